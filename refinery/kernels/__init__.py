@@ -1,0 +1,44 @@
+"""Numba kernels and the Arrow plumbing around them.
+
+Kernels work on UTF-8 bytes and offsets, release the GIL and are cached on disk. The cache lives in a folder of its
+own per version of the sources, because numba does not notice when a function that a kernel calls has changed.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def cache_root() -> Path:
+    """Folder of everything that can be rebuilt: `$REFINERY_CACHE_DIR`, else the user's cache folder."""
+    base = os.environ.get("REFINERY_CACHE_DIR")
+    if base:
+        return Path(base)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "refinery"
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _usable(folder: Path) -> Path:
+    """`folder` when it can be written to, else a folder of this user's under the temporary directory."""
+    import tempfile
+
+    for candidate in (folder, Path(tempfile.gettempdir()) / f"refinery-{os.getuid() if hasattr(os, 'getuid') else 0}"):
+        try:
+            candidate.mkdir(parents=True, exist_ok=True)
+            if os.access(candidate, os.W_OK):
+                return candidate
+        except OSError:
+            continue
+    return folder
+
+
+CACHE = _usable(cache_root() / f"kernels-{_sources_digest()}")
+
+# numba reads this when it is first imported; this package is imported before it.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / "numba"))

@@ -1,0 +1,123 @@
+"""Arrow columns to numpy views and back: what every vector function does before and after its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+UNCHANGED, CHANGED, EXACT = 0, 1, 2
+
+
+class Texts(NamedTuple):
+    """A column of texts as kernels see it.
+
+    data: uint8 (bytes of all texts, UTF-8). offsets: int64 (rows + 1, into data, the first need not be 0).
+    valid: bool (rows). array: the Arrow array that owns the memory.
+    """
+
+    data: np.ndarray
+    offsets: np.ndarray
+    valid: np.ndarray
+    array: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.valid)
+
+    @property
+    def size(self) -> int:
+        """Bytes of text in the column."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+
+def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
+    """View a `string` or `large_string` column; nothing is copied but the offsets."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):  # combine_chunks of a column that does not fit one array
+        array = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in array.chunks])
+    rows = len(array)
+    _, offsets_buffer, data_buffer = array.buffers()
+    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    if rows == 0 or offsets_buffer is None:
+        return Texts(np.zeros(1, np.uint8), np.zeros(rows + 1, np.int64), np.zeros(rows, np.bool_), array)
+    offsets = np.frombuffer(offsets_buffer, width)[array.offset : array.offset + rows + 1].astype(np.int64)
+    data = np.zeros(1, np.uint8) if data_buffer is None or not data_buffer.size else np.frombuffer(data_buffer, np.uint8)
+    if array.null_count:
+        valid = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    else:
+        valid = np.ones(rows, np.bool_)
+    return Texts(data, offsets, valid, array)
+
+
+def strings(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray) -> pa.Array:
+    """A `string` array (`large_string` above 2 GiB) of `rows = len(valid)` texts over data[offsets[i]:offsets[i+1]]."""
+    nulls = int(len(valid) - np.count_nonzero(valid))
+    mask = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    if int(offsets[-1]) < 2**31 - 1:
+        kind, width = pa.string(), np.int32
+    else:
+        kind, width = pa.large_string(), np.int64
+    buffers = [mask, pa.py_buffer(np.ascontiguousarray(offsets, width)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(kind, len(valid), buffers, nulls)
+
+
+def delta(
+    column: pa.Array | pa.ChunkedArray,
+    kernel: Callable[..., int],
+    *args: Any,
+    exact: Callable[[str], str] | None = None,
+    growth: float = 1.0,
+) -> pa.Array:
+    """Run a mapper kernel; the result is NULL for a row whose text does not change, the new text for others.
+
+    `kernel(data, offsets, valid, out, out_offsets, state, *args)` writes the changed texts back to back into `out`
+    (an unchanged row writes nothing), `out_offsets[i + 1]` after each row and `state[i]` = UNCHANGED, CHANGED or
+    EXACT; it returns the bytes used, or -1 when `out` is too small, and is then called again with twice the room.
+    Rows marked EXACT go through `exact(text)`, ordinary Python.
+    """
+    view = texts(column)
+    rows = len(view)
+    room = int(view.size * growth) + 64
+    while True:
+        out = np.empty(room, np.uint8)
+        out_offsets = np.zeros(rows + 1, np.int64)
+        state = np.zeros(rows, np.uint8)
+        used = kernel(view.data, view.offsets, view.valid, out, out_offsets, state, *args)
+        if used >= 0:
+            break
+        room *= 2
+    result = strings(out[: max(int(used), 1)], out_offsets, state == CHANGED)
+    todo = np.flatnonzero(state == EXACT)
+    if len(todo) == 0:
+        return result
+    assert exact is not None, "the kernel asked for an exact path that the operator does not have"
+    return _merge(result, todo, [changed_or_none(exact, text) for text in view.array.take(pa.array(todo)).to_pylist()])
+
+
+def changed_or_none(function: Callable[[str], str], text: str) -> str | None:
+    """`function(text)`, or None when that is `text` itself."""
+    result = function(text)
+    return None if result == text else result
+
+
+def each(column: pa.Array | pa.ChunkedArray, function: Callable[[str], str]) -> pa.Array:
+    """Run ordinary Python on every text; NULL where nothing changes (and where the text is NULL)."""
+    results = [None if text is None else changed_or_none(function, text) for text in column.to_pylist()]
+    return pa.array(results, pa.string() if sum(len(r) for r in results if r) < 2**28 else pa.large_string())
+
+
+def _merge(result: pa.Array, rows: np.ndarray, values: list[str | None]) -> pa.Array:
+    mask = np.zeros(len(result), np.bool_)
+    mask[rows] = True
+    kind = result.type
+    if sum(len(v) for v in values if v) > 2**28:  # may pass 2 GiB in UTF-8
+        kind = pa.large_string()
+    return pa.compute.replace_with_mask(result.cast(kind), pa.array(mask), pa.array(values, kind))
+
+
+def structs(valid: np.ndarray, **fields: np.ndarray | pa.Array) -> pa.Array:
+    """A struct column from equally long fields; NULL where `valid` is False."""
+    arrays = [value if isinstance(value, pa.Array) else pa.array(value) for value in fields.values()]
+    return pa.StructArray.from_arrays(arrays, names=list(fields), mask=pa.array(~valid))
