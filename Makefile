@@ -1,0 +1,43 @@
+# `make` lists the targets. Everything is installed into .venv; nothing outside of the checkout is changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORPUS ?=
+DATA_JUICER ?=
+
+.PHONY: help setup demo test lint golden docs bench clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@
+
+setup: $(VENV)/ready  ## Create the virtual environment
+
+demo: $(VENV)/ready  ## Run a real recipe on the bundled documents and show what happened to them
+	$(BIN)/refinery run recipes/web_sample.yaml --show
+
+test: $(VENV)/ready lint  ## Run every check and test
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/ready  ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+golden: $(VENV)/ready  ## Rewrite the reviewed SQL in tests/golden after a wanted change
+	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/compiler/test_golden.py
+
+docs: $(VENV)/ready  ## Rewrite docs/operators.md from the operators' headers
+	$(BIN)/refinery ops --markdown > docs/operators.md
+
+bench: $(VENV)/ready  ## Measure speed and memory (CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process)
+	$(BIN)/python bench/run.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(DATA_JUICER),--data-juicer $(DATA_JUICER))
+
+clean:  ## Remove the virtual environment and outputs
+	rm -rf $(VENV) outputs bench/results bench/data

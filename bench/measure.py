@@ -1,0 +1,112 @@
+"""Run a command and measure the whole of it: wall time, processor time, memory of its process tree."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+SAMPLE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Run:
+    """One command from start to exit.
+
+    `largest_rss` is the peak of the largest single process, as the kernel reports it. `tree_rss` is the highest sum
+    over all processes of the command that was seen at one moment (sampled twice a second; pages shared between
+    processes count in each), None where there is no /proc.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    largest_rss: int
+    tree_rss: int | None
+    exit_code: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def measured(
+    command: Sequence[str], log: Path, *, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 7200
+) -> Run:
+    """Run the command with its output in `log`. It leads a session of its own, so that its tree can be told apart.
+
+    The kernel lets a child inherit its parent's peak at exec; callers stay small, or `largest_rss` shows them instead.
+    """
+    with log.open("wb") as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        watch = TreeWatch(process.pid, timeout)
+        watch.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+    watch.finished.set()
+    watch.join()
+    return Run(
+        seconds=seconds,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        largest_rss=usage.ru_maxrss * 1024,
+        tree_rss=watch.peak or None,
+        exit_code=process.returncode,
+    )
+
+
+class TreeWatch(threading.Thread):
+    """Samples the memory of a session, and ends the session when its time is over."""
+
+    def __init__(self, session: int, timeout: float) -> None:
+        super().__init__(daemon=True)
+        self.session = session
+        self.deadline = time.monotonic() + timeout
+        self.finished = threading.Event()
+        self.peak = 0
+
+    def run(self) -> None:
+        while not self.finished.wait(SAMPLE_SECONDS):
+            self.peak = max(self.peak, session_rss(self.session))
+            if time.monotonic() > self.deadline:
+                os.killpg(self.session, 15)
+                return
+
+
+def session_rss(session: int) -> int:
+    """Resident bytes of all processes of a session."""
+    total = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The command's name may hold blanks and brackets; the fields after it do not.
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended in the meantime
+        if int(fields[3]) == session:
+            total += int(fields[21]) * PAGE
+    return total
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on."""
+    model = platform.processor()
+    memory = os.sysconf("SC_PHYS_PAGES") * PAGE
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,5 @@
+"""`python -m refinery`."""
+
+from refinery.cli import main
+
+main()

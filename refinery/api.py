@@ -1,0 +1,114 @@
+"""`refinery.run`, `refinery.compile`, `refinery.register`: what Python programs call."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import refinery
+from refinery.compiler.script import script
+from refinery.engine.functions import register as register_functions
+from refinery.library import Function, Library
+from refinery.opening import open_recipe
+from refinery.outputs.database import Counts
+from refinery.pipeline import Progress, execute, prepare
+from refinery.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples. counts: rows read, kept,
+    removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input processed.
+    """
+
+    work_dir: Path
+    database: Path
+    outputs: tuple[Path, ...]
+    counts: Counts
+    warnings: tuple[str, ...]
+    seconds: float
+    bytes: int
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        """Rows of a query on the run's tables."""
+        with duckdb.connect(str(self.database), read_only=True) as con:
+            return con.execute(query).fetchall()
+
+
+def run(
+    recipe: str | Path | Mapping[str, Any], dataset: Any = None, progress: Progress | None = None, **overrides: Any
+) -> Run:
+    """Run a recipe to its end.
+
+    recipe: a YAML file, or its content as a dict. dataset: an Arrow table, DuckDB relation, pandas or polars frame in
+    place of `dataset_path`. progress: called with (bytes done, bytes in all). overrides: recipe keys with new values.
+    Raises RecipeError, DataError, OperatorError, ConservationError or OutputError.
+    """
+    opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
+    outcome = execute(opened, library, dataset, progress)
+    return Run(
+        outcome.run_dir.root,
+        outcome.run_dir.database,
+        outcome.outputs,
+        outcome.counts,
+        outcome.notes,
+        outcome.seconds,
+        outcome.bytes,
+    )
+
+
+def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overrides: Any) -> str:
+    """The recipe as a readable SQL script. Raises as `run` does; the input must be there, for its columns."""
+    return script_of(*open_recipe(recipe, overrides, need_inputs=dataset is None), dataset)
+
+
+def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
+    """The script of an opened recipe."""
+    prepared = prepare(recipe, library, dataset)
+    title = f"refinery {refinery.__version__}, {recipe.project_name}, {recipe.path or 'a recipe given in Python'}"
+    files = [
+        {
+            "path": source.path,
+            "suffix": source.suffix,
+            "format": source.format,
+            "array": source.format == "json",
+            "delimiter": "\t" if source.format == "tsv" else ",",
+        }
+        for source in prepared.sources
+    ]
+    return script(prepared.program, prepared.chain, files, recipe.export_path, title)
+
+
+def register(con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = ()) -> list[str]:
+    """Make the functions that compiled recipes call available on a connection; returns their names.
+
+    A function `clean_links_delta` gives NULL where nothing changes, as compiled SQL wants it; beside it stands a macro
+    `clean_links` that gives the text in any case.
+    """
+    library = Library(tuple(operators))
+    functions = [function for function in library.functions() if _installed(library, function)]
+    register_functions(con, functions)
+    names = [function.name for function in functions]
+    for function in functions:
+        if function.name.endswith("_delta"):
+            names.append(_whole_text(con, function))
+    return sorted(names)
+
+
+def _whole_text(con: duckdb.DuckDBPyConnection, function: Function) -> str:
+    name = function.name.removesuffix("_delta")
+    given = ", ".join(["t", *(f"a{i}" for i in range(len(function.columns) + len(function.constants) - 1))])
+    con.execute(f"CREATE OR REPLACE TEMP MACRO {name}({given}) AS coalesce({function.name}({given}), t)").fetchall()
+    return name
+
+
+def _installed(library: Library, function: Function) -> bool:
+    operator = library.operators.get(function.path.stem)
+    return operator is None or all(importlib.util.find_spec(module) for module in operator.needs)

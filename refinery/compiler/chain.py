@@ -1,0 +1,407 @@
+"""A chain of mappers and filters becomes one SELECT over a batch of samples.
+
+Nothing is deleted on the way: a filter's condition ends in `_alive_<step>`, later steps are computed for live rows
+only, and the last SELECT tells of every row where it stopped, what was measured and what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from refinery.compiler.env import ident, lit, template
+from refinery.compiler.layers import Layers
+from refinery.compiler.names import json_column, parse, resolve, text_of_columns, text_of_line, unstable
+from refinery.errors import Problem, RecipeError
+from refinery.library import Library, Operator
+
+Keys = tuple[str, ...]
+
+# Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
+UNBOUNDED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a batch of samples looks like to SQL.
+
+    lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
+    input column (for lines: as inferred, and only needed when an operator names one).
+    """
+
+    lines: bool
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stat:
+    """One statistic column: its name in the tables, the operator's own name for it, its step and SQL type."""
+
+    column: str
+    name: str
+    step: int
+    type: str
+    low: str | None = None  # parameters that bound it
+    high: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a mapper step did: the columns of the text before and after, and of the flag."""
+
+    step: int
+    field: Keys
+    before: str
+    after: str
+    changed: str
+
+
+@dataclass
+class Chain:
+    """The compiled chain."""
+
+    steps: list[Any]
+    layers: Layers
+    source: str
+    stats: list[Stat]
+    changes: list[Change]
+    texts: dict[Keys, str]  # field -> column of its last version
+    read: dict[Keys, str]  # field -> column of the version that was read
+    alive: dict[int, str]  # filter step -> its flag
+    features: dict[str, list[int]]  # feature column -> steps that use it
+    functions: set[str]
+    inputs: set[str]  # input columns of typed samples that the batch must carry
+    versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
+    uses_row: bool = False
+    uses_suffix: bool = False
+
+    def select(self, columns: list[str]) -> str:
+        """A statement over `batch` that computes `columns` (texts `expression AS name`)."""
+        ctes, last = self.layers.ctes("_read")
+        ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.source})")
+        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {last}"
+
+    def dropped(self) -> str:
+        """SQL for the step that removed the row; NULL for a row that stays."""
+        cases = [f"WHEN NOT {alive} THEN {step}" for step, alive in self.alive.items()]
+        return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
+
+    def pass_columns(self) -> list[str]:
+        """Row number in the batch, fate, statistics, change flags, and the changed texts of rows that stay."""
+        columns = ["_i", "_bad", f"{self.dropped()} AS _dropped"]
+        columns += [ident(stat.column) for stat in self.stats]
+        columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
+        columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
+        last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
+        for keys, column in self.texts.items():
+            flags = [change.changed for change in self.changes if change.field == keys]
+            if flags:
+                columns.append(f"CASE WHEN {last} AND ({' OR '.join(flags)}) THEN {column} END AS {out_name(keys)}")
+        return columns
+
+    def replay_columns(self) -> list[str]:
+        """Every version of every text, every statistic: for tracing and explaining single rows."""
+        versions = [*self.read.values(), *(change.after for change in self.changes)]
+        return [*self.pass_columns(), *dict.fromkeys(versions)]
+
+
+def out_name(keys: Keys) -> str:
+    """Name of the result column that holds the new text of a field."""
+    return "_out_" + base_name(keys)
+
+
+def bytes_name(step: int) -> str:
+    """Name of the result column with the bytes of the main text after a step (0: as read)."""
+    return f"_bytes_{step}"
+
+
+def base_name(keys: Keys) -> str:
+    """A column name stem for a (nested) field; distinct for distinct fields."""
+    plain = "_".join(keys)
+    if plain.isidentifier() and plain.isascii() and len(keys) == 1:
+        return plain
+    cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in plain)
+    return f"{cleaned}_{sum(ord(c) * 31**i for i, c in enumerate(chr(1).join(keys))) % 0xFFFF:04x}"
+
+
+def compile_chain(
+    steps: Sequence[Any], library: Library, schema: Schema, text_key: Keys = ("text",), share: bool = True
+) -> Chain:
+    """Compile the steps of one stage.
+
+    steps: checked recipe steps (index, name, params, line, file). share: compute features once per text version (the
+    recipe's `op_fusion`); results are the same without. Raises RecipeError naming every step whose SQL is wrong.
+    """
+    return _Compiler(steps, library, schema, text_key, share).run()
+
+
+class _Compiler:
+    def __init__(self, steps: Sequence[Any], library: Library, schema: Schema, text_key: Keys, share: bool) -> None:
+        self.steps, self.library, self.schema, self.text_key, self.share = steps, library, schema, text_key, share
+        self.version: dict[Keys, tuple[str, int]] = {}
+        self.alive = "_alive_0"
+        self.latest: dict[str, str] = {}  # statistic name -> its newest column
+        self.source_columns: dict[str, str] = {"_i": "_i"}
+        self.users: dict[tuple[Keys, int, str], int] = {}
+
+    def run(self) -> Chain:
+        fields = list(dict.fromkeys([self.text_key, *(self._keys(step) for step in self.steps)]))
+        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), set())
+        for keys in fields:
+            column = f"_{base_name(keys)}_0"
+            self.version[keys] = (column, 0)
+            self.chain.read[keys] = column
+            if keys == self.text_key:
+                self.chain.versions[0] = column
+            self._source(column, self._text(keys))
+            if not self.schema.lines:
+                self.chain.inputs.add(keys[0])
+        self._bad()
+        self._count_feature_users()
+        problems: list[Problem] = []
+        layers = self.chain.layers = Layers({*self.source_columns})
+        layers.add("_alive_0", parse("_bad IS NULL"), 0, "rows that could be read")
+        for step in self.steps:
+            try:
+                self._step(step, self.library.operators[step.name])
+            except ValueError as error:
+                problems.append(Problem(f"{step.file}:{step.line}", f"{step.name}: {error}", None))
+        if problems:
+            raise RecipeError(problems)
+        self.chain.texts = {keys: column for keys, (column, _) in self.version.items()}
+        self.chain.source = self._source_sql()
+        return self.chain
+
+    # What is read of a sample
+
+    def _keys(self, step: Any) -> Keys:
+        given = step.params.get("text_key")
+        return self.text_key if not given else tuple(given.split("."))
+
+    def _text(self, keys: Keys) -> str:
+        if self.schema.lines:
+            return text_of_line(keys)
+        return text_of_columns(keys)
+
+    def _source(self, name: str, sql: str) -> str:
+        self.source_columns.setdefault(name, sql)
+        return name
+
+    def _bad(self) -> None:
+        text = self.version[self.text_key][0]
+        if self.schema.lines:
+            self.source_columns = {
+                "_i": "_i",
+                "_bad": f"CASE WHEN _json IS NOT NULL THEN _json WHEN {text} IS NULL THEN 'no text' END",
+                **{name: sql for name, sql in self.source_columns.items() if name != "_i"},
+            }
+        else:
+            self._source("_bad", f"CASE WHEN {text} IS NULL THEN 'no text' END")
+
+    def _source_sql(self) -> str:
+        if not self.schema.lines:
+            columns = ", ".join(f"{sql} AS {ident(name)}" for name, sql in self.source_columns.items())
+            return f"SELECT {columns.replace('_i AS _i', '_i')} FROM batch"
+        names = dict(self.source_columns)
+        bad = names.pop("_bad")
+        guarded = ", ".join(
+            sql if name in ("_i", "_row", "_suffix") else f"CASE WHEN _json IS NULL THEN {sql} END AS {ident(name)}"
+            for name, sql in names.items()
+        )
+        check = (
+            "CASE WHEN NOT json_valid(_line) THEN 'malformed JSON' "
+            "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' END AS _json"
+        )
+        return f"SELECT *, {bad} AS _bad FROM (SELECT _json, {guarded} FROM (SELECT *, {check} FROM batch))"
+
+    # Steps
+
+    def _step(self, step: Any, operator: Operator) -> None:
+        keys = self._keys(step)
+        select = self._render(step, operator, keys)
+        note = f"{step.file}:{step.line} step {step.index} {step.name}"
+        if operator.kind == "mapper":
+            self._mapper(step, keys, select, note)
+        else:
+            self._filter(step, operator, select, note)
+
+    def _render(self, step: Any, operator: Operator, keys: Keys) -> dict[str, exp.Expression]:
+        text = self.version[keys][0]
+        context = {
+            **{name: value for name, value in step.params.items() if name in operator.params},
+            "params": step.params,
+            "text": text,
+            "feature": lambda name: self._feature(name, keys, step),
+            "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
+            "field": lambda name: self._input(name),
+            "suffix": self._suffix(operator),
+        }
+        body = template(operator.sql).render(context)
+        select = parse(body)
+        if not isinstance(select, exp.Select):
+            raise ValueError("its body is not one SELECT")
+        found: dict[str, exp.Expression] = {}
+        own = set(operator.stats)
+        user_sql = any(param.type == "sql" for param in operator.params.values())
+        for projection in select.expressions:
+            expression = projection.unalias()
+            reason = unstable(expression)
+            if reason:
+                raise ValueError(reason)
+            keep = projection.alias_or_name == "keep"
+            found[projection.alias_or_name] = resolve(
+                expression,
+                lambda n, keep=keep: exp.column(n) if keep and n in own else self._lookup(n, keys, user_sql),
+                self._known(),
+            )
+        self.chain.functions |= {f.name for f in operator.functions if f.name in body}
+        return found
+
+    def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expression], note: str) -> None:
+        before, _ = self.version[keys]
+        stem = base_name(keys)
+        if "delta" in select:
+            delta = select["delta"]
+        elif "text" in select:
+            # The text of a row that an expression turns into NULL is not lost: the row keeps what it had.
+            delta = parse(f"nullif({select['text'].sql('duckdb')}, {before})")
+        else:
+            raise ValueError("a mapper must select `AS text` or `AS delta`")
+        name = f"_delta_{step.index}"
+        self._define(step, name, f"CASE WHEN {self.alive} THEN {delta.sql('duckdb')} END", note)
+        after = f"_{stem}_{step.index}"
+        self._define(step, after, f"coalesce({name}, {before})", f"text after step {step.index}")
+        changed = f"_changed_{step.index}"
+        self._define(step, changed, f"{name} IS NOT NULL", f"whether step {step.index} changed it")
+        self.version[keys] = (after, step.index)
+        if keys == self.text_key:
+            self.chain.versions[step.index] = after
+        self.chain.changes.append(Change(step.index, keys, before, after, changed))
+
+    def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expression], note: str) -> None:
+        conditions: list[str] = []
+        columns: dict[str, str] = {}
+        for name, expression in select.items():
+            if name == "keep":
+                continue
+            if name not in operator.stats:
+                raise ValueError(f"selects {name!r}, which its header's stats do not name")
+            column = self.stat_column(name, step.index)
+            kind = operator.stats[name].get("type", "DOUBLE")
+            low, high = operator.bounds.get(name, [None, None])
+            self.chain.stats.append(Stat(column, name, step.index, kind, low, high))
+            self._define(step, column, f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END", note)
+            columns[name] = column
+            if name in operator.bounds:
+                conditions.append(in_range(ident(column), step.params, low, high))
+        if "keep" in select:
+            keep = resolve(select["keep"], lambda n: exp.column(columns[n], quoted=True) if n in columns else exp.column(n), ())
+            conditions.append(keep.sql("duckdb"))
+        if not conditions:
+            raise ValueError("a filter must select `AS keep`, or its header must name bounds")
+        for name, column in columns.items():
+            self.latest[name] = column
+            self.latest[column] = column
+        alive = f"_alive_{step.index}"
+        condition = " AND ".join(f"({c})" for c in conditions)
+        self._define(step, alive, f"{self.alive} AND coalesce({condition}, FALSE)", f"whether step {step.index} keeps it")
+        self.alive = alive
+        self.chain.alive[step.index] = alive
+
+    def stat_column(self, name: str, step: int) -> str:
+        """A statistic's column: its own name, or with the step when an earlier step has taken the name."""
+        taken = {stat.column for stat in self.chain.stats}
+        return f"{name}_{step}" if name in taken else name
+
+    def _define(self, step: Any, name: str, sql: str, note: str) -> str:
+        return self.chain.layers.add(name, parse(sql), step.index, note)
+
+    # Names
+
+    def _feature(self, name: str, keys: Keys, step: Any) -> str:
+        text, version = self.version[keys]
+        column = f"_{name}_{base_name(keys)}_{version}" + ("" if self.share else f"_{step.index}")
+        self.chain.features.setdefault(column, []).append(step.index)
+        if column not in self.chain.layers:
+            feature = self.library.features[name]
+            sql = template(feature.sql).render({"text": text})
+            self.chain.functions |= {f.name for f in feature.functions if f.name in sql}
+            self._define(step, column, f"CASE WHEN {self.alive} THEN {sql} END", f"{name} of the text after step {version}")
+        return column
+
+    def _count_feature_users(self) -> None:
+        """How many steps ask for each feature of each text version: what `shares` answers."""
+        version = {keys: 0 for keys in self.version}
+        for step in self.steps:
+            operator, keys = self.library.operators[step.name], self._keys(step)
+            for name in self.library.features:
+                if f"feature('{name}')" in operator.sql:
+                    self.users[keys, version[keys], name] = self.users.get((keys, version[keys], name), 0) + 1
+            if operator.kind == "mapper":
+                version[keys] = step.index
+
+    def _suffix(self, operator: Operator) -> str:
+        if "suffix" not in operator.sql.replace("suffixes", ""):
+            return "_suffix"
+        self.chain.uses_suffix = True
+        own = "_line ->> '$.__dj__suffix__'" if self.schema.lines else None
+        if not self.schema.lines and "__dj__suffix__" in self.schema.columns:
+            own = "__dj__suffix__"
+            self.chain.inputs.add("__dj__suffix__")
+        return self._from_source("_file_suffix", f"coalesce({own}, _suffix)" if own else "_suffix")
+
+    def _known(self) -> list[str]:
+        return [*self.latest, ".".join(self.text_key), "_row", *self.schema.columns]
+
+    def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expression | None:
+        if name in self.chain.layers:
+            return exp.column(name)
+        if name in self.latest:
+            return exp.column(self.latest[name])
+        if name in ("text", keys[-1]) and (len(keys) == 1 or name == "text") and name not in self._shadowing(keys):
+            return exp.column(self.version[keys][0])
+        if (name,) in self.version:
+            return exp.column(self.version[(name,)][0])
+        if name == "_row":
+            self.chain.uses_row = True
+            return exp.column(self._from_source("_row", "_row"))
+        if name in self.schema.columns or (not user_sql and self.schema.lines):
+            return exp.column(self._input(name))
+        if not user_sql:
+            return exp.column(name)  # an alias of the operator's own body
+        return None
+
+    def _shadowing(self, keys: Keys) -> set[str]:
+        return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()
+
+    def _input(self, name: str) -> str:
+        column = f"_in_{base_name((name,))}"
+        if self.schema.lines:
+            return self._from_source(column, json_column(name, self.schema.columns.get(name, "VARCHAR")))
+        self.chain.inputs.add(name)
+        return self._from_source(column, ident(name))
+
+    def _from_source(self, name: str, sql: str) -> str:
+        self._source(name, sql)
+        return self.chain.layers.provide(name)
+
+
+def in_range(column: str, params: Mapping[str, Any], low: str | None, high: str | None) -> str:
+    """SQL for "the statistic is in its range", as Data-Juicer's filters decide it.
+
+    Reversed, both ends change from closed to open (or back) before the answer is negated, so a boundary value that
+    belongs to the range is kept by the reversed range as well.
+    """
+    reverse = bool(params.get("reversed_range"))
+    closed_low = bool(params.get("min_closed_interval", True)) != reverse
+    closed_high = bool(params.get("max_closed_interval", True)) != reverse
+    parts = []
+    if low is not None and params.get(low) is not None:
+        parts.append(f"{column} {'>=' if closed_low else '>'} {lit(params[low])}")
+    if high is not None and params.get(high) not in (None, UNBOUNDED):
+        parts.append(f"{column} {'<=' if closed_high else '<'} {lit(params[high])}")
+    inside = " AND ".join(parts) or "TRUE"
+    return f"NOT ({inside})" if reverse else inside

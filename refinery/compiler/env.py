@@ -1,0 +1,74 @@
+"""The Jinja environment that renders operators' SQL bodies, and the printing of SQL literals and names."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+
+def lit(value: Any) -> str:
+    """`value` as a SQL literal: None, bool, int, float, str, or a list of these.
+
+    Raises TypeError for anything else. Nothing in a string can end the literal, so no value can change a statement.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(lit(item) for item in value) + "]"
+    raise TypeError(f"{type(value).__name__} has no SQL literal")
+
+
+def _string(value: str) -> str:
+    # A NUL cannot stand in a statement; it is put together at run time.
+    return " || chr(0) || ".join("'" + piece.replace("'", "''") + "'" for piece in value.split("\0"))
+
+
+def ident(name: str) -> str:
+    """`name` as a SQL identifier, quoted only where it must be."""
+    if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not _keyword(name):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _keyword(name: str) -> bool:
+    return name in {
+        "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "both", "case", "cast", "check", "collate", "column",
+        "constraint", "create", "default", "desc", "describe", "distinct", "do", "else", "end", "except", "false", "fetch",
+        "for", "foreign", "from", "group", "having", "in", "initially", "intersect", "into", "lambda", "lateral", "leading",
+        "limit", "not", "null", "offset", "on", "only", "or", "order", "pivot", "placing", "primary", "qualify", "references",
+        "returning", "select", "show", "some", "summarize", "symmetric", "table", "then", "to", "trailing", "true", "union",
+        "unique", "unpivot", "using", "variadic", "when", "where", "window", "with",
+    }  # fmt: skip
+
+
+def json_path(keys: tuple[str, ...]) -> str:
+    """A DuckDB JSON path that names nested `keys` literally, whatever characters they hold."""
+    return "$" + "".join('."' + key.replace("\\", "\\\\").replace('"', '\\"') + '"' for key in keys)
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """Sandboxed (operator files may come from strangers), and strict: an unknown variable is an error."""
+    env = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    env.filters["lit"] = lit
+    env.filters["ident"] = ident
+    return env
+
+
+@lru_cache(maxsize=1024)
+def template(body: str) -> jinja2.Template:
+    """The compiled template of an operator's body."""
+    return environment().from_string(body)

@@ -1,0 +1,71 @@
+"""A chain of named expressions, laid out as nested SELECTs so that each is computed once and can use earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from refinery.compiler.env import ident
+
+
+@dataclass(frozen=True)
+class Definition:
+    """`name` is `expression`; `step` needs it first, `note` says what it is."""
+
+    name: str
+    expression: exp.Expression
+    step: int
+    note: str
+
+
+class Layers:
+    """Collects definitions and prints them as common table expressions.
+
+    A definition goes to the first layer in which everything that it names exists already. DuckDB computes a column of
+    a layer once for all layers above, which is how features are shared.
+    """
+
+    def __init__(self, available: set[str]) -> None:
+        self._level = dict.fromkeys(available, 0)
+        self._layers: list[list[Definition]] = []
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._level
+
+    def provide(self, name: str) -> str:
+        """Say that the relation below the first layer has a column `name`; returns it."""
+        self._level.setdefault(name, 0)
+        return name
+
+    def add(self, name: str, expression: exp.Expression, step: int, note: str) -> str:
+        """Define a column; returns its name. Raises KeyError when the expression names an unknown column."""
+        used = {column.parts[0].name for column in expression.find_all(exp.Column)}
+        level = 1 + max((self._level[other] for other in used if other in self._level), default=0)
+        while len(self._layers) < level:
+            self._layers.append([])
+        self._layers[level - 1].append(Definition(name, expression, step, note))
+        self._level[name] = level
+        return name
+
+    def layers(self) -> list[list[Definition]]:
+        """The definitions of each layer, lowest first."""
+        return self._layers
+
+    def definitions(self) -> list[Definition]:
+        """All definitions, lowest layer first."""
+        return [definition for layer in self._layers for definition in layer]
+
+    def ctes(self, base: str) -> tuple[list[str], str]:
+        """The layers as `name AS NOT MATERIALIZED (...)` texts over relation `base`, and the last one's name."""
+        texts, below = [], base
+        for number, layer in enumerate(self._layers, 1):
+            columns = ",\n".join(f"  {_commented(d)}" for d in layer)
+            texts.append(f"_s{number} AS NOT MATERIALIZED (\nSELECT *,\n{columns}\nFROM {below})")
+            below = f"_s{number}"
+        return texts, below
+
+
+def _commented(definition: Definition) -> str:
+    note = definition.note.replace("*/", "* /")
+    return f"{definition.expression.sql('duckdb')} AS {ident(definition.name)} /* {note} */"

@@ -1,0 +1,68 @@
+"""SQL that explains each removed row: the step, the statistic, its value, and the bound that it broke."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from refinery.compiler.chain import UNBOUNDED, Chain, Stat
+from refinery.compiler.env import ident, lit
+
+
+def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, str]:
+    """SQL per ledger column, over the facts of one row (`_dropped` and the statistics)."""
+    removing = [step for step in steps if step.index in chain.alive]
+    stats = {step.index: [stat for stat in chain.stats if stat.step == step.index] for step in removing}
+    cases = {name: [] for name in ("operator", "where", "reason", "statistic", "value", "bound")}  # type: ignore[var-annotated]
+    for step in removing:
+        own = stats[step.index]
+        cases["operator"].append((step.index, lit(step.name)))
+        cases["where"].append((step.index, lit(f"{step.file}:{step.line}")))
+        cases["reason"].append((step.index, _first(own, step.params, _reason, lit(_plain_reason(step)))))
+        cases["statistic"].append((step.index, _first(own, step.params, lambda s, e, v: lit(s.column), "NULL")))
+        cases["value"].append((step.index, _first(own, step.params, lambda s, e, v: _number(s), "NULL")))
+        cases["bound"].append((step.index, _first(own, step.params, lambda s, e, v: lit(v), "NULL")))
+    kinds = {"value": "DOUBLE", "bound": "DOUBLE"}
+    return {name: _case(found, kinds.get(name, "VARCHAR")) for name, found in cases.items()}
+
+
+def _case(found: list[tuple[int, str]], kind: str) -> str:
+    if not found:
+        return f"CAST(NULL AS {kind})"
+    whens = " ".join(f"WHEN {step} THEN {sql}" for step, sql in found)
+    return f"CAST(CASE _dropped {whens} END AS {kind})"
+
+
+def _number(stat: Stat) -> str:
+    return f"TRY_CAST({ident(stat.column)} AS DOUBLE)"
+
+
+def _plain_reason(step: Any) -> str:
+    shown = {n: v for n, v in step.params.items() if n in getattr(step, "given", ()) and n != "text_key"}
+    return "not kept by " + (", ".join(f"{name}: {value}" for name, value in shown.items()) or step.name)
+
+
+def _reason(stat: Stat, end: str, value: Any) -> str:
+    words = {"low": "below", "high": "above", "inside": "inside"}[end]
+    return lit(f"{stat.column} {words} {stat.low if end == 'low' else stat.high if end == 'high' else 'the reversed range'}")
+
+
+def _first(stats: list[Stat], params: Mapping[str, Any], make: Any, otherwise: str) -> str:
+    """A CASE over the statistics' broken bounds in order; `make(stat, end, bound)` gives each branch."""
+    branches = [f"WHEN {test} THEN {make(stat, end, value)}" for stat in stats for test, end, value in _broken(stat, params)]
+    return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
+
+
+def _broken(stat: Stat, params: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
+    """(test, end, bound) for each way in which a statistic can miss its range."""
+    column, found = ident(stat.column), []
+    low, high = params.get(stat.low or ""), params.get(stat.high or "")
+    if params.get("reversed_range"):
+        return [(f"{column} IS NOT NULL", "inside", low if low is not None else high)] if stat.low or stat.high else []
+    if low is not None:
+        sign = "<" if params.get("min_closed_interval", True) else "<="
+        found.append((f"{column} {sign} {lit(low)}", "low", low))
+    if high not in (None, UNBOUNDED):
+        sign = ">" if params.get("max_closed_interval", True) else ">="
+        found.append((f"{column} {sign} {lit(high)}", "high", high))
+    return found

@@ -1,0 +1,86 @@
+"""Registers operators' Python functions with a DuckDB connection."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from refinery.library import Function
+
+
+class Clock:
+    """Seconds and rows per function, summed over calls of one connection."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.rows: dict[str, int] = defaultdict(int)
+
+    def add(self, name: str, seconds: float, rows: int) -> None:
+        """Count one call."""
+        self.seconds[name] += seconds
+        self.rows[name] += rows
+
+
+def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function], clock: Clock | None = None) -> None:
+    """Make functions callable from SQL on this connection, by their names.
+
+    Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
+    """
+    for function in functions:
+        con.create_function(
+            function.name,
+            _vectorised(function, clock),
+            [*function.columns, *function.constants],
+            function.returns,
+            type="arrow",
+            null_handling="special",
+        )
+
+
+def _vectorised(function: Function, clock: Clock | None) -> Callable[..., pa.Array]:
+    run, width = function.resolve(), len(function.columns)
+
+    def call(*arguments: pa.ChunkedArray) -> pa.Array:
+        started = time.perf_counter()
+        columns = [_one(argument) for argument in arguments[:width]]
+        result = _by_constants(run, columns, [_one(argument) for argument in arguments[width:]])
+        if clock is not None:
+            clock.add(function.name, time.perf_counter() - started, len(columns[0]))
+        return result
+
+    return call
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One array, whatever number of chunks."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constants: list[pa.Array]) -> pa.Array:
+    """Call `run` once per distinct set of constants; in a compiled recipe that is once."""
+    if not len(columns[0]):
+        constants = [pa.nulls(0)] * 0 if not constants else constants
+    if not constants or all(_uniform(constant) for constant in constants):
+        return run(*columns, *(constant[0].as_py() if len(constant) else None for constant in constants))
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for row, key in enumerate(zip(*(constant.to_pylist() for constant in constants), strict=True)):
+        groups[repr(key)].append(row)
+    order = [row for rows in groups.values() for row in rows]
+    pieces = []
+    for rows in groups.values():
+        index = pa.array(rows)
+        pieces.append(run(*(c.take(index) for c in columns), *(constant[rows[0]].as_py() for constant in constants)))
+    joined = pa.concat_arrays([_one(piece) for piece in pieces])
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return joined.take(pa.array(back))
+
+
+def _uniform(constant: pa.Array) -> bool:
+    return len(constant) <= 1 or (constant[0] == constant[-1] and len(constant.unique()) == 1)

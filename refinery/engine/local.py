@@ -1,0 +1,82 @@
+"""Runs a stage's shards on this machine: a loop over worker threads.
+
+Kernels and DuckDB release the GIL, so threads share the work without copying programs or tables between processes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.engine.worker import ShardResult, Task, Worker
+from refinery.samples.sources import Shard
+
+Progress = Callable[[ShardResult], None]
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Pool:
+    """A fixed number of workers, each on a thread of its own."""
+
+    def __init__(self, program: Program, workers: int, memory_limit: str | None, temporary: str | None) -> None:
+        self._make = lambda: Worker(program, memory_limit, temporary)
+        self._local = threading.local()
+        self._workers: list[Worker] = []
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="refinery")
+
+    def _worker(self) -> Worker:
+        if not hasattr(self._local, "worker"):
+            worker = self._make()
+            with self._lock:
+                self._workers.append(worker)
+            self._local.worker = worker
+        return self._local.worker
+
+    def map(self, jobs: Sequence[Callable[[Worker], Any]], done: Callable[[Any], None] | None = None) -> list[Any]:
+        """Run jobs, each given a worker; results in the order of the jobs. The first error ends the rest."""
+        futures: list[Future[Any]] = [self._executor.submit(lambda job=job: job(self._worker())) for job in jobs]
+        pending = set(futures)
+        try:
+            while pending:
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    result = future.result()
+                    if done:
+                        done(result)
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            for worker in list(self._workers):
+                worker.con.interrupt()
+            raise
+        return [future.result() for future in futures]
+
+    def close(self) -> None:
+        """Wait for the threads and close the connections."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run_shards(
+    pool: Pool, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Progress | None = None
+) -> list[ShardResult]:
+    """Run every shard; results in the order of the shards."""
+    return pool.map([lambda worker, shard=shard: worker.run(shard, task(shard)) for shard in shards], progress)

@@ -1,0 +1,70 @@
+"""Operators are deterministic, so what a step did to a row is recomputed when somebody asks, not carried along."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.engine.worker import Task, Worker
+from refinery.samples.sources import Shard
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One row, recomputed. row: its number within the shard. sample: the record as it was read. values: every column."""
+
+    row: int
+    sample: dict[str, Any]
+    values: dict[str, Any]
+
+
+def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[Replayed]:
+    """Recompute rows of a shard, in their order."""
+    for part, done in worker.replay(shard, rows, task):
+        for values in done.to_pylist():
+            at = values["_i"]
+            yield Replayed(int(part.rows[at]), part.sample(at), values)
+
+
+def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[str, Any]:
+    """The statistics that steps up to `step` computed for the row."""
+    return {s.column: values[s.column] for s in program.stats if s.step <= step and values[s.column] is not None}
+
+
+def sample_at(program: Program, row: Replayed, step: int) -> dict[str, Any]:
+    """The record as step `step` was given it: texts as earlier steps left them, everything else as read."""
+    sample = json.loads(json.dumps(row.sample, default=str))
+    for keys, column in versions_before(program, step).items():
+        _put(sample, keys, row.values[column])
+    return sample
+
+
+def versions_before(program: Program, step: int) -> dict[tuple[str, ...], str]:
+    """Column of each text field's version that step `step` is given."""
+    found = dict(program.read)
+    for change in program.changes:
+        if change.step < step:
+            found[change.field] = change.after
+    return found
+
+
+def _put(sample: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        sample = sample[key]
+    if keys[-1] in sample or value is not None:
+        sample[keys[-1]] = value
+
+
+def value_at(sample: Mapping[str, Any], path: str) -> Any:
+    """A field by its name, or by its dotted path; None where there is none."""
+    if path in sample:
+        return sample[path]
+    value: Any = sample
+    for key in path.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return None
+        value = value[key]
+    return value

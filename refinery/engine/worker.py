@@ -1,0 +1,338 @@
+"""Runs one shard: reads batches, runs the program's SELECT over each, writes what stays and what happened.
+
+The same function serves a loop, threads, processes or a cluster; it is given plain data and shares nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from refinery.compiler.program import Program
+from refinery.engine.functions import register
+from refinery.samples.read import Batch, explain_json, read
+from refinery.samples.sources import Shard
+from refinery.samples.write import PartWriter
+
+# Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
+_SETTINGS = "SET threads = 1; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
+
+QUARANTINE = pa.schema(
+    [
+        ("_row", pa.int64()),
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("step", pa.int32()),
+        ("operator", pa.string()),
+        ("error", pa.string()),
+        ("raw", pa.large_binary()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is told besides the program and the shard."""
+
+    folder: str
+    batch_bytes: int
+    compression: str | None = None
+    first_row: int = 0  # number of the shard's first row in the whole input, where the program asks for `_row`
+
+
+@dataclass
+class ShardResult:
+    """What became of a shard. rows: samples in it, good or bad. lines: physical lines. seconds: per step."""
+
+    shard: int
+    rows: int = 0
+    lines: int = 0
+    kept: int = 0
+    quarantined: int = 0
+    bytes: int = 0
+    part: str = ""
+    facts: str = ""
+    quarantine: str = ""
+    seconds: dict[int, float] = field(default_factory=dict)
+
+
+class Worker:
+    """One DuckDB connection on one thread, with the program's functions registered."""
+
+    def __init__(self, program: Program, memory_limit: str | None = None, temporary: str | None = None) -> None:
+        self.program = program
+        self.con = duckdb.connect()
+        for statement in _SETTINGS.split(";"):
+            if statement.strip():
+                self.con.execute(statement).fetchall()
+        if memory_limit:
+            self.con.execute(f"SET memory_limit = '{memory_limit}'").fetchall()
+        if temporary:
+            self.con.execute("SET temp_directory = ?", [temporary]).fetchall()
+        register(self.con, program.functions)
+        self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.con.close()
+
+    def bind(self, shards: Sequence[Shard]) -> None:
+        """Run the statement over no rows; raises DuckDB's error when it does not bind."""
+        self._query(self.program.pass_sql, self._sample(shards), 0)
+
+    def first_unbound(self, shards: Sequence[Shard]) -> int:
+        """The first step whose columns do not bind; 0 when it is none of them."""
+        return self._guilty(self._sample(shards), 0)[0]
+
+    def _sample(self, shards: Sequence[Shard]) -> Batch:
+        for shard in shards:
+            for batch in read(shard, 1 << 16):
+                return batch.take(np.array([], np.int64))
+        return Batch.empty(self.program.lines, self.program.needs)
+
+    def explain(self, shards: Sequence[Shard]) -> str:
+        """DuckDB's plan of the statement."""
+        self.con.register("batch", self._relation(self._sample(shards), 0))
+        plan = self.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
+        self.con.unregister("batch")
+        return str(plan)
+
+    def measure(self, batch: Batch, first_row: int = 0) -> pa.Table:
+        """Run the statement over one batch and return its rows; `profile` then tells what it cost."""
+        return self._query(self.program.pass_sql, batch, first_row)
+
+    def profile(self) -> str:
+        """DuckDB's profile of the last statement, as JSON."""
+        return self.con.get_profiling_information("json")
+
+    def matching(self, shard: Shard, task: Task) -> list[int]:
+        """Numbers within the shard of the rows that every step keeps."""
+        found: list[int] = []
+        for batch in read(shard, task.batch_bytes):
+            done, _ = self._bisect(batch, task.first_row, np.arange(len(batch.rows)))
+            kept = done.filter(pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"])))
+            found += batch.rows[kept["_i"].to_numpy()].tolist()
+        return found
+
+    def run(self, shard: Shard, task: Task) -> ShardResult:
+        """Run one shard; everything it leaves is in `task.folder`, each file complete or absent."""
+        result = ShardResult(shard.index)
+        seconds: dict[int, float] = defaultdict(float)
+        facts: list[pa.Table] = []
+        bad: list[dict[str, Any]] = []
+        folder = Path(task.folder)
+        writer = PartWriter(folder / f"{shard.index:05d}", self.program.lines, task.compression)
+        with writer:
+            for batch in read(shard, task.batch_bytes):
+                started = time.perf_counter()
+                done = self._batch(shard, batch, task.first_row, bad)
+                for step, spent in self._profile(time.perf_counter() - started).items():
+                    seconds[step] += spent
+                kept = self._write(writer, batch, done)
+                facts.append(self._facts(batch, done))
+                result.kept += kept
+                result.rows += len(batch.rows) + len(batch.bad)
+                result.lines = max(result.lines, batch.lines_seen)
+                result.bytes += batch.table.nbytes
+        result.part = str(writer.path or "")
+        result.quarantined = len(bad)
+        result.facts = self._publish(folder / f"{shard.index:05d}.facts.parquet", facts)
+        if bad:
+            table = pa.Table.from_pylist(sorted(bad, key=lambda row: row["_row"]), QUARANTINE)
+            result.quarantine = self._publish(folder / f"{shard.index:05d}.quarantine.parquet", [table])
+        result.seconds = dict(seconds)
+        return result
+
+    def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
+        """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
+        wanted, found = np.array(sorted(set(rows)), np.int64), 0
+        for batch in read(shard, task.batch_bytes):
+            index = np.flatnonzero(np.isin(batch.rows, wanted))
+            if len(index):
+                part = batch.take(index)
+                yield part, self._query(self.program.replay_sql, part, task.first_row)
+                found += len(index)
+            if found == len(wanted):
+                break
+
+    # One batch
+
+    def _batch(self, shard: Shard, batch: Batch, first_row: int, bad: list[dict[str, Any]]) -> pa.Table:
+        for item in batch.bad:
+            bad.append(_quarantined(shard, item.row, item.line, 0, "", item.error, item.raw))
+        done, failed = self._bisect(batch, first_row, np.arange(len(batch.rows)))
+        for i, error in failed:
+            step, operator = self._guilty(batch.take(np.array([i])), first_row)
+            raw = batch.raw(i)
+            bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, error, raw))
+        reasons = done["_bad"]
+        if reasons.null_count < len(reasons):
+            for at in np.flatnonzero(reasons.is_valid().to_numpy()):
+                i = int(done["_i"][int(at)].as_py())
+                raw = batch.raw(i)
+                reason = self._reason(reasons[int(at)].as_py(), raw)
+                bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), 0, "", reason, raw))
+            done = done.filter(pc.is_null(reasons))
+        return done
+
+    def _reason(self, reason: str, raw: bytes) -> str:
+        name = ".".join(self.program.text_key)
+        if reason == "no text":
+            return _no_text(raw, self.program.text_key) if self.program.lines else f"{name!r} is null"
+        return f"{reason}: {explain_json(raw)}" if reason == "malformed JSON" else f"{reason}: the line is JSON, but no sample"
+
+    def _bisect(self, batch: Batch, first_row: int, index: np.ndarray) -> tuple[pa.Table, list[tuple[int, str]]]:
+        """Run rows `index` of the batch; when a row raises, halve until it stands alone."""
+        part = batch if len(index) == len(batch.rows) else batch.take(index)
+        try:
+            done = self._query(self.program.pass_sql, part, first_row)
+            at = done.schema.get_field_index("_i")
+            return done.set_column(at, "_i", pa.array(index[done["_i"].to_numpy()])), []
+        except (duckdb.OutOfMemoryException, duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException):
+            raise
+        except duckdb.Error as error:
+            if len(index) == 1:
+                empty = self._query(self.program.pass_sql, batch.take(np.array([], np.int64)), first_row)
+                return empty, [(int(index[0]), _message(error))]
+        half = len(index) // 2
+        left, failed_left = self._bisect(batch, first_row, index[:half])
+        right, failed_right = self._bisect(batch, first_row, index[half:])
+        return pa.concat_tables([left, right]), failed_left + failed_right
+
+    def _guilty(self, single: Batch, first_row: int) -> tuple[int, str]:
+        """The step in which a row raises."""
+        names = {step.index: step.name for step in self.program.steps}
+        for column, step in self.program.probes:
+            try:
+                self._query(self.program.probe_sql.replace("_probe_", column), single, first_row)
+            except duckdb.Error:
+                return step, names.get(step, "")
+        return 0, ""
+
+    def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
+        self.con.register("batch", self._relation(batch, first_row))
+        try:
+            done = self.con.sql(sql).to_arrow_table()
+        finally:
+            self.con.unregister("batch")
+        if "_i" in done.column_names:
+            order = done["_i"].to_numpy()
+            if len(order) > 1 and not (order[1:] > order[:-1]).all():
+                done = done.take(pa.array(np.argsort(order, kind="stable")))
+        return done
+
+    def _relation(self, batch: Batch, first_row: int) -> pa.Table:
+        rows = len(batch.rows)
+        columns: dict[str, Any] = {"_i": pa.array(np.arange(rows, dtype=np.int64))}
+        if self.program.lines:
+            columns["_line"] = batch.table["_line"]
+        for name in self.program.needs:
+            if name == "_row":
+                columns[name] = pa.array(batch.rows + first_row)
+            elif name == "_suffix":
+                columns[name] = pa.array(batch.suffixes())
+            else:
+                columns[name] = batch.table[name]
+        return pa.table(columns)
+
+    # What is kept of it
+
+    def _write(self, writer: PartWriter, batch: Batch, done: pa.Table) -> int:
+        alive = done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
+        keep = alive["_i"].to_numpy()
+        replaced = {keys: alive[column].combine_chunks() for keys, column in self.program.outs.items()}
+        extra = {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
+        writer.write(batch, keep, replaced, extra)
+        return len(keep)
+
+    def _facts(self, batch: Batch, done: pa.Table) -> pa.Table:
+        rows = pa.array(batch.rows[done["_i"].to_numpy()])
+        names = [name for name in done.column_names if not name.startswith("_out_") and name not in ("_i", "_bad", "_stats")]
+        return pa.table({"_row": rows, **{name: done[name] for name in names}})
+
+    def _publish(self, path: Path, tables: list[pa.Table]) -> str:
+        if not tables:
+            tables = [self._empty_facts()]
+        aside = path.with_suffix(".tmp")
+        pq.write_table(pa.concat_tables(tables), aside, compression="zstd")
+        aside.rename(path)
+        return str(path)
+
+    def _empty_facts(self) -> pa.Table:
+        batch = Batch.empty(self.program.lines, self.program.needs)
+        return self._facts(batch, self._query(self.program.pass_sql, batch, 0))
+
+    def _profile(self, elapsed: float) -> dict[int, float]:
+        """Seconds of the last statement by step, from DuckDB's own profile; what it cannot place counts as step 0."""
+        try:
+            tree = json.loads(self.profile())
+        except (duckdb.Error, ValueError):
+            return {0: elapsed}
+        return by_step(tree, dict(self.program.probes), elapsed)
+
+
+def by_step(profile: dict[str, Any], steps: dict[str, int], elapsed: float) -> dict[int, float]:
+    """Share a statement's seconds out to steps: a projection's time belongs to the columns it adds.
+
+    profile: DuckDB's profile as JSON. steps: column -> step. Reading and what else is not a step's is step 0.
+    """
+    spent: dict[int, float] = defaultdict(float)
+
+    def walk(node: dict[str, Any]) -> set[str]:
+        below: set[str] = set()
+        for child in node.get("children") or []:
+            below |= walk(child)
+        names = (node.get("extra_info") or {}).get("Projections") or []
+        listed = set(names if isinstance(names, list) else [names])
+        new = [name for name in listed - below if name in steps]
+        heavy = [n for n in new if not n.startswith(("_alive_", "_changed_"))] or new
+        owners = {steps[name] for name in heavy} or {0}
+        for owner in owners:
+            spent[owner] += float(node.get("timing") or 0.0) / len(owners)
+        return below | listed
+
+    for root in profile.get("operator") or []:
+        walk(root)
+    spent[0] += max(0.0, elapsed - sum(spent.values()))
+    return spent
+
+
+def _quarantined(shard: Shard, row: int, line: int, step: int, operator: str, error: str, raw: bytes) -> dict[str, Any]:
+    return {
+        "_row": row,
+        "file": shard.path_of(row),
+        "line": line,
+        "step": step,
+        "operator": operator,
+        "error": error,
+        "raw": raw,
+    }
+
+
+def _message(error: duckdb.Error) -> str:
+    """DuckDB's message without its advice on SQL and Python's traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines)[:2000]
+
+
+def _no_text(raw: bytes, keys: tuple[str, ...]) -> str:
+    """Why a JSON line has no text."""
+    name = ".".join(keys)
+    value: Any = json.loads(raw)
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return f"{name!r} is missing"
+        value = value[key]
+    kind = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}.get(type(value))
+    return f"{name!r} is {kind or 'null'}, not a text"

@@ -1,0 +1,112 @@
+"""What can go wrong, with the exit code of each: a command that fails says which of these it was.
+
+Messages name the place, what is wrong there and the cure; an error that can hold several problems tells all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SUCCESS = 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    where: the place as a user finds it, `recipe.yaml:14`, `--trace_num` or `process.3`. what: half a sentence without
+    its full stop. hint: the cure as a whole sentence, or None.
+    """
+
+    where: str
+    what: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        line = f"{self.where}: {self.what}" if self.where else self.what
+        if self.hint is None:
+            return line
+        return f"{line}{' ' if line.endswith(('.', '?', '!')) else '. '}{self.hint}"
+
+
+class RefineryError(Exception):
+    """Base of every error that refinery raises on purpose. exit_code: what a command ends with."""
+
+    exit_code = 1
+
+
+class RecipeError(RefineryError):
+    """The recipe, or an option that changes it, is wrong; nothing was run. Holds every problem that was found."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def __reduce__(self) -> tuple[type[RecipeError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+class DataError(RefineryError):
+    """The input cannot be read: no such file, no such column, more bad rows than allowed."""
+
+    exit_code = 3
+
+
+class OperatorError(RefineryError):
+    """An operator or the run itself failed: a file that breaks the operator contract, memory that ran out."""
+
+    exit_code = 4
+
+
+class ConservationError(RefineryError):
+    """Rows in are not rows kept + removed + quarantined. The results must not be used."""
+
+    exit_code = 5
+
+
+class OutputError(RefineryError):
+    """The results cannot be written: no permission, no space, a run folder that another run holds."""
+
+    exit_code = 6
+
+
+class Interrupted(RefineryError):
+    """The user stopped the run; what was finished can be resumed."""
+
+    exit_code = 130
+
+
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """The question `Did you mean 'min_num'?` with the one to three nearest known names, or None when none is near.
+
+    Letter case and the difference between dash, underscore and space do not count; a part of a name that no other
+    shares finds it too (`email` for `clean_email_mapper`).
+    """
+    folded: dict[str, str] = {}
+    for candidate in known:
+        folded.setdefault(_fold(candidate), candidate)
+    wanted = _fold(name)
+    near = difflib.get_close_matches(wanted, folded, n=3, cutoff=0.7)
+    if near:
+        best = difflib.SequenceMatcher(None, wanted, near[0]).ratio()
+        near = [n for n in near if difflib.SequenceMatcher(None, wanted, n).ratio() > best - 0.05]
+    elif len(wanted) >= 3:
+        near = [other for other in folded if wanted in other or (len(other) > 3 and other in wanted)]
+        near = near if len(near) <= 3 else []
+    if not near:
+        return None
+    return f"Did you mean {' or '.join(repr(folded[n]) for n in near)}?"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`suggestion` to be appended to a message: `. Did you mean 'min_num'?`, or nothing."""
+    question = suggestion(name, known)
+    return f". {question}" if question else ""
+
+
+def _fold(name: str) -> str:
+    return name[:100].strip().lower().replace("-", "_").replace(" ", "_")

@@ -1,0 +1,540 @@
+"""JSON text in kernels: its values' ends, whether it is valid, members given new values with all else kept as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from refinery.kernels.utf8 import decode
+
+# Deeper nesting is refused: Python's own reader gives up at a thousand levels.
+MAX_DEPTH = 500
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _is_space(b):
+    return b == 32 or b == 10 or b == 13 or b == 9
+
+
+@njit(nogil=True, cache=True)
+def skip_space(data, i, end):
+    while i < end and _is_space(data[i]):
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def skip_string(data, i, end):
+    """Position after the string whose opening quote is at i, or -1 when it does not end before `end`."""
+    i += 1
+    while i < end:
+        b = data[i]
+        if b == 34:
+            return i + 1
+        if b == 92:
+            i += 1
+        i += 1
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def skip_value(data, i, end):
+    """Position after the JSON value that starts at i, or -1 when it does not end before `end`.
+
+    A number or word ends where its neighbour starts, or at `end`; junk counts as a word, so every call moves on.
+    """
+    if i >= end:
+        return -1
+    b = data[i]
+    if b == 34:
+        return skip_string(data, i, end)
+    if b != 123 and b != 91:
+        i += 1
+        while i < end:
+            b = data[i]
+            if _is_space(b) or b == 44 or b == 93 or b == 125:
+                return i
+            i += 1
+        return end
+    depth = 0
+    while i < end:
+        b = data[i]
+        if b == 34:
+            i = skip_string(data, i, end)
+            if i < 0:
+                return -1
+            continue
+        if b == 123 or b == 91:
+            depth += 1
+        elif b == 125 or b == 93:
+            depth -= 1
+            if depth == 0:
+                return i + 1
+        i += 1
+    return -1
+
+
+# What stopped `elements`.
+FULL, MORE, UNFINISHED, CLOSED = 0, 1, 2, 3
+
+
+@njit(nogil=True, cache=True)
+def elements(data, start, end, array, final, starts, ends):
+    """Find the values of a sequence: those of an array (after its bracket), or values one after another.
+
+    Fills `starts` and `ends`. Answers (how many, where to go on, FULL: no room for more, MORE: more bytes are needed,
+    CLOSED: the array's bracket was reached, UNFINISHED: the last value has no end; it starts where to go on).
+    """
+    n = 0
+    i = start
+    while True:
+        while i < end and (_is_space(data[i]) or (array and data[i] == 44)):
+            i += 1
+        if i >= end:
+            return n, i, MORE
+        if array and data[i] == 93:
+            return n, i + 1, CLOSED
+        if n == len(starts):
+            return n, i, FULL
+        p = skip_value(data, i, end)
+        if p < 0 and final:
+            return n, i, UNFINISHED
+        if p < 0 or (p == end and not final):  # a number that touches the end may go on
+            return n, i, MORE
+        starts[n] = i
+        ends[n] = p
+        n += 1
+        i = p
+
+
+@njit(nogil=True, cache=True)
+def one_line(data, starts, ends, out, offsets):
+    """Copy values to `out`, each as one line: white space that breaks lines between tokens is left out.
+
+    `out` needs the values' bytes and one more for each. A value that was on one line is copied as it is.
+    """
+    w = 0
+    offsets[0] = 0
+    for k in range(len(starts)):
+        i, end = starts[k], ends[k]
+        while i < end:
+            b = data[i]
+            if b == 34:
+                p = skip_string(data, i, end)
+                p = end if p < 0 else p
+                while i < p:
+                    out[w] = data[i]
+                    w += 1
+                    i += 1
+                continue
+            if _is_space(b):
+                p = skip_space(data, i, end)
+                broken = False
+                for q in range(i, p):
+                    if data[q] == 10 or data[q] == 13:
+                        broken = True
+                while not broken and i < p:
+                    out[w] = data[i]
+                    w += 1
+                    i += 1
+                i = p
+                continue
+            out[w] = b
+            w += 1
+            i += 1
+        out[w] = 10
+        w += 1
+        offsets[k + 1] = w
+    return w
+
+
+# Whether a text is valid
+
+
+@njit(nogil=True, cache=True)
+def _hex4(data, i, end):
+    """The number that four hexadecimal digits at i say, or -1."""
+    if i + 4 > end:
+        return -1
+    value = 0
+    for k in range(i, i + 4):
+        b = int(data[k])
+        if 48 <= b <= 57:
+            digit = b - 48
+        elif 65 <= b <= 70:
+            digit = b - 55
+        elif 97 <= b <= 102:
+            digit = b - 87
+        else:
+            return -1
+        value = value * 16 + digit
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _check_escape(data, i, end):
+    """Position after the escape whose backslash is at i, or -1: unknown, cut off, or half a surrogate pair."""
+    if i + 1 >= end:
+        return -1
+    b = data[i + 1]
+    if b != 117:
+        return i + 2 if b in (34, 92, 47, 98, 102, 110, 114, 116) else -1
+    unit = _hex4(data, i + 2, end)
+    if unit < 0 or 0xDC00 <= unit < 0xE000:
+        return -1
+    i += 6
+    if unit < 0xD800 or unit >= 0xE000:
+        return i
+    if i + 6 > end or data[i] != 92 or data[i + 1] != 117:
+        return -1
+    unit = _hex4(data, i + 2, end)
+    return i + 6 if 0xDC00 <= unit < 0xE000 else -1
+
+
+@njit(nogil=True, cache=True)
+def _check_string(data, i, end):
+    """Position after the string whose opening quote is at i, or -1 when it is malformed."""
+    i += 1
+    while i < end:
+        b = data[i]
+        if b == 34:
+            return i + 1
+        if b == 92:
+            i = _check_escape(data, i, end)
+            if i < 0:
+                return -1
+        elif b < 32:
+            return -1
+        else:
+            i += 1
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _digits(data, i, end):
+    while i < end and 48 <= data[i] <= 57:
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def _is_word(data, i, end, word):
+    if i + len(word) > end:
+        return False
+    for k in range(len(word)):
+        if data[i + k] != word[k]:
+            return False
+    return True
+
+
+_TRUE, _FALSE, _NULL = tuple(b"true"), tuple(b"false"), tuple(b"null")
+_NAN, _INFINITY = tuple(b"NaN"), tuple(b"Infinity")
+
+
+@njit(nogil=True, cache=True)
+def _check_scalar(data, i, end):
+    """Position after the number or word at i, or -1. NaN, Infinity and -Infinity pass, as in Python and Arrow."""
+    b = data[i]
+    if b == 116:
+        return i + 4 if _is_word(data, i, end, _TRUE) else -1
+    if b == 102:
+        return i + 5 if _is_word(data, i, end, _FALSE) else -1
+    if b == 110:
+        return i + 4 if _is_word(data, i, end, _NULL) else -1
+    if b == 78:
+        return i + 3 if _is_word(data, i, end, _NAN) else -1
+    if b == 45:
+        i += 1
+    if i < end and data[i] == 73:
+        return i + 8 if _is_word(data, i, end, _INFINITY) else -1
+    first = i
+    i = _digits(data, i, end)
+    if i == first or (data[first] == 48 and i > first + 1):
+        return -1
+    if i < end and data[i] == 46:
+        first = i + 1
+        i = _digits(data, first, end)
+        if i == first:
+            return -1
+    if i < end and (data[i] == 101 or data[i] == 69):
+        i += 1
+        if i < end and (data[i] == 43 or data[i] == 45):
+            i += 1
+        first = i
+        i = _digits(data, first, end)
+        if i == first:
+            return -1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def _is_object(data, i, end, stack):
+    """Whether data[i:end] is one valid JSON object and white space. stack: uint8 (MAX_DEPTH), scratch."""
+    i = skip_space(data, i, end)
+    if i >= end or data[i] != 123:
+        return False
+    depth = 0
+    after_value = False  # else a value is due, or after a bracket possibly its end
+    opened = False
+    while True:
+        i = skip_space(data, i, end)
+        if i >= end:
+            return False
+        b = data[i]
+        if after_value or (opened and (b == 125 or b == 93)):
+            closing = 125 if stack[depth - 1] == 123 else 93
+            if b == closing:
+                depth -= 1
+                i += 1
+                if depth == 0:
+                    return skip_space(data, i, end) == end
+                after_value, opened = True, False
+                continue
+            if b != 44 or opened:
+                return False
+            i = skip_space(data, i + 1, end)
+            if i >= end:
+                return False
+            b = data[i]
+        if depth > 0 and stack[depth - 1] == 123:
+            if b != 34:
+                return False
+            i = _check_string(data, i, end)
+            if i < 0:
+                return False
+            i = skip_space(data, i, end)
+            if i >= end or data[i] != 58:
+                return False
+            i = skip_space(data, i + 1, end)
+            if i >= end:
+                return False
+            b = data[i]
+        opened = b == 123 or b == 91
+        after_value = not opened
+        if opened:
+            if depth == len(stack):
+                return False
+            stack[depth] = b
+            depth += 1
+            i += 1
+        else:
+            i = _check_string(data, i, end) if b == 34 else _check_scalar(data, i, end)
+            if i < 0:
+                return False
+
+
+@njit(nogil=True, cache=True)
+def objects(data, offsets, good):
+    """Say of each text whether it is a valid JSON object (RFC 8259, with NaN and Infinity); how many are not."""
+    stack = np.zeros(MAX_DEPTH, np.uint8)
+    others = 0
+    for i in range(len(good)):
+        good[i] = _is_object(data, offsets[i], offsets[i + 1], stack)
+        if not good[i]:
+            others += 1
+    return others
+
+
+# Members given new values
+
+
+@njit(nogil=True, cache=True)
+def _same_key(data, i, end, key, k, key_end):
+    """Whether the key data[i:end], between its quotes and with escapes, is key[k:key_end]."""
+    while i < end:
+        b = int(data[i])
+        if b != 92:
+            if k >= key_end or key[k] != b:
+                return False
+            i += 1
+            k += 1
+            continue
+        b = data[i + 1]
+        i += 2
+        if b != 117:
+            b = 8 if b == 98 else 12 if b == 102 else 10 if b == 110 else 13 if b == 114 else 9 if b == 116 else b
+            if k >= key_end or key[k] != b:
+                return False
+            k += 1
+            continue
+        cp = _hex4(data, i, end)
+        i += 4
+        if 0xD800 <= cp < 0xDC00 and i + 6 <= end:
+            cp = 0x10000 + ((cp - 0xD800) << 10) + (_hex4(data, i + 2, end) - 0xDC00)
+            i += 6
+        if cp < 0 or k >= key_end:
+            return False
+        seen, k = decode(key, k)
+        if seen != cp:
+            return False
+    return k == key_end
+
+
+@njit(nogil=True, cache=True)
+def _put(data, start, end, out, w):
+    """Copy data[start:end] to out[w:]; the position after it, or -1 without room."""
+    if w < 0 or w + (end - start) > len(out):
+        return -1
+    target = out[w : w + (end - start)]
+    source = data[start:end]
+    for i in range(len(source)):
+        target[i] = source[i]
+    return w + (end - start)
+
+
+@njit(nogil=True, cache=True)
+def _escapes(data, start, end):
+    """Bytes of data[start:end] that a JSON string must escape."""
+    total = 0
+    part = data[start:end]
+    for i in range(len(part)):
+        b = part[i]
+        total += np.uint8(b < np.uint8(32)) | np.uint8(b == np.uint8(34)) | np.uint8(b == np.uint8(92))
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _put_quoted(data, start, end, out, w, short):
+    """Write data[start:end] as a JSON string: quotes, backslashes and control characters escaped, nothing else.
+
+    short: uint8 (256), the letter after the backslash, 117 for the long form, 0 for no escape.
+    """
+    if w < 0 or w + (end - start) + 5 * _escapes(data, start, end) + 2 > len(out):
+        return -1
+    out[w] = 34
+    w += 1
+    for i in range(start, end):
+        b = data[i]
+        letter = short[b]
+        if letter == 0:
+            out[w] = b
+            w += 1
+            continue
+        out[w] = 92
+        out[w + 1] = letter
+        w += 2
+        if letter == 117:
+            low = b & 15
+            out[w] = 48
+            out[w + 1] = 48
+            out[w + 2] = 48 + (b >> 4)
+            out[w + 3] = low + 48 if low < 10 else low + 87
+            w += 4
+    out[w] = 34
+    return w + 1
+
+
+@njit(nogil=True, cache=True)
+def _put_ascii(first, second, out, w):
+    if w < 0 or w + 2 > len(out):
+        return -1
+    out[w] = first
+    out[w + 1] = second
+    return w + 2
+
+
+@njit(nogil=True, cache=True)
+def _put_value(value, start, end, quote, short, out, w):
+    return _put_quoted(value, start, end, out, w, short) if quote else _put(value, start, end, out, w)
+
+
+@njit(nogil=True, cache=True)
+def _put_member(data, i, level, path, ends, value, start, end, quote, short, out, w):
+    """Write what is missing before the brace at i: path[level:], each inside the one before it, and the value."""
+    before = i - 1
+    while _is_space(data[before]):
+        before -= 1
+    if data[before] != 123 and data[before] != 44:
+        w = _put_ascii(44, 32, out, w)
+    for k in range(level, len(ends)):
+        if k > level:
+            w = _put_ascii(123, 32, out, w)
+        w = _put_quoted(path, 0 if k == 0 else ends[k - 1], ends[k], out, w, short)
+        w = _put_ascii(58, 32, out, w)
+    w = _put_value(value, start, end, quote, short, out, w)
+    for _ in range(level, len(ends) - 1):
+        w = _put_ascii(32, 125, out, w)
+    return w
+
+
+@njit(nogil=True, cache=True)
+def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, quote, short, out, w):
+    """Write the object data[start:end] with every member at `path` given the value, or the member added at the end.
+
+    Answers the position after it; -1: no room; -2: something on the path is no object.
+    """
+    last = len(ends) - 1
+    level = 0
+    matched[0] = False
+    copied = start
+    i = skip_space(data, start, end) + 1
+    while i < end:
+        b = data[i]
+        if b == 125:
+            if not matched[level]:
+                back = i
+                while _is_space(data[back - 1]):
+                    back -= 1
+                w = _put(data, copied, back, out, w)
+                w = _put_member(data, i, level, path, ends, value, v_start, v_end, quote, short, out, w)
+                copied = back
+            if level == 0:
+                return _put(data, copied, end, out, w)
+            level -= 1
+            i += 1
+            continue
+        if b != 34:
+            i += 1
+            continue
+        key = i + 1
+        i = skip_string(data, i, end)
+        if i < 0:
+            return -2
+        same = _same_key(data, key, i - 1, path, 0 if level == 0 else ends[level - 1], ends[level])
+        i = skip_space(data, skip_space(data, i, end) + 1, end)
+        if same and level < last and i < end and data[i] == 123:
+            matched[level] = True
+            level += 1
+            matched[level] = False
+            i += 1
+            continue
+        after = skip_value(data, i, end)
+        if after < 0 or (same and level < last):
+            return -2
+        if same:
+            matched[level] = True
+            w = _put(data, copied, i, out, w)
+            w = _put_value(value, v_start, v_end, quote, short, out, w)
+            copied = after
+        i = after
+    return -2
+
+
+@njit(nogil=True, cache=True)
+def splice(data, offsets, rows, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
+    """Write lines `rows`, member `path` set to value k in the k-th of them (kept as it is where that is not valid).
+
+    path: the keys' bytes one after another, key k ends at ends[k]. quote: the values are texts, to be written as JSON
+    strings; else they are JSON. White space after a line goes, one line feed ends each. Answers the bytes written;
+    -1 without room; -2 - k when something on the path is no object in the k-th line.
+    """
+    w = 0
+    matched = np.zeros(len(ends) + 1, np.bool_)
+    for k in range(len(rows)):
+        start, end = offsets[rows[k]], offsets[rows[k] + 1]
+        while end > start and _is_space(data[end - 1]):
+            end -= 1
+        if v_valid[k]:
+            w = _set_member(
+                data, start, end, path, ends, matched, value, v_offsets[k], v_offsets[k + 1], quote, short, out, w
+            )
+        else:
+            w = _put(data, start, end, out, w)
+        if w == -2:
+            return -2 - k
+        if w < 0 or w == len(out):
+            return -1
+        out[w] = 10
+        w += 1
+        out_offsets[k + 1] = w
+    return w

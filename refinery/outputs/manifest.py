@@ -1,0 +1,87 @@
+"""What ran: the table `runs`, and the files beside the database that say it in plain text."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import refinery
+from refinery.outputs.database import Counts, Database
+from refinery.rundir import RunDir
+
+
+def peak_memory() -> int:
+    """Most bytes that this process has held in memory so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def versions() -> dict[str, str]:
+    """Versions of what results can depend on."""
+    names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
+    return {"refinery": refinery.__version__, "python": platform.python_version()} | {
+        name: importlib.metadata.version(name) for name in names
+    }
+
+
+def describe(
+    facts: dict[str, Any], outputs: Sequence[Any], counts: Counts, began: datetime, seconds: float, size: int
+) -> dict[str, Any]:
+    """The manifest as plain data; `facts` is what was known before the run."""
+    return {
+        "run_id": uuid.uuid4().hex,
+        **facts,
+        "began": began.astimezone(UTC).isoformat(),
+        "seconds": round(seconds, 3),
+        "rows": asdict(counts),
+        "bytes": size,
+        "peak_memory": peak_memory(),
+        "outputs": [{"path": str(output.path), "rows": output.rows, "bytes": output.bytes} for output in outputs],
+        "versions": versions(),
+    }
+
+
+def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: str, plan: dict[str, Any]) -> None:
+    """Fill the table `runs`, write `recipe.yaml`, `plan.json` and `manifest.json`."""
+    row = {
+        "run_id": manifest["run_id"],
+        "project_name": manifest["project_name"],
+        "recipe": recipe_text,
+        "fingerprint": manifest["fingerprint"],
+        "began": datetime.fromisoformat(manifest["began"]),
+        "seconds": manifest["seconds"],
+        "rows_read": manifest["rows"]["read"],
+        "rows_kept": manifest["rows"]["kept"],
+        "rows_removed": manifest["rows"]["removed"],
+        "rows_quarantined": manifest["rows"]["quarantined"],
+        "bytes": manifest["bytes"],
+        "peak_memory": manifest["peak_memory"],
+        "inputs": [item["path"] for item in manifest["inputs"]],
+        "outputs": [item["path"] for item in manifest["outputs"]],
+        "versions": json.dumps(manifest["versions"]),
+    }
+    kinds = {"inputs": pa.list_(pa.string()), "outputs": pa.list_(pa.string())}
+    columns = {name: pa.array([value], kinds.get(name)) for name, value in row.items()}
+    db.table("runs", pa.table(columns))
+    publish(run_dir.recipe, recipe_text)
+    publish(run_dir.plan, json.dumps(plan, ensure_ascii=False, indent=2))
+    publish(run_dir.manifest, json.dumps(manifest, ensure_ascii=False, indent=2))
+
+
+def publish(path: Path, text: str) -> None:
+    """Write a text file so that it is there whole or not at all."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, path)

@@ -1,0 +1,135 @@
+"""The trace: what each operator changed and removed, replayed for the first rows that it touched."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.compiler.env import lit
+from refinery.compiler.program import Program, StepInfo
+from refinery.engine.local import Pool
+from refinery.engine.replay import Replayed, replay, sample_at, stats_until, value_at
+from refinery.engine.worker import ShardResult, Task, Worker
+from refinery.outputs.database import Database
+from refinery.rundir import RunDir
+from refinery.samples.sources import Shard
+
+SCHEMA = pa.schema(
+    [
+        ("_row", pa.int64()),
+        ("step", pa.int32()),
+        ("operator", pa.string()),
+        ("kind", pa.string()),
+        ("original_text", pa.large_string()),
+        ("processed_text", pa.large_string()),
+        ("record", pa.large_string()),
+    ]
+)
+
+
+def choose(db: Database, program: Program, names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
+    """The rows to trace per step: the first `limit` (None: all) by `_row` that the step changed or removed.
+
+    names: operators to trace, all when empty.
+    """
+    changed = {change.step: change.changed for change in program.changes}
+    chosen: dict[int, list[int]] = {}
+    for step in program.steps:
+        if names and step.name not in names:
+            continue
+        condition = changed.get(step.index) or f"_dropped = {step.index}"
+        end = "" if limit is None else f" LIMIT {limit}"
+        rows = db.con.execute(f"SELECT _row FROM facts WHERE {condition} ORDER BY _row{end}").fetchall()
+        chosen[step.index] = [row for (row,) in rows]
+    return chosen
+
+
+def record(
+    db: Database,
+    pool: Pool,
+    program: Program,
+    shards: Sequence[Shard],
+    results: Sequence[ShardResult],
+    chosen: dict[int, list[int]],
+    task: Any,
+    keys: Sequence[str],
+    folder: Path,
+) -> None:
+    """Replay the chosen rows and fill the table `trace`."""
+    steps = {step.index: step for step in program.steps}
+    jobs, first = [], 0
+    for shard, result in zip(shards, results, strict=True):
+        wanted: dict[int, list[StepInfo]] = defaultdict(list)
+        for step, rows in chosen.items():
+            for row in rows:
+                if first <= row < first + result.rows:
+                    wanted[row - first].append(steps[step])
+        if wanted:
+            jobs.append(_job(program, shard, wanted, first, task(shard), keys, folder))
+        first += result.rows
+    files = pool.map(jobs)
+    db.table("trace", SCHEMA.empty_table())
+    if files:
+        db.run(f"INSERT INTO trace SELECT * FROM read_parquet({lit([str(file) for file in files])}) ORDER BY step, _row")
+
+
+def _job(
+    program: Program, shard: Shard, wanted: dict[int, list[StepInfo]], first: int, task: Task, keys: Sequence[str], folder: Path
+) -> Any:
+    def run(worker: Worker) -> Path:
+        path = folder / f"{shard.index:05d}.trace.parquet"
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+            pending: list[dict[str, Any]] = []
+            for row in replay(worker, shard, sorted(wanted), task):
+                pending += [_trace(program, row, step, first, keys) for step in wanted[row.row]]
+                if len(pending) >= 1000:
+                    writer.write_table(pa.Table.from_pylist(pending, SCHEMA))
+                    pending = []
+            writer.write_table(pa.Table.from_pylist(pending, SCHEMA))
+        return path
+
+    return run
+
+
+def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Sequence[str]) -> dict[str, Any]:
+    change = next((change for change in program.changes if change.step == step.index), None)
+    if change:
+        original, processed = row.values[change.before], row.values[change.after]
+        content = {key: value_at(row.sample, key) for key in keys}
+        content |= {"original_text": original, "processed_text": processed}
+    else:
+        content = sample_at(program, row, step.index)
+        original, processed = value_at(content, ".".join(program.text_key)), None
+        content["__dj__stats__"] = stats_until(program, row.values, step.index)
+    return {
+        "_row": row.row + first,
+        "step": step.index,
+        "operator": step.name,
+        "kind": step.kind,
+        "original_text": original,
+        "processed_text": processed,
+        "record": json.dumps(content, ensure_ascii=False, default=str),
+    }
+
+
+def write_files(db: Database, program: Program, run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
+    """JSONL files of the trace, one per traced step, also when it traced nothing."""
+    run.trace.mkdir(parents=True, exist_ok=True)
+    seen: set[str] = set()
+    written = []
+    for step in program.steps:
+        if step.index in chosen:
+            path = run.trace_file(step.name, step.index, step.name not in seen)
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                reader = db.con.execute("SELECT record FROM trace WHERE step = ? ORDER BY _row", [step.index])
+                while rows := reader.fetchmany(1000):
+                    file.writelines(text + "\n" for (text,) in rows)
+            written.append(path)
+        seen.add(step.name)
+    return written

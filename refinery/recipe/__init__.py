@@ -1,0 +1,25 @@
+"""Recipes: YAML or a dict, with what the command line changes, to a checked and frozen `Recipe`.
+
+load      the whole way: read, fill in variables, apply overrides, check against the library's operators
+dump      the effective recipe as YAML
+"""
+
+from refinery.recipe.dump import dump
+from refinery.recipe.load import load, loads
+from refinery.recipe.model import InputConfig, Note, Recipe, Step
+from refinery.recipe.override import Override, overrides_of, parse_overrides, parse_set, parse_variables
+
+__all__ = [
+    "InputConfig",
+    "Note",
+    "Override",
+    "Recipe",
+    "Step",
+    "dump",
+    "load",
+    "loads",
+    "overrides_of",
+    "parse_overrides",
+    "parse_set",
+    "parse_variables",
+]

@@ -1,0 +1,219 @@
+"""A recipe's tree to a `Recipe`: every key known and typed, every step checked, all problems found at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Sequence as AnySequence
+from typing import Any, cast
+
+from refinery.errors import RefineryError, suggestion
+from refinery.recipe.inputs import from_dataset, from_path, is_remote
+from refinery.recipe.keys import ALIASES, FORMATS, KEYS, Key
+from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
+from refinery.recipe.override import step_names
+from refinery.recipe.steps import Notes, check_names, read_steps
+from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, order, plain_value
+from refinery.recipe.values import Wrong, read
+
+# The library, or what makes one that also has the operators of the folders that the recipe names.
+LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
+
+_SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials"}
+
+
+def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Recipe | None:
+    """The recipe of a tree; None when something is wrong, which `problems` then says."""
+    return _Checker(root, library, problems, need_inputs).run()
+
+
+class _Checker:
+    def __init__(self, root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool) -> None:
+        self.root, self.source, self.problems, self.need_inputs = root, library, problems, need_inputs
+        self.notes: Notes = []
+
+    def run(self) -> Recipe | None:
+        values = self._keys()
+        library = self._library(values.get("operators") or ())
+        inputs, most = self._inputs()
+        steps = self._steps(library)
+        self._trace_list(values.get("op_list_to_trace") or (), library)
+        self._folders(values)
+        if self.problems.found:
+            return None
+        self._tell(values, inputs, most)
+        notes = sorted(self.notes, key=lambda note: order(note[0]))
+        return Recipe(
+            steps=steps,
+            inputs=inputs,
+            max_sample_num=most,
+            export_aws_credentials=self._credentials(),
+            given=frozenset(ALIASES.get(name, name) for name in self.root.entries),
+            ignored=tuple(Note(str(place), text) for place, text in notes),
+            **values,
+        )
+
+    # Keys
+
+    def _keys(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, entry in self.root.entries.items():
+            key = KEYS.get(name) or self._nested(name)
+            if key is None:
+                self.problems.add(entry.place, f"there is no key {name!r}", self._near(name))
+            elif key.note:
+                self.notes.append((entry.place, f"{name} has no effect: {key.note}"))
+            elif name not in _SEPARATE:
+                self._value(key, entry, values)
+            elif key.type == "mapping" and _is_set(entry) and not _is_mapping(entry) and name != "dataset":
+                self.problems.add(entry.place, f"{name} must be a mapping")  # its value may be a secret: not shown
+        values = {name: values.get(name, key.default) for name, key in KEYS.items() if self._is_field(key)} | values
+        for alias, name in ALIASES.items():
+            self._merge(alias, name, values)
+        return values
+
+    @staticmethod
+    def _is_field(key: Key) -> bool:
+        return not key.note and not key.refuses and key.name not in _SEPARATE and key.name not in ALIASES
+
+    def _nested(self, name: str) -> Key | None:
+        """Data-Juicer also writes `checkpoint.enabled: true`."""
+        root = KEYS.get(name.partition(".")[0])
+        return root if "." in name and root is not None and root.note else None
+
+    def _near(self, name: str) -> str | None:
+        if name in self._known_operators():
+            return f"Operators stand below process: '- {name}:'"
+        return suggestion(name, KEYS) or None
+
+    def _known_operators(self) -> Any:
+        return () if callable(self.source) else self.source.operators
+
+    def _value(self, key: Key, entry: Entry, values: dict[str, Any]) -> None:
+        try:
+            value = read(entry.node, key, key.name)
+        except Wrong as error:
+            self.problems.add(entry.node.place, error.what, error.hint)
+            return
+        if key.refuses:
+            if value != key.default:
+                self.problems.add(entry.place, f"{key.name} cannot be followed: {key.refuses}")
+            return
+        if key.name == "text_keys" and not (value and all(value)):
+            self.problems.add(entry.node.place, "text_keys is empty", "Name the field that holds the text.")
+            return
+        values[key.name] = key.default if value is None else value
+
+    def _merge(self, alias: str, name: str, values: dict[str, Any]) -> None:
+        if alias not in values:
+            return
+        value = values.pop(alias)
+        if name in self.root.entries and values[name] != value:
+            place = self.root.entries[alias].place
+            self.problems.add(place, f"{alias} and {name} are one key, but differ", "Keep one of them.")
+        values[name] = value
+
+    def _library(self, folders: tuple[str, ...]) -> LibraryLike:
+        if not callable(self.source):
+            return self.source
+        try:
+            return self.source(folders)
+        except RefineryError as error:
+            if not folders:
+                raise
+            self.problems.add(self.root.entries["operators"].place, str(error))
+            return self.source(())
+
+    # Keys that are more than a value
+
+    def _inputs(self) -> tuple[Any, int | None]:
+        path, dataset = self.root.entries.get("dataset_path"), self.root.entries.get("dataset")
+        inputs = from_path(path.node, self.problems) if path and _is_set(path) else ()
+        most: int | None = None
+        if dataset is not None and _is_set(dataset):
+            sources, most = from_dataset(dataset.node, self.problems)
+            if path is not None and _is_set(path):
+                self.notes.append((dataset.place, "dataset has no effect: dataset_path goes before it"))
+                most = None
+            else:
+                return sources, most
+        if self.need_inputs and not (path is not None and _is_set(path)):
+            place = path.place if path is not None else self.root.place
+            self.problems.add(place, "there is no input", "Write dataset_path: with a file, directory or glob.")
+        return inputs, most
+
+    def _steps(self, library: LibraryLike) -> Any:
+        entry = self.root.entries.get("process")
+        if entry is None:
+            hint = "Write process: with a list of operators below it."
+            self.problems.add(self.root.place, "has no process, so there is nothing to do", hint)
+            return ()
+        return read_steps(entry, library, self.problems, self.notes)
+
+    def _trace_list(self, names: tuple[str, ...], library: LibraryLike) -> None:
+        entry = self.root.entries.get("op_list_to_trace")
+        if entry is None:
+            return
+        used = [name for name in step_names(self.root) if name]
+        unused = check_names("op_list_to_trace", names, entry.node.place, used, library, self.problems)
+        if unused:
+            self.notes.append((entry.node.place, f"{', '.join(unused)} cannot be traced: the recipe does not use it"))
+
+    def _credentials(self) -> dict[str, Any] | None:
+        entry = self.root.entries.get("export_aws_credentials")
+        return cast(dict[str, Any], plain_value(entry.node)) if entry is not None and _is_set(entry) else None
+
+    # The output, and what is worth a note
+
+    def _folders(self, values: dict[str, Any]) -> None:
+        """Fill in work_dir as Data-Juicer does, and see that the export has a format."""
+        path, folder = str(values["export_path"]), values["work_dir"]
+        place = self.root.entries["export_path"].node.place if "export_path" in self.root.entries else self.root.place
+        if folder is None:
+            folder = "./outputs" if is_remote(path) else os.path.dirname(path) or "."
+        elif "{job_id}" in folder:
+            folder = self._without_job_id(folder)
+        values["work_dir"] = folder
+        values["export_path"] = path = path.replace("{work_dir}", folder)
+        found = format_of(path)
+        if not path or "\0" in path:
+            self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
+        elif is_remote(path):
+            what = f"{path} cannot be written: this version writes local files only"
+            self.problems.add(place, what, "Name a local path.")
+        elif values["export_type"] is None and found and found not in FORMATS:
+            what = f"export_path ends in {found!r}, which is no format; formats are {', '.join(FORMATS)}"
+            self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")
+        elif values["export_type"] is None and found is None:
+            self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
+
+    def _without_job_id(self, folder: str) -> str:
+        place = self.root.entries["work_dir"].node.place
+        head, _, tail = folder.partition("{job_id}")
+        if tail.strip("/"):
+            self.problems.add(place, "{job_id} can only be the last part of work_dir")
+        self.notes.append((place, "{job_id} is left out of work_dir: running again resumes"))
+        return head.rstrip("/") or "."
+
+    def _tell(self, values: dict[str, Any], inputs: AnySequence[Any], most: int | None) -> None:
+        entries = self.root.entries
+        if values["executor_type"] != "default":
+            text = f"executor_type {values['executor_type']}: this version runs on this machine"
+            self.notes.append((entries["executor_type"].place, text))
+        elif "ray_address" in entries:
+            self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))
+        if len(values["text_keys"]) > 1:
+            text = f"only {values['text_keys'][0]!r} of text_keys is used; a step's text_key names another field"
+            self.notes.append((entries["text_keys"].node.place, text))
+        if most is None and len({source.weight for source in inputs}) > 1:
+            place = (entries.get("dataset_path") or entries["dataset"]).place
+            self.notes.append((place, "weights have no effect without dataset.max_sample_num"))
+
+
+def _is_set(entry: Entry) -> bool:
+    return not isinstance(entry.node, Scalar) or bool(entry.node.value is not None and entry.node.text)
+
+
+def _is_mapping(entry: Entry) -> bool:
+    node = entry.node
+    return isinstance(node, Mapping) or (isinstance(node, Scalar) and isinstance(node.collection, Mapping))

@@ -1,0 +1,79 @@
+"""A recipe as YAML: what is really run, with every parameter, to be read again as the same recipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
+from refinery.recipe.model import InputConfig, Recipe, Step
+from refinery.recipe.template import escape
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts so that neither YAML nor filling in variables changes them."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    escaped = escape(text)
+    style = '"' if escaped != text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", escaped, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump(recipe: Recipe) -> str:
+    """The effective recipe: every key that has not its default value, every step with all its parameters.
+
+    Credentials are left out. Reading the text again gives an equal recipe.
+    """
+    content: dict[str, Any] = {}
+    for name, key in KEYS.items():
+        value = getattr(recipe, name, key.default)
+        if name == "dataset_path":
+            content |= _inputs(recipe)
+        elif name == "process":
+            continue
+        elif value != key.default and name not in ("export_aws_credentials", "dataset", "vars"):
+            content[name] = _plain(value)
+    content["process"] = [{step.name: _params(step) or None} for step in recipe.steps]
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
+
+
+def _inputs(recipe: Recipe) -> dict[str, Any]:
+    sources = recipe.inputs
+    if not sources:
+        return {}
+    if recipe.max_sample_num is None and all(source == InputConfig(source.path) for source in sources):
+        paths = [source.path for source in sources]
+        single = len(paths) == 1 and not any(character.isspace() for character in paths[0])
+        return {"dataset_path": paths[0] if single else paths}
+    most = {} if recipe.max_sample_num is None else {"max_sample_num": recipe.max_sample_num}
+    return {"dataset": {**most, "configs": [_source(source) for source in sources]}}
+
+
+def _source(source: InputConfig) -> dict[str, Any]:
+    form = {} if source.format is None else {"format": source.format}
+    return {"type": "local", "path": source.path, "weight": source.weight, **form}
+
+
+def _params(step: Step) -> dict[str, Any]:
+    """All parameters; those that every operator or filter has only where they say something."""
+    return {
+        name: _plain(value)
+        for name, value in step.params.items()
+        if not (name in RANGE_PARAMS and value == RANGE_PARAMS[name]) and not (name == TEXT_KEY and value is None)
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

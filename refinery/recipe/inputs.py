@@ -1,0 +1,182 @@
+"""`dataset_path` and `dataset:`, in all the ways in which Data-Juicer lets one write them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shlex
+
+from refinery.errors import suggestion
+from refinery.recipe.keys import READABLE, Key
+from refinery.recipe.model import InputConfig
+from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe
+from refinery.recipe.values import Wrong, read
+
+_REMOTE_ONLY = "this version reads local files only"
+_WEIGHT = Key("weight", "float", 1.0, min=0)
+_PATH = Key("path", "str", "")
+_MOST = Key("max_sample_num", "int", None, min=1, nullable=True)
+_FIELDS = ("type", "path", "weight", "source", "format")
+_FORMAT_NAMES = {"text": "txt", **{name: name for name in READABLE}}
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL."""
+    return "://" in path and not path.startswith("file://")
+
+
+def from_path(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
+    """Sources named by `dataset_path`: one path, a list of them, or the text `0.5 a.jsonl 0.5 b.jsonl`.
+
+    A text with blanks is one path when there is such a file, and otherwise several, as Data-Juicer splits it (quotes
+    hold a path with blanks together). Items of a list are taken as they are.
+    """
+    if isinstance(node, Mapping):
+        problems.add(node.place, "dataset_path must be a path or a list of paths, not a mapping")
+        return ()
+    listed = node.collection if isinstance(node, Scalar) else node
+    if isinstance(listed, Sequence):
+        return tuple(source for item in listed.items for source in _local(item, "dataset_path", 1.0, None, problems))
+    try:
+        text = read(node, _PATH, "dataset_path").strip()
+    except Wrong as error:
+        problems.add(node.place, error.what, error.hint)
+        return ()
+    if not text:
+        return ()
+    if not any(blank in text for blank in " \t\n") or _exists(text):
+        return _checked(text, 1.0, None, node.place, problems)
+    return _mixture(text, node.place, problems)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.exists(path) or bool(glob.glob(path))
+    except ValueError:  # a NUL in the path
+        return False
+
+
+def _mixture(text: str, place: Place, problems: Problems) -> tuple[InputConfig, ...]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        problems.add(place, f"dataset_path {text!r} cannot be split into paths: {str(error).lower()}")
+        return ()
+    found: list[InputConfig] = []
+    weight: float | None = None
+    for word in words:
+        number = _weight(word)
+        if number is None:
+            found += _checked(word, 1.0 if weight is None else weight, None, place, problems)
+            weight = None
+        elif weight is not None:
+            problems.add(place, f"dataset_path has two weights in a row, {weight:g} and {number:g}")
+        else:
+            weight = number
+            if number < 0:
+                problems.add(place, f"dataset_path has the weight {number:g}, which is below 0")
+    if weight is not None:
+        problems.add(place, f"dataset_path has no path after the weight {weight:g}")
+    return tuple(found)
+
+
+def _weight(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e300 else None  # nan and inf are names of files
+
+
+def from_dataset(node: Node, problems: Problems) -> tuple[tuple[InputConfig, ...], int | None]:
+    """Sources and `max_sample_num` of a `dataset:` mapping."""
+    if isinstance(node, Scalar) and node.collection is not None:
+        node = node.collection
+    if not isinstance(node, Mapping):
+        cure = "Write dataset: {configs: [{type: local, path: ...}]}, or dataset_path: ..."
+        problems.add(node.place, f"dataset must be a mapping with 'configs', not {describe(node)}", cure)
+        return (), None
+    for key, entry in node.entries.items():
+        if key not in ("configs", "max_sample_num"):
+            hint = suggestion(key, ("configs", "max_sample_num"))
+            problems.add(entry.place, f"dataset has no key {key!r}", hint)
+    configs = node.entries.get("configs")
+    if configs is None or not isinstance(configs.node, Sequence) or not configs.node.items:
+        place = configs.place if configs else node.place
+        problems.add(place, "dataset needs 'configs', a list of sources", "Write - {type: local, path: ...}")
+        return (), None
+    sources = [source for item in configs.node.items for source in _config(item, problems)]
+    return tuple(sources), _most(node.entries.get("max_sample_num"), problems)
+
+
+def _most(entry: Entry | None, problems: Problems) -> int | None:
+    if entry is None:
+        return None
+    try:
+        return read(entry.node, _MOST, "dataset.max_sample_num")
+    except Wrong as error:
+        problems.add(entry.node.place, error.what, error.hint)
+        return None
+
+
+def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
+    if not isinstance(node, Mapping):
+        problems.add(node.place, f"a source must be a mapping with a path, not {describe(node)}")
+        return ()
+    kind = node.entries.get("type")
+    if kind and isinstance(kind.node, Scalar) and kind.node.text not in (None, "", "local"):
+        hint = "Download the data and name its path: {type: local, path: ...}"
+        problems.add(kind.node.place, f"a source of type {kind.node.text!r} cannot be read: {_REMOTE_ONLY}", hint)
+        return ()
+    for name, field in node.entries.items():
+        if name not in _FIELDS:
+            problems.add(field.place, f"a local source has no key {name!r}", suggestion(name, _FIELDS))
+    if "path" not in node.entries:
+        problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
+        return ()
+    weight, form = _read_weight(node, problems), _read_format(node, problems)
+    return _local(node.entries["path"].node, "path", weight, form, problems)
+
+
+def _read_weight(node: Mapping, problems: Problems) -> float:
+    if "weight" not in node.entries:
+        return 1.0
+    value = node.entries["weight"].node
+    try:
+        return read(value, _WEIGHT, "weight")
+    except Wrong as error:
+        problems.add(value.place, error.what, error.hint)
+        return 1.0
+
+
+def _read_format(node: Mapping, problems: Problems) -> str | None:
+    entry = node.entries.get("format") or node.entries.get("source")
+    if entry is None or not isinstance(entry.node, Scalar) or not entry.node.text:
+        return None
+    written = entry.node.text
+    name = written.lower().lstrip(".")
+    if name not in _FORMAT_NAMES:
+        what = f"the format {written!r} cannot be read; formats are {', '.join(READABLE)}"
+        problems.add(entry.node.place, what, suggestion(name, READABLE))
+        return None
+    return _FORMAT_NAMES[name]
+
+
+def _local(node: Node, label: str, weight: float, form: str | None, problems: Problems) -> tuple[InputConfig, ...]:
+    try:
+        path = read(node, _PATH, label)
+    except Wrong as error:
+        problems.add(node.place, error.what, error.hint)
+        return ()
+    if not path:
+        problems.add(node.place, f"{label} is empty", "Name a file, directory or glob.")
+        return ()
+    return _checked(path, weight, form, node.place, problems)
+
+
+def _checked(path: str, weight: float, form: str | None, place: Place, problems: Problems) -> tuple[InputConfig, ...]:
+    if is_remote(path) or "\0" in path:
+        what = f"{path!r} is not a path" if "\0" in path else f"{path} cannot be read: {_REMOTE_ONLY}"
+        problems.add(place, what, "Download the data and name its path.")
+        return ()
+    return (InputConfig(path, weight, form, place.line or 0),)

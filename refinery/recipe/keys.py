@@ -1,0 +1,179 @@
+"""Every key of a recipe: Data-Juicer 1.6.1's, with its defaults, and refinery's own.
+
+A key with a `note` is accepted without effect, and the note says so; one with `refuses` would change the result if it
+were ignored, so any other value than its default is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Key:
+    """One top-level key.
+
+    type: as for parameters of operators, and `strings` (one text or a list of them), `count_or_all`, `size` (bytes, or
+    text such as 128MB), `paths`, `mapping`. own: not one of Data-Juicer's.
+    """
+
+    name: str
+    type: str
+    default: Any
+    doc: str = ""
+    choices: tuple[Any, ...] | None = None
+    min: float | None = None
+    max: float | None = None
+    nullable: bool = False
+    note: str = ""
+    refuses: str = ""
+    own: bool = False
+
+
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet")
+READABLE = ("jsonl", "json", "jsonl.gz", "jsonl.zst", "parquet", "csv", "tsv", "txt")
+
+_USED = (
+    Key("project_name", "str", "hello_world", "Name of the project, for the tables and the report."),
+    Key(
+        "dataset_path", "paths", (), "A file, directory, glob, or list of them; `0.5 a.jsonl 0.5 b.jsonl` weighs them."
+    ),
+    Key("dataset", "mapping", None, "`configs`, a list of `type, path, weight`, and `max_sample_num`.", nullable=True),
+    Key("export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go."),
+    Key("export_type", "str", None, "Format; by default from export_path.", choices=FORMATS, nullable=True),
+    Key("export_shard_size", "size", 0, "Size of each exported file; 0 for one file.", min=0),
+    Key("export_in_parallel", "bool", False, "Write a single file by several workers."),
+    Key("export_aws_credentials", "mapping", None, "For an S3 export; never written anywhere.", nullable=True),
+    Key("work_dir", "str", None, "The run folder; by default the directory of export_path.", nullable=True),
+    Key("temp_dir", "str", None, "Where data goes that does not fit into memory.", nullable=True),
+    Key("text_keys", "strings", ("text",), "Field with the text, dots for nested ones; the first of a list is used."),
+    Key("suffixes", "strings", (), "Suffixes of the files to read from a directory; else all readable.", nullable=True),
+    Key("np", "int", 4, "Number of workers.", min=1),
+    Key("executor_type", "str", "default", "Where shards run.", choices=("default", "ray", "ray_partitioned")),
+    Key("ray_address", "str", "auto", "Address of the Ray cluster; only for executor_type: ray."),
+    Key("open_tracer", "bool", False, "Record changed and removed samples; `use_tracer` is the same."),
+    Key("op_list_to_trace", "list[str]", (), "Operators to trace; all by default.", nullable=True),
+    Key("trace_num", "count_or_all", 10, "Most samples to trace per operator, or `all`.", min=0),
+    Key("trace_keys", "list[str]", (), "Fields of the original sample to add to its traces.", nullable=True),
+    Key("keep_stats_in_res_ds", "bool", False, "Export statistics inside the samples."),
+    Key("keep_hashes_in_res_ds", "bool", False, "Export deduplicators' hashes inside the samples."),
+    Key("op_fusion", "bool", True, "Share words, lines and counts between operators; the results are the same."),
+    Key("fusion_strategy", "str", "probe", "How fused operators are ordered.", choices=("probe", "greedy")),
+    Key("use_checkpoint", "bool", False, "Keep the results of stages, so that a run can be resumed."),
+    Key("use_cache", "bool", True, "Use results of earlier runs that are still valid."),
+    Key("cache_compress", "str", None, "Compression of kept results.", choices=("gzip", "zstd", "lz4"), nullable=True),
+    Key("open_monitor", "bool", False, "Record processor, memory and disk use."),
+    Key("process", "list", (), "The steps: a list of operators with their parameters."),
+)
+
+_OWN = (
+    Key("use_tracer", "bool", False, "The same as open_tracer.", own=True),
+    Key("add_suffix", "bool", False, "Carry the suffix of each sample's file.", own=True),
+    Key("memory_limit", "size", None, "Most memory for DuckDB, for example 4GB.", nullable=True, min=1, own=True),
+    Key("threads", "int", None, "Threads of each worker.", nullable=True, min=1, own=True),
+    Key("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
+    Key("operators", "strings", (), "Folders with operators of one's own.", nullable=True, own=True),
+    Key("vars", "mapping", None, "Default values for {{ variables }}.", nullable=True, own=True),
+)
+
+_RAY = "it is for Data-Juicer's Ray engine"
+_MEDIA = "refinery refines text"
+_ANALYSIS = "it is for Data-Juicer's analyzer"
+_LOCAL = "it is for Data-Juicer's way of running operators"
+
+_NOTED: dict[str, str] = {
+    "config": "the recipe is named on the command line",
+    "auto": _ANALYSIS,
+    "auto_num": _ANALYSIS,
+    "hpo_config": "it is for Data-Juicer's hyper-parameter search",
+    "data_probe_algo": "it is for Data-Juicer's sandbox",
+    "data_probe_ratio": "it is for Data-Juicer's sandbox",
+    "load_jsonl_lenient": "malformed lines are always quarantined and never stop a run",
+    "use_dag": "refinery always plans",
+    "strict_preflight": "recipes are always checked before they run",
+    "validators": "samples that cannot be processed are quarantined",
+    "load_dataset_kwargs": "inputs are not read by Hugging Face datasets",
+    "read_options": _RAY,
+    "override_num_blocks": _RAY,
+    "export_extra_args": "no format that is written takes extra arguments",
+    "encryption_key_path": "files are neither encrypted nor decrypted",
+    "image_key": _MEDIA,
+    "image_bytes_key": _MEDIA,
+    "image_special_token": _MEDIA,
+    "audio_key": _MEDIA,
+    "audio_special_token": _MEDIA,
+    "video_key": _MEDIA,
+    "video_special_token": _MEDIA,
+    "eoc_special_token": _MEDIA,
+    "turbo": _LOCAL,
+    "skip_op_error": "a sample that fails is always quarantined, alone",
+    "ds_cache_dir": "there is no cache of Hugging Face datasets",
+    "event_logging": "every run is recorded in its run database",
+    "event_log_dir": "every run is recorded in its run database",
+    "checkpoint": _RAY,
+    "checkpoint_dir": _RAY,
+    "job_id": "a run is known by its work_dir",
+    "resume": "a run is resumed by running it again",
+    "open_insight_mining": _ANALYSIS,
+    "op_list_to_mine": _ANALYSIS,
+    "min_common_dep_num_to_combine": _RAY,
+    "conflict_resolve_strategy": _RAY,
+    "mapper_fusion": "it is for operators on a GPU",
+    "mapper_fusion_vram_limit": "it is for operators on a GPU",
+    "adaptive_batch_size": _LOCAL,
+    "percentiles": _ANALYSIS,
+    "export_original_dataset": _ANALYSIS,
+    "save_stats_in_one_file": _ANALYSIS,
+    "partition": _RAY,
+    "partition_size": _RAY,
+    "partition_dir": _RAY,
+    "custom_operator_paths": "Data-Juicer's Python operators are not loaded; `operators:` names folders of refinery's",
+    "elastic_juicer_adaptive_batching": _RAY,
+    "elastic_juicer_profile_seed": _RAY,
+    "auto_op_parallelism": _LOCAL,
+    "debug": _LOCAL,
+}
+
+_REFUSED = (
+    Key("generated_dataset_config", "any", None, nullable=True, refuses="give a dataset_path"),
+    Key("decrypt_after_reading", "bool", False, refuses="encrypted files are not read; decrypt them before"),
+    Key("encrypt_before_export", "bool", False, refuses="files are not encrypted; encrypt them after the run"),
+)
+
+
+def _by_name(keys: Iterable[Key]) -> dict[str, Key]:
+    return {key.name: key for key in keys}
+
+
+KEYS: dict[str, Key] = _by_name([*_USED, *_OWN, *_REFUSED, *(Key(n, "any", None, note=t) for n, t in _NOTED.items())])
+
+# Two names of one key; when both are given they must agree.
+ALIASES = {"use_tracer": "open_tracer"}
+
+# What Data-Juicer's base class of operators takes, and refinery does without.
+BASE_PARAMS: dict[str, str] = {
+    **dict.fromkeys(("image_key", "audio_key", "video_key", "image_bytes_key"), _MEDIA),
+    **dict.fromkeys(("query_key", "response_key", "history_key"), "operators here read text_key"),
+    **dict.fromkeys(("system_key", "instruction_key", "prompt_key"), "operators here read text_key"),
+    "index_key": "every row has a number, `_row`",
+    "work_dir": "the recipe's work_dir holds everything",
+    "input_columns": "what an operator reads is known from its file",
+    "output_columns": "what an operator writes is known from its file",
+    "skip_op_error": "a sample that fails is always quarantined, alone",
+    "adaptive_batching": _LOCAL,
+    "auto_op_parallelism": _LOCAL,
+    "batch_mode": _LOCAL,
+    "batch_size": "operators run on DuckDB's vectors",
+    "accelerator": "operators run on the processor",
+    "num_proc": "all operators share the recipe's np",
+    "turbo": _LOCAL,
+    **dict.fromkeys(("cpu_required", "gpu_required", "mem_required", "num_cpus", "num_gpus"), _RAY),
+    **dict.fromkeys(("memory", "runtime_env", "ray_execution_mode"), _RAY),
+    "stats_export_path": "statistics are in the run database",
+}
+
+# These have a meaning: text_key for every operator, the others for filters.
+TEXT_KEY = "text_key"
+RANGE_PARAMS = {"min_closed_interval": True, "max_closed_interval": True, "reversed_range": False}

@@ -1,0 +1,141 @@
+"""From a recipe's file, text or dict, and the command line, to a checked `Recipe`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping as AnyMapping
+from collections.abc import Sequence as AnySequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import Problem, RecipeError, suggestion
+from refinery.recipe.check import LibrarySource, check
+from refinery.recipe.model import Recipe
+from refinery.recipe.override import Override, apply
+from refinery.recipe.parse import parse, parse_python
+from refinery.recipe.template import Values, Variable
+from refinery.recipe.tree import Mapping, Place, Problems
+
+_LARGEST = 16 << 20
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def load(
+    recipe: str | os.PathLike[str] | AnyMapping[str, Any],
+    overrides: AnySequence[Override] = (),
+    variables: AnyMapping[str, Any] | None = None,
+    *,
+    library: LibrarySource,
+    environ: AnyMapping[str, str] | None = None,
+    need_inputs: bool = True,
+) -> Recipe:
+    """Read and check a recipe.
+
+    recipe: path of a YAML or JSON file, or a dict. overrides: of `parse_overrides` or `overrides_of`. variables: values
+    for `{{ name }}`. library: has `operators`, or is called with the folders that the recipe's `operators:` names and
+    returns what has. environ: for `${NAME}`, the process's own by default. need_inputs: False when the samples are
+    handed over otherwise.
+
+    Raises RecipeError with every problem of the recipe.
+    """
+    if isinstance(recipe, AnyMapping):
+        problems, values = Problems(), _values(variables, environ)
+        root = parse_python(recipe, values, problems)
+        return _finish(root, overrides, values, problems, library, need_inputs)
+    path = os.fspath(recipe)
+    text = _read(path)
+    read = loads(text, path, overrides, variables, library=library, environ=environ, need_inputs=need_inputs)
+    return replace(read, path=path)
+
+
+def loads(
+    text: str,
+    name: str = "recipe.yaml",
+    overrides: AnySequence[Override] = (),
+    variables: AnyMapping[str, Any] | None = None,
+    *,
+    library: LibrarySource,
+    environ: AnyMapping[str, str] | None = None,
+    need_inputs: bool = True,
+) -> Recipe:
+    """`load` for a recipe's text; `name` stands for the file in messages."""
+    problems, values = Problems(), _values(variables, environ)
+    root = parse(text, name, values, problems)
+    if root is None and not problems.found:
+        problems.add(Place(name), "is empty", "Write dataset_path:, export_path: and process:.")
+    elif root is not None and not isinstance(root, Mapping):
+        problems.add(Place(name), "is not a mapping of keys", "Write keys such as dataset_path: and process:.")
+    if not isinstance(root, Mapping):
+        raise RecipeError(problems.sorted())
+    root.place = Place(name)
+    return replace(_finish(root, overrides, values, problems, library, need_inputs), source=text)
+
+
+def _finish(
+    root: Mapping,
+    overrides: AnySequence[Override],
+    values: Values,
+    problems: Problems,
+    library: LibrarySource,
+    need_inputs: bool,
+) -> Recipe:
+    _unused(root, values, problems)
+    apply(root, overrides, problems)
+    recipe = check(root, library, problems, need_inputs)
+    if recipe is None:
+        raise RecipeError(problems.sorted())
+    return recipe
+
+
+def _unused(root: Mapping, values: Values, problems: Problems) -> None:
+    """A variable that the recipe does not have is a slip of the command line."""
+    declared = root.entries["vars"].node if "vars" in root.entries else None
+    known = set(declared.entries) if isinstance(declared, Mapping) else set()
+    for variable in values.variables:
+        if variable not in values.used and variable not in known:
+            hint = suggestion(variable, values.used | known)
+            problems.add(Place(f"--var {variable}"), f"the recipe has no variable {variable!r}", hint)
+
+
+def _values(variables: AnyMapping[str, Any] | None, environ: AnyMapping[str, str] | None) -> Values:
+    given = {n: v if isinstance(v, Variable) else Variable.of(v) for n, v in (variables or {}).items()}
+    return Values(given, os.environ if environ is None else environ)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        raise _failure(path, "no such recipe", _neighbour(path)) from None
+    except IsADirectoryError:
+        raise _failure(path, "is a directory, not a recipe", _neighbour(os.path.join(path, "recipe.yaml"))) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _failure(path, f"cannot be read: {reason.lower()}", None) from None
+    if len(data) > _LARGEST:
+        raise _failure(path, f"is larger than {_LARGEST >> 20} MiB, too large for a recipe", "Is it the data set?")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what = f"is not UTF-8: byte 0x{data[error.start]:02X} cannot stand here"
+        raise _failure(f"{path}:{line}", what, "Save the file as UTF-8.") from None
+
+
+def _neighbour(path: str) -> str | None:
+    """The hint to a recipe beside the missing one."""
+    folder = Path(path).parent
+    try:
+        names = sorted(p.name for p in folder.iterdir() if p.suffix in _SUFFIXES)
+    except (OSError, ValueError):
+        return f"There is no folder {folder} either."
+    near = suggestion(Path(path).name, names)
+    if near or not names:
+        return near
+    return f"Recipes there: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}."
+
+
+def _failure(where: str, what: str, hint: str | None) -> RecipeError:
+    return RecipeError([Problem(where, what, hint)])

@@ -1,0 +1,157 @@
+"""What a recipe is once it has been read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from refinery.recipe.values import Spec
+
+
+class ParamLike(Spec, Protocol):
+    """One parameter as an operator's header declares it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def required(self) -> bool: ...
+
+
+class OperatorLike(Protocol):
+    """What checking a recipe needs to know of an operator."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def params(self) -> Mapping[str, Any]: ...
+    @property
+    def bounds(self) -> Mapping[str, Any]: ...
+
+    def check(self, params: dict[str, Any]) -> list[str]:
+        """Sentences on what keeps the operator from running with these parameters."""
+
+
+class LibraryLike(Protocol):
+    """All operators there are."""
+
+    @property
+    def operators(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something in a recipe that is accepted but has no effect, or another one than might be thought."""
+
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}"
+
+
+@dataclass(frozen=True)
+class InputConfig:
+    """One source of samples.
+
+    path: file, directory or glob, relative to the current directory. weight: its share when `max_sample_num` limits the
+    samples. format: one of `keys.READABLE`, or None to tell by the file's suffix.
+    """
+
+    path: str
+    weight: float = 1.0
+    format: str | None = None
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of the recipe.
+
+    index: from 1. params: every parameter, defaults filled in; lists are tuples. Filters have `min_closed_interval`,
+    `max_closed_interval` and `reversed_range` among them; `text_key` is there when the recipe gives it to this step.
+    given: names of the parameters that the recipe gives. file, line: where the step stands; line 0 is no line.
+    """
+
+    index: int
+    name: str
+    params: dict[str, Any]
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    line: int = field(default=0, compare=False)
+    file: str = field(default="recipe", compare=False)
+
+    @property
+    def where(self) -> str:
+        """The place for messages: `recipe.yaml:14`, or `recipe, step 3`."""
+        return f"{self.file}:{self.line}" if self.line else f"{self.file}, step {self.index}"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A checked recipe. `keys.KEYS` says what each key means; two recipes are equal when they do the same."""
+
+    steps: tuple[Step, ...]
+    inputs: tuple[InputConfig, ...] = ()
+    max_sample_num: int | None = None
+    project_name: str = "hello_world"
+    export_path: str = "./outputs/hello_world/hello_world.jsonl"
+    export_type: str | None = None
+    export_shard_size: int = 0
+    export_in_parallel: bool = False
+    export_aws_credentials: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    work_dir: str = "./outputs/hello_world"
+    temp_dir: str | None = None
+    text_keys: tuple[str, ...] = ("text",)
+    suffixes: tuple[str, ...] = ()
+    add_suffix: bool = False
+    np: int = 4
+    executor_type: str = "default"
+    ray_address: str = "auto"
+    open_tracer: bool = False
+    op_list_to_trace: tuple[str, ...] = ()
+    trace_num: int | str = 10
+    trace_keys: tuple[str, ...] = ()
+    keep_stats_in_res_ds: bool = False
+    keep_hashes_in_res_ds: bool = False
+    op_fusion: bool = True
+    fusion_strategy: str = "probe"
+    use_checkpoint: bool = False
+    use_cache: bool = True
+    cache_compress: str | None = None
+    open_monitor: bool = False
+    memory_limit: int | None = None
+    threads: int | None = None
+    shard_size: int = 128_000_000
+    operators: tuple[str, ...] = ()
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    ignored: tuple[Note, ...] = field(default=(), compare=False)
+    source: str = field(default="", compare=False, repr=False)
+    path: str | None = field(default=None, compare=False)
+
+    @property
+    def text_key(self) -> str:
+        """The field that operators read and change, unless a step has its own."""
+        return self.text_keys[0]
+
+    @property
+    def trace_limit(self) -> int | None:
+        """Most samples to trace per operator, None for all."""
+        return None if self.trace_num == "all" else int(self.trace_num)
+
+    @property
+    def export_format(self) -> str:
+        """Format of the export: export_type, else by export_path's suffix, else jsonl."""
+        return self.export_type or format_of(self.export_path) or "jsonl"
+
+
+def format_of(path: str) -> str | None:
+    """The format that a path's suffix stands for: `jsonl.gz`, `parquet`; None without a suffix; `.xyz` when unknown."""
+    name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
+    stem, _, last = name.rpartition(".")
+    if not stem:
+        return None
+    if last in ("gz", "zst") and stem.endswith(".jsonl"):
+        return f"jsonl.{last}"
+    return last if last in ("jsonl", "json", "parquet") else f".{last}"

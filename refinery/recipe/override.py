@@ -1,0 +1,219 @@
+"""What the command line changes in a recipe.
+
+`--trace_num 50` and `--words_num_filter.max_num 500` as Data-Juicer has it (dashes are underscores, a comma list or a
+JSON list is a list, no value is `true`), and `--set process.3.max_num=500` for any place: steps by number from 1, or by
+name where the operator stands once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping as AnyMapping
+from collections.abc import Sequence as AnySequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
+from refinery.recipe.keys import ALIASES, KEYS
+from refinery.recipe.parse import parse_option, plain_scalar
+from refinery.recipe.steps import operator_of
+from refinery.recipe.template import Variable
+from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, from_python
+
+_SAME = {name: alias for pair in ALIASES.items() for name, alias in (pair, pair[::-1])}
+
+
+@dataclass(frozen=True)
+class Override:
+    """One change. path: keys, step numbers or operator names. value: text of an option, or any Python value.
+
+    option: how messages name it. is_text: the value is an option's text, to be read as YAML. every: the path starts
+    with an operator's name and means all its steps.
+    """
+
+    path: tuple[str, ...]
+    value: Any
+    option: str
+    is_text: bool = True
+    every: bool = False
+
+
+def parse_overrides(arguments: AnySequence[str]) -> list[Override]:
+    """Options that a command does not know itself: `--key value`, `--key=value`, `--flag`, `--set path=value`.
+
+    Raises RecipeError for arguments that no key of a recipe answers to.
+    """
+    found: list[Override] = []
+    problems: list[Problem] = []
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("--") or argument == "--":
+            hint = f"For a list write {found[-1].option} a,b." if found else "Options start with --."
+            problems.append(Problem("", f"unexpected argument {argument!r}", hint))
+            continue
+        name, given, value = argument[2:].partition("=")
+        if not given:
+            value = rest.pop(0) if rest and not rest[0].startswith("--") else "true"
+        try:
+            found.append(parse_set(value) if name == "set" else _option(name, value))
+        except RecipeError as error:
+            problems += error.problems
+    if problems:
+        raise RecipeError(problems)
+    return found
+
+
+def _option(name: str, value: str) -> Override:
+    head, *others = name.split(".")
+    head = head.replace("-", "_")
+    if head not in KEYS and not others:
+        near = suggestion(head, KEYS)
+        raise RecipeError([Problem(f"--{name}", "there is no such option or key of a recipe", near)])
+    path = (head, *(other.replace("-", "_") for other in others))
+    return Override(path, value, f"--{name}", every=head not in KEYS)
+
+
+def parse_set(text: str) -> Override:
+    """One `--set` value: `process.3.max_num=500`. Raises RecipeError when it is not `path=value`."""
+    path, given, value = text.partition("=")
+    parts = tuple(part.strip().replace("-", "_") for part in path.split("."))
+    if not given or not all(parts):
+        raise RecipeError([Problem("--set", f"{text!r} is not path=value", "Write --set process.3.max_num=500.")])
+    if parts[0] not in KEYS:
+        near = suggestion(parts[0], KEYS)
+        raise RecipeError([Problem(f"--set {path}", f"there is no key {parts[0]!r}", near)])
+    return Override(parts, value, f"--set {path}")
+
+
+def parse_variables(texts: AnySequence[str]) -> dict[str, Variable]:
+    """The `--var` values `name=value`. Raises RecipeError for others."""
+    found: dict[str, Variable] = {}
+    problems: list[Problem] = []
+    for text in texts:
+        name, given, value = text.partition("=")
+        if not given or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+            problems.append(Problem("--var", f"{text!r} is not name=value", "Write --var lang=en."))
+        found[name] = Variable(value, plain_scalar(value))
+    if problems:
+        raise RecipeError(problems)
+    return found
+
+
+def overrides_of(values: AnyMapping[str, Any]) -> list[Override]:
+    """Overrides of Python values: `{"trace_num": 50, "process.3.max_num": 500}`."""
+    return [Override(tuple(name.split(".")), value, name, is_text=False) for name, value in values.items()]
+
+
+def apply(root: Mapping, overrides: AnySequence[Override], problems: Problems) -> None:
+    """Change the tree; the last change of a place wins."""
+    for override in overrides:
+        place = Place(override.option)
+        value = parse_option(str(override.value), place) if override.is_text else _python(override, problems)
+        if override.every:
+            _apply_to_all(root, override, value, problems)
+        else:
+            _Setter(override, place, value, problems).set(root)
+
+
+def _python(override: Override, problems: Problems) -> Node:
+    return from_python(override.value, override.option, problems)
+
+
+def _apply_to_all(root: Mapping, override: Override, value: Node, problems: Problems) -> None:
+    name, place, names = override.path[0], Place(override.option), step_names(root)
+    if name not in names:
+        known = [*(n for n in names if n), *KEYS]
+        problems.add(place, f"the recipe has no step {name!r}{did_you_mean(name, known)}")
+    for number, other in enumerate(names, 1):
+        if other == name:
+            path = ("process", str(number), *override.path[1:])
+            _Setter(Override(path, override.value, override.option), place, value, problems).set(root)
+
+
+def step_names(root: Mapping) -> list[str | None]:
+    """The operators of `process:` in order; None for an item that is not one operator."""
+    found = [operator_of(item) for item in _steps(root)]
+    return [step[0] if step else None for step in found]
+
+
+def _steps(root: Mapping) -> list[Node]:
+    node = root.entries["process"].node if "process" in root.entries else None
+    if isinstance(node, Scalar):
+        node = node.collection
+    return node.items if isinstance(node, Sequence) else []
+
+
+class _Setter:
+    def __init__(self, override: Override, place: Place, value: Node, problems: Problems) -> None:
+        self.override, self.place, self.value, self.problems = override, place, value, problems
+
+    def set(self, root: Mapping) -> None:
+        head, *rest = self.override.path
+        root.entries.pop(_SAME.get(head, ""), None)
+        if head == "process" and rest:
+            self._set_step(root, rest)
+        else:
+            self._set_in(root, [head, *rest])
+
+    def _set_step(self, root: Mapping, path: list[str]) -> None:
+        steps, names = _steps(root), step_names(root)
+        number = self._number(path[0], names)
+        if number is None:
+            return
+        item, name = steps[number - 1], names[number - 1]
+        if name is None:
+            return  # the item itself is reported
+        rest = path[2:] if len(path) > 1 and path[1] == name else path[1:]
+        if not rest:
+            return self._fail(f"step {number} is not one value", f"Name a parameter: process.{number}.max_num=500.")
+        if isinstance(item, Scalar):
+            item = steps[number - 1] = Mapping({name: Entry(item.place, Scalar(None, None, item.place))}, item.place)
+        self._set_in(item, [name, *rest])
+
+    def _number(self, text: str, names: list[str | None]) -> int | None:
+        if text.isdecimal():
+            if 1 <= int(text[:9]) <= len(names):
+                return int(text[:9])
+            self._fail(f"there is no step {text}: process has {len(names)}")
+            return None
+        places = [number for number, name in enumerate(names, 1) if name == text]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            steps = " and ".join(str(number) for number in places)
+            self._fail(f"{text} stands {len(places)} times, as steps {steps}", "Name the step by its number.")
+        else:
+            self._fail(f"the recipe has no step {text!r}", suggestion(text, [name for name in names if name]))
+        return None
+
+    def _set_in(self, node: Node, path: list[str]) -> None:
+        """Set the value at the end of the path, making mappings on the way where there is nothing."""
+        head, *rest = path
+        if isinstance(node, Sequence):
+            if not head.isdecimal() or not 1 <= int(head[:9]) <= len(node.items):
+                return self._fail(f"{head!r} is not one of the {len(node.items)} items of a list", "Count from 1.")
+            at = int(head[:9]) - 1
+            node.items[at] = self._below(node.items[at], rest)
+        elif isinstance(node, Mapping):
+            old = node.entries.get(head)
+            below = self._below(old.node if old else Scalar(None, None, self.place), rest)
+            node.entries[head] = Entry(old.place if old and rest else self.place, below)
+        else:
+            self._fail(f"there is nothing below {head!r}")
+
+    def _below(self, node: Node, path: list[str]) -> Node:
+        if not path:
+            return self.value
+        if isinstance(node, Scalar) and node.collection is not None:
+            node = node.collection
+        if isinstance(node, Scalar) and node.value is None:
+            node = Mapping({}, self.place)
+        if isinstance(node, Scalar):
+            self._fail(f"there is nothing below it named {path[0]!r}")
+            return node
+        self._set_in(node, path)
+        return node
+
+    def _fail(self, what: str, hint: str | None = None) -> None:
+        self.problems.add(self.place, what, hint)

@@ -1,0 +1,256 @@
+"""YAML text to a tree: keeps lines, refuses duplicate keys, fills in variables, never builds a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as AnyMapping
+from typing import Any
+
+import yaml
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
+
+from refinery.recipe.syntax import Complaint, bad_character, explain
+from refinery.recipe.template import Template, Values, Variable
+from refinery.recipe.tree import (
+    MAX_DEPTH,
+    MAX_NODES,
+    Entry,
+    Mapping,
+    Node,
+    Place,
+    Problems,
+    Scalar,
+    Sequence,
+    from_python,
+    plain_value,
+)
+
+_TAG = "tag:yaml.org,2002:"
+_CONTAINERS = {_TAG + "map", _TAG + "seq"}
+_SCALARS = {_TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")}
+_RESOLVER = Resolver()
+_CONSTRUCTOR = SafeConstructor()
+
+
+def parse(text: str, name: str, values: Values, problems: Problems) -> Node | None:
+    """The tree of a recipe's text; `name` stands for the file in messages.
+
+    None for an empty document, and when the text is not YAML at all. What is wrong is added to `problems`. The recipe's
+    own `vars:` are added to `values`, unless the command line gave them.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.lstrip()[:1] in ("{", "["):
+        text = text.replace("\t", " ")  # JSON may be indented with tabs; its texts cannot hold any
+    template = Template(text, name)
+    try:
+        root = yaml.compose(template.masked, yaml.SafeLoader)
+        if root is None:
+            return None
+        builder = _Builder(template, name, values, problems)
+        builder.variables(root)
+        return builder.build(root)
+    except yaml.YAMLError as error:
+        reader = isinstance(error, yaml.reader.ReaderError)
+        found = bad_character(error, template.masked) if reader else explain(error)
+        _complain(found, template, name, problems)
+    except RecursionError:
+        problems.add(Place(name), f"is nested deeper than {MAX_DEPTH} levels")
+    return None
+
+
+def _complain(found: Complaint, template: Template, name: str, problems: Problems) -> None:
+    what, hint = template.restore(found.what), found.hint
+    problems.add(Place(name, found.line), what, hint and template.restore(hint))
+
+
+def parse_python(recipe: AnyMapping[str, Any], values: Values, problems: Problems) -> Mapping:
+    """The tree of a recipe that is a dict, with the variables of its texts filled in."""
+    root = from_python(recipe, "recipe", problems)
+    assert isinstance(root, Mapping)
+    given = root.entries.get("vars")
+    if given and isinstance(given.node, Mapping):
+        for key, entry in given.node.entries.items():
+            _fill(entry.node, values, problems)
+            values.variables.setdefault(key, Variable.of(plain_value(entry.node)))
+    _fill(root, values, problems)
+    return root
+
+
+def _fill(node: Node, values: Values, problems: Problems) -> None:
+    if isinstance(node, Mapping):
+        for entry in node.entries.values():
+            _fill(entry.node, values, problems)
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            _fill(item, values, problems)
+    elif node.text is not None:
+        template = Template(node.text, node.place.source)
+        if template.is_masked(template.masked):
+            node.value = node.text = template.fill(template.masked, '"', values, node.place, problems)
+
+
+def parse_option(text: str, place: Place) -> Scalar:
+    """The node of a value from the command line: a YAML scalar, which may also stand for a list or mapping."""
+    collection: Node | None = None
+    value: Any = text
+    try:
+        found = yaml.compose(text, yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        found = None
+    if isinstance(found, yaml.ScalarNode):
+        if found.style is not None:
+            return Scalar(found.value, found.value, place, plain=False, option=True)
+        value = plain_scalar(text.strip())
+    elif found is not None and text.lstrip()[:1] in ("[", "{"):
+        built = _Builder(Template("", ""), str(place), Values({}), Problems()).build(found)
+        collection = _at(built, place)
+    elif not text.strip():
+        value = None
+    return Scalar(value, text.strip(), place, option=True, collection=collection)
+
+
+def _at(node: Node, place: Place) -> Node:
+    """The same tree with everything at one place."""
+    node.place = place
+    if isinstance(node, Sequence):
+        node.items = [_at(item, place) for item in node.items]
+    elif isinstance(node, Mapping):
+        node.entries = {key: Entry(place, _at(entry.node, place)) for key, entry in node.entries.items()}
+    return node
+
+
+def plain_scalar(text: str) -> Any:
+    """What YAML 1.1 makes of a value without quotes."""
+    return _construct(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)), text)
+
+
+def _construct(tag: str, text: str) -> Any:
+    node = yaml.ScalarNode(tag, text)
+    try:
+        if tag == _TAG + "null":
+            return None
+        if tag == _TAG + "bool":
+            return _CONSTRUCTOR.construct_yaml_bool(node)
+        if tag == _TAG + "int":
+            return _CONSTRUCTOR.construct_yaml_int(node)
+        if tag == _TAG + "float":
+            return _CONSTRUCTOR.construct_yaml_float(node)
+    except (ValueError, LookupError, OverflowError):  # `!!int abc`, a number of 5,000 digits
+        return text
+    return text
+
+
+class _Builder:
+    def __init__(self, template: Template, name: str, values: Values, problems: Problems) -> None:
+        self.template, self.name, self.values, self.problems = template, name, values, problems
+        self.left = MAX_NODES
+        self.open: list[yaml.Node] = []
+
+    def variables(self, root: yaml.Node) -> None:
+        """Take the recipe's `vars:`, before anything else is filled in."""
+        if not isinstance(root, yaml.MappingNode):
+            return
+        for key, node in root.value:
+            if isinstance(key, yaml.ScalarNode) and key.value == "vars":
+                built = self.build(node)
+                entries = built.entries if isinstance(built, Mapping) else {}
+                for name, entry in entries.items():
+                    self.values.variables.setdefault(name, _variable(entry.node))
+
+    def build(self, node: yaml.Node) -> Node:
+        place = self._place(node)
+        self.left -= 1
+        if len(self.open) > MAX_DEPTH or self.left < 0 or any(node is other for other in self.open):
+            what = "refers to itself" if self.left >= 0 and len(self.open) <= MAX_DEPTH else "holds too many values"
+            what = f"is nested deeper than {MAX_DEPTH} levels" if len(self.open) > MAX_DEPTH else what
+            self.problems.add(place, what)
+            return Scalar(None, None, place)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, place)
+        if node.tag not in _CONTAINERS:
+            self._unknown_tag(node, place)
+        self.open.append(node)
+        try:
+            if isinstance(node, yaml.SequenceNode):
+                return Sequence([self.build(item) for item in node.value], place)
+            return Mapping(self._entries(node), place)
+        finally:
+            self.open.pop()
+
+    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Node:
+        if node.tag not in _SCALARS:
+            self._unknown_tag(node, place)
+        text, tag = node.value, node.tag
+        if self.template.is_masked(text):
+            whole = node.style is None and self.template.is_whole(text)
+            text = self._fill(node)
+            if whole and text[:1] in ("[", "{"):
+                return parse_option(text, place).collection or Scalar(text, text, place)
+            tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) if node.style is None else tag
+        text = self._unpaired(text, place)
+        explicit = node.style is None and tag == _TAG + "str" != _RESOLVER.resolve(type(node), text, (True, False))
+        return Scalar(_construct(tag, text), text, place, plain=node.style is None and not explicit)
+
+    def _unpaired(self, text: str, place: Place) -> str:
+        r"""Join the surrogate pairs that JSON writes as two `\u` escapes."""
+        try:
+            text.encode()
+            return text
+        except UnicodeEncodeError:
+            joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            if "\ufffd" in joined and "\ufffd" not in text:
+                self.problems.add(place, "holds an unpaired surrogate, which is not text")
+            return joined
+
+    def _entries(self, node: yaml.MappingNode) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        merged: dict[str, Entry] = {}
+        for key, value in node.value:
+            place = self._place(key)
+            if key.tag == _TAG + "merge":
+                merged |= {name: entry for name, entry in self._merge(value).items() if name not in merged}
+                continue
+            name = self._key(key, place)
+            if name is None:
+                continue
+            if name in entries:
+                first = entries[name].place.line
+                at = "in the same line" if first == place.line else f"first in line {first}"
+                self.problems.add(place, f"{name!r} stands twice, {at}", "Keep one of them.")
+                continue
+            entries[name] = Entry(place, self.build(value))
+        return entries | {name: entry for name, entry in merged.items() if name not in entries}
+
+    def _merge(self, node: yaml.Node) -> dict[str, Entry]:
+        built = self.build(node)
+        parts = built.items if isinstance(built, Sequence) else [built]
+        found: dict[str, Entry] = {}
+        for part in parts:
+            if not isinstance(part, Mapping):
+                self.problems.add(part.place, "<< takes a mapping, or a list of them")
+                continue
+            found |= {name: entry for name, entry in part.entries.items() if name not in found}
+        return found
+
+    def _key(self, node: yaml.Node, place: Place) -> str | None:
+        if isinstance(node, yaml.ScalarNode) and node.value:
+            return self._unpaired(self._fill(node), place)
+        hint = "Put a value that holds braces or brackets in quotes, and a key before every colon."
+        self.problems.add(place, "a key must be a word", hint)
+        return None
+
+    def _fill(self, node: yaml.ScalarNode) -> str:
+        return self.template.fill(node.value, node.style, self.values, self._place(node), self.problems)
+
+    def _unknown_tag(self, node: yaml.Node, place: Place) -> None:
+        tag = node.tag.replace(_TAG, "!!")
+        self.problems.add(place, f"the YAML tag {tag} is not allowed in recipes", "Remove it, or quote the value.")
+
+    def _place(self, node: yaml.Node) -> Place:
+        return Place(self.name, node.start_mark.line + 1)
+
+
+def _variable(node: Node) -> Variable:
+    if isinstance(node, Scalar) and node.text is not None:
+        return Variable(node.text, node.value)
+    return Variable.of(plain_value(node))

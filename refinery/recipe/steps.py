@@ -1,0 +1,198 @@
+"""`process:` to steps: every item one operator of the library, every parameter known, typed and in its range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as AnyMapping
+from collections.abc import Sequence as AnySequence
+from importlib.util import find_spec
+from typing import Any
+
+from refinery.errors import RefineryError, suggestion
+from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, Key
+from refinery.recipe.model import LibraryLike, OperatorLike, Step
+from refinery.recipe.peer import DATA_JUICER_OPERATORS
+from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, order
+from refinery.recipe.values import Wrong, read
+
+_TEXT_KEY = Key(TEXT_KEY, "str", None, nullable=True)
+_RANGE_KEYS = {name: Key(name, "bool", default) for name, default in RANGE_PARAMS.items()}
+_EXAMPLE = "Write - clean_email_mapper: or - text_length_filter: {min_len: 10}"
+
+Notes = list[tuple[Place, str]]
+Given = dict[str, Entry]
+
+
+def read_steps(entry: Entry, library: LibraryLike, problems: Problems, notes: Notes) -> tuple[Step, ...]:
+    """The steps of a recipe's `process:`."""
+    node = entry.node
+    if isinstance(node, Scalar) and node.collection is not None:
+        node = node.collection
+    if isinstance(node, Mapping):
+        problems.add(entry.place, "process must be a list, not a mapping", "Put '- ' before every operator.")
+        return ()
+    if not isinstance(node, Sequence):
+        what = "process is empty" if node.value is None else f"process must be a list, not {describe(node)}"
+        problems.add(entry.place, what, _EXAMPLE)
+        return ()
+    if not node.items:
+        problems.add(entry.place, "process is empty", _EXAMPLE)
+    reader = _Reader(library, problems, notes)
+    steps = [reader.step(index, item) for index, item in enumerate(node.items, 1)]
+    return tuple(step for step in steps if step is not None)
+
+
+def operator_of(item: Node) -> tuple[str, Entry] | None:
+    """The operator's name of an item of `process:` and its parameters; None when the item is not one operator."""
+    if isinstance(item, Scalar) and item.value is not None and item.text:
+        return item.text, Entry(item.place, Scalar(None, None, item.place))
+    if isinstance(item, Mapping) and len(item.entries) == 1:
+        return next(iter(item.entries.items()))
+    return None
+
+
+class _Reader:
+    def __init__(self, library: LibraryLike, problems: Problems, notes: Notes) -> None:
+        self.library, self.problems, self.notes = library, problems, notes
+        self.noted: set[str] = set()
+
+    def step(self, index: int, item: Node) -> Step | None:
+        found = operator_of(item)
+        if found is None:
+            self._not_one(item)
+            return None
+        name, entry = found
+        operator = self._operator(name, entry.place)
+        if operator is None:
+            return None
+        given = self._given(name, entry.node)
+        if given is None:
+            return None
+        before = len(self.problems.found)
+        params = self._params(operator, given, entry.place)
+        if len(self.problems.found) == before:
+            self._check(operator, params, given, entry.place)
+        line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
+        return Step(index, name, params, frozenset(given) & frozenset(params), line, file)
+
+    def _not_one(self, item: Node) -> None:
+        if not isinstance(item, Mapping) or not item.entries:
+            what = "an item of process names no operator" if _is_empty(item) else f"{describe(item)} is not an operator"
+            self.problems.add(item.place, what, _EXAMPLE)
+            return
+        (name, first), *others = item.entries.items()
+        strays = [other for other, _ in others if other not in self.library.operators]
+        if isinstance(first.node, Scalar) and first.node.value is None and len(strays) == len(others):
+            hint = f"Indent the parameters of {name} further than its name."
+            self.problems.add(others[0][1].place, f"{strays[0]!r} stands beside {name}, not below it", hint)
+        else:
+            hint = "Start every operator with '- ' on a line of its own."
+            what = f"one item of process holds {len(others) + 1} keys, {name} and {others[0][0]}"
+            self.problems.add(others[0][1].place, what, hint)
+
+    def _operator(self, name: str, place: Place) -> OperatorLike | None:
+        known = self.library.operators
+        if name in known:
+            try:
+                return known[name]
+            except RefineryError as error:
+                self.problems.add(place, f"{name} cannot be used: {error}")
+                return None
+        if name in DATA_JUICER_OPERATORS:
+            what = f"{name} is an operator of Data-Juicer that refinery does not have"
+            self.problems.add(place, what, "Remove the step; `refinery ops` lists the operators.")
+        else:
+            near = suggestion(name, known)
+            self.problems.add(place, f"there is no operator {name!r}", near or "`refinery ops` lists the operators.")
+        return None
+
+    def _given(self, name: str, node: Node) -> Given | None:
+        if isinstance(node, Scalar) and node.collection is not None:
+            node = node.collection
+        if isinstance(node, Mapping):
+            return node.entries
+        if isinstance(node, Scalar) and node.value is None:
+            return {}
+        what = f"{name} takes parameters by name, not {describe(node)}"
+        self.problems.add(node.place, what, "Write name: value below it.")
+        return None
+
+    def _params(self, operator: OperatorLike, given: Given, place: Place) -> dict[str, Any]:
+        ranges = {n: k for n, k in _RANGE_KEYS.items() if operator.kind == "filter" and n not in operator.params}
+        specs: dict[str, Any] = {TEXT_KEY: _TEXT_KEY, **ranges, **operator.params}
+        params = {name: _default(spec) for name, spec in {**operator.params, **ranges}.items()}
+        for name, entry in given.items():
+            label = f"{operator.name}.{name}"
+            if name in specs:
+                try:
+                    value = read(entry.node, specs[name], label)
+                except Wrong as error:
+                    self.problems.add(entry.node.place, error.what, error.hint)
+                    continue
+                if name in params or value is not None:
+                    params[name] = value
+            else:
+                self._unknown(operator, name, entry.place, specs)
+        for name, param in operator.params.items():
+            if getattr(param, "required", False) and name not in given:
+                self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
+        return params
+
+    def _unknown(self, operator: OperatorLike, name: str, place: Place, specs: AnyMapping[str, Any]) -> None:
+        reason = BASE_PARAMS.get(name) or ("only filters have a range" if name in RANGE_PARAMS else None)
+        if reason is None:
+            own = [n for n in specs if n not in RANGE_PARAMS] + list(RANGE_PARAMS)
+            near = suggestion(name, specs) or f"It has {', '.join(own)}."
+            self.problems.add(place, f"{operator.name} has no parameter {name!r}", near)
+        elif name not in self.noted:
+            self.noted.add(name)
+            self.notes.append((place, f"{operator.name}.{name} has no effect: {reason}"))
+
+    def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: Place) -> None:
+        for low, high in operator.bounds.values():
+            self._check_bounds(operator.name, low, high, params, given)
+        for module, extra in getattr(operator, "needs", {}).items():
+            if find_spec(module.partition(".")[0]) is None:
+                hint = f"Install it: pip install 'refinery[{extra}]'"
+                self.problems.add(place, f"{operator.name} needs the Python package {module}", hint)
+                return
+        for sentence in operator.check(params):
+            self.problems.add(place, f"{operator.name}: {sentence}")
+
+    def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], given: Given) -> None:
+        least, most = params.get(low), params.get(high)
+        if not isinstance(least, (int, float)) or not isinstance(most, (int, float)) or least <= most:
+            return
+        places = [given[param].node.place for param in (low, high) if param in given]
+        if places:
+            what = f"{name}.{low} is {least}, more than {high}, which is {most}"
+            self.problems.add(max(places, key=order), what)
+
+
+def _default(spec: Any) -> Any:
+    """A parameter's default in the form that a given value would have."""
+    if spec.type == "float" and isinstance(spec.default, int):
+        return float(spec.default)
+    return tuple(spec.default) if isinstance(spec.default, list) else spec.default
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, Mapping) or (isinstance(node, Scalar) and node.value is None)
+
+
+def check_names(
+    label: str, names: AnySequence[str], place: Place, steps: AnySequence[str], library: LibraryLike, problems: Problems
+) -> list[str]:
+    """Check a list of operators' names against the recipe's steps.
+
+    A name that no operator has is a problem; returned are those of operators that the recipe does not use.
+    """
+    unused = []
+    for name in names:
+        if name in steps:
+            continue
+        if name in library.operators or name in DATA_JUICER_OPERATORS:
+            unused.append(name)
+        else:
+            near = suggestion(name, steps) or suggestion(name, library.operators)
+            problems.add(place, f"{label} names {name!r}, which is no operator", near)
+    return unused

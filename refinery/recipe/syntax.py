@@ -1,0 +1,121 @@
+"""YAML's complaints in words that name the cure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import yaml
+
+
+class Complaint(NamedTuple):
+    """line: 1-based, or None when YAML does not know. what, hint: as in `Problem`."""
+
+    line: int | None
+    what: str
+    hint: str | None
+
+
+_INDENT = "Items of one block start in the same column; parameters stand deeper than their operator's name."
+
+# (pattern in YAML's own words, what to say, the cure); {0} is the first group, {start} the line where it began.
+_RULES: list[tuple[str, str, str | None]] = [
+    (r"found character '\\t' that cannot start", "a tab stands where YAML wants spaces", "Replace tabs by spaces."),
+    (
+        r"found character '(.)' that cannot start",
+        "a value cannot start with {0}",
+        "Put the value in single quotes.",
+    ),
+    (
+        r"mapping values are not allowed here",
+        "a colon stands where no key can be",
+        "Check the indentation of this line and the one above, and quote a value that holds ': '.",
+    ),
+    (
+        r"sequence entries are not allowed here",
+        "a list item stands where none can be",
+        "Start it on a line of its own: '- '.",
+    ),
+    (
+        r"found unknown escape character '(.)'",
+        "double quotes make \\{0} an escape that YAML does not know",
+        "Write regular expressions in single quotes.",
+    ),
+    (
+        r"expected escape sequence of",
+        "an escape in double quotes is incomplete",
+        "Write regular expressions in single quotes.",
+    ),
+    (
+        r"while scanning a quoted scalar.*unexpected end of stream",
+        "the quote that is opened in line {start} is never closed",
+        "Close it; inside single quotes a quote is written twice.",
+    ),
+    (
+        r"while scanning a quoted scalar.*document separator",
+        "the quote that is opened in line {start} is never closed",
+        "Close it; inside single quotes a quote is written twice.",
+    ),
+    (r"while scanning an alias", "a value that starts with * is a reference in YAML", "Put it in quotes: '*.jsonl'."),
+    (r"found undefined alias '?([^']*)'?", "there is no anchor &{0}", "Put a value that starts with * in quotes."),
+    (r"while scanning an anchor", "a value that starts with & is an anchor in YAML", "Put it in quotes."),
+    (r"could not find expected ':'", "the key in line {start} has no colon", "Write it as 'key: value'."),
+    (
+        r"while parsing a (flow sequence|flow mapping|flow node)",
+        "the bracket that is opened in line {start} is not closed",
+        "Close it, or put a value that holds brackets in quotes.",
+    ),
+    (
+        r"expected <block end>, but found '<scalar>'",
+        "something stands after the end of a value",
+        "Check the quotes and the indentation of this line.",
+    ),
+    (
+        r"expected <block end>",
+        "the indentation does not fit the block that starts in line {start}",
+        _INDENT,
+    ),
+    (
+        r"while scanning a block scalar",
+        "a value that starts with | or > is a text block in YAML",
+        "Put the value in single quotes.",
+    ),
+    (
+        r"expected a single document",
+        "a second document starts here",
+        "A recipe is one YAML document; remove the line '---'.",
+    ),
+    (r"while scanning a tag|found undefined tag", "a value that starts with ! is a tag in YAML", "Put it in quotes."),
+    (
+        r"while scanning a directive|<document start>",
+        "a line that starts with % is a directive in YAML",
+        "Indent it, or put the value in quotes.",
+    ),
+]
+
+
+def explain(error: yaml.YAMLError) -> Complaint:
+    """Say what a YAML error means and where it is."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return Complaint(None, f"the character U+{_code(error):04X} cannot stand in YAML", "Remove or escape it.")
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return Complaint(None, f"is not YAML: {error}", None)
+    line = error.problem_mark.line + 1 if error.problem_mark else None
+    start = error.context_mark.line + 1 if error.context_mark else line
+    words = f"{error.context or ''}; {error.problem or ''}".replace("\t", "\\t")
+    for pattern, what, hint in _RULES:
+        match = re.search(pattern, words, re.DOTALL)
+        if match:
+            group = match.group(1) if match.groups() else ""
+            return Complaint(line, what.format(group, start=start), hint)
+    return Complaint(line, f"is not YAML: {words.strip('; ')}", None)
+
+
+def bad_character(error: yaml.reader.ReaderError, text: str) -> Complaint:
+    """`explain` for a character that YAML forbids, with its line."""
+    return explain(error)._replace(line=text.count("\n", 0, error.position) + 1)
+
+
+def _code(error: yaml.reader.ReaderError) -> int:
+    character = error.character
+    return character if isinstance(character, int) else ord(character)

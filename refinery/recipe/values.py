@@ -1,0 +1,266 @@
+"""A node of the recipe as a value of the type that a key or a parameter wants.
+
+YAML 1.1's guesses do not count: `2e5` is a number where a number is wanted, `no` a text where a text is, because the
+value's own spelling is read. What could be meant in two ways is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Protocol
+
+from refinery.errors import suggestion
+from refinery.recipe.tree import Mapping, Node, Scalar, Sequence, describe, plain_value
+
+_REAL = re.compile(r"[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
+_BASED = re.compile(r"[+-]?0[xXbBoO][0-9a-fA-F_]+")
+_INFINITE = re.compile(r"([+-]?)\.?(inf|Inf|INF|infinity|Infinity)")
+_SIZE = re.compile(r"(?P<number>[0-9.]+(?:[eE][0-9]{1,2})?)\s*(?P<unit>[kKmMgGtT]?)(?P<binary>i?)[bB]?")
+_BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_LIMIT = 2**63
+_LARGEST = Decimal("1.7e308")
+
+
+class Mismatch(Exception):
+    """The node is not of the wanted type. wanted: the type in words. hint: the cure, or None."""
+
+    def __init__(self, wanted: str, hint: str | None = None) -> None:
+        super().__init__(wanted)
+        self.wanted, self.hint = wanted, hint
+
+
+class Wrong(Exception):
+    """A value that a key or parameter cannot have. what: half a sentence. hint: the cure, or None."""
+
+    def __init__(self, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what, self.hint = what, hint
+
+
+class Spec(Protocol):
+    """What a key and a parameter of an operator have in common."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def nullable(self) -> bool: ...
+    @property
+    def min(self) -> float | None: ...
+    @property
+    def max(self) -> float | None: ...
+    @property
+    def choices(self) -> Any: ...
+
+
+def read(node: Node, spec: Spec, label: str) -> Any:
+    """The node's value for a key or parameter, checked against its type, range and choices.
+
+    Raises Wrong, with half a sentence that begins with `label`.
+    """
+    if isinstance(node, Scalar) and node.value is None and (node.plain or node.text is None):
+        if spec.nullable or spec.default is None:
+            return None
+        default = describe_value(spec.default)
+        raise Wrong(f"{label} has no value", f"Leave it out for the default, {default}.")
+    try:
+        value = convert(node, spec.type)
+    except Mismatch as error:
+        raise Wrong(f"{label} must be {error.wanted}, not {describe(node)}", error.hint) from None
+    for item in value if isinstance(value, tuple) else (value,):
+        _check(item, spec, label)
+    return value
+
+
+def _check(value: Any, spec: Spec, label: str) -> None:
+    if spec.choices and value not in spec.choices:
+        among = ", ".join(describe_value(choice) for choice in spec.choices)
+        hint = suggestion(str(value), [str(choice) for choice in spec.choices])
+        raise Wrong(f"{label} must be one of {among}, not {describe_value(value)}", hint)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return
+    if spec.min is not None and value < spec.min:
+        raise Wrong(f"{label} must be at least {spec.min}, not {value}")
+    if spec.max is not None and value > spec.max:
+        raise Wrong(f"{label} must be at most {spec.max}, not {value}")
+
+
+def describe_value(value: Any) -> str:
+    """A value as a recipe would write it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, tuple):
+        return "[" + ", ".join(describe_value(item) for item in value) + "]"
+    return repr(value)
+
+
+def convert(node: Node, kind: str) -> Any:
+    """The node as a value of type `kind`; lists become tuples. Raises Mismatch."""
+    if kind.startswith("list["):
+        return _items(node, kind[5:-1])
+    return _CONVERTERS.get(kind, _any)(node)
+
+
+def _scalar(node: Node, wanted: str) -> Scalar:
+    if isinstance(node, Scalar) and (node.value is not None or not node.plain):
+        return node
+    raise Mismatch(wanted)
+
+
+def _int(node: Node) -> int:
+    wanted = "a whole number"
+    scalar = _scalar(node, wanted)
+    if scalar.text is None:
+        number = Decimal(scalar.value) if isinstance(scalar.value, (int, float)) else None
+        number = None if isinstance(scalar.value, bool) else number
+    else:
+        number = _number(scalar.text, wanted)
+    if number is None or not number.is_finite():
+        raise Mismatch(wanted)
+    if abs(number) >= _LIMIT:
+        raise Mismatch("a whole number below 2^63")
+    if number != int(number):
+        raise Mismatch(wanted)
+    return int(number)
+
+
+def _number(text: str, wanted: str) -> Decimal | None:
+    text = text.strip()
+    if re.fullmatch(r"[+-]?0\d+", text):
+        raise Mismatch(wanted, f"YAML takes {text} for an octal number; write {text.lstrip('+-').lstrip('0') or '0'}.")
+    if _BASED.fullmatch(text):
+        try:
+            return Decimal(int(text, 0))
+        except ValueError:
+            return None
+    if len(text) < 400 and _REAL.fullmatch(text):
+        return Decimal(text.replace("_", ""))
+    return None
+
+
+def _float(node: Node) -> float:
+    wanted = "a number"
+    scalar = _scalar(node, wanted)
+    if scalar.text is None:
+        if isinstance(scalar.value, bool) or not isinstance(scalar.value, (int, float)):
+            raise Mismatch(wanted)
+        if isinstance(scalar.value, int) and abs(scalar.value) > _LARGEST:
+            raise Mismatch(wanted)
+        return float(scalar.value)
+    infinite = _INFINITE.fullmatch(scalar.text.strip())
+    if infinite:
+        return float(f"{infinite[1]}inf")
+    number = _number(scalar.text, wanted)
+    if number is None or abs(number) > _LARGEST:
+        raise Mismatch(wanted)
+    return float(number)
+
+
+def _bool(node: Node) -> bool:
+    wanted = "true or false"
+    scalar = _scalar(node, wanted)
+    if isinstance(scalar.value, bool):
+        return scalar.value
+    found = _BOOLS.get(scalar.text.strip().lower()) if scalar.text is not None else None
+    if found is None:
+        raise Mismatch(wanted)
+    return found
+
+
+def _str(node: Node) -> str:
+    wanted = "a text"
+    scalar = _scalar(node, wanted)
+    if scalar.text is not None:
+        return scalar.text
+    if isinstance(scalar.value, bool):
+        raise Mismatch(wanted, "YAML takes no, off, yes and on for truth values; put them in quotes there.")
+    return str(scalar.value)
+
+
+def _items(node: Node, kind: str) -> tuple[Any, ...]:
+    if isinstance(node, Scalar) and node.collection is not None:
+        node = node.collection
+    if isinstance(node, Scalar) and node.option and node.text is not None:
+        parts = [part.strip() for part in node.text.split(",")]
+        return tuple(convert(Scalar(part, part, node.place, plain=False), kind) for part in parts if part)
+    if not isinstance(node, Sequence):
+        hint = f"Write [{node.text}]." if isinstance(node, Scalar) and node.text else None
+        raise Mismatch("a list", hint)
+    try:
+        return tuple(convert(item, kind) for item in node.items)
+    except Mismatch as error:
+        wrong = next((item for item in node.items if not _fits(item, kind)), node)
+        raise Mismatch(f"a list, each item {error.wanted}: {describe(wrong)} is none", error.hint) from None
+
+
+def _fits(node: Node, kind: str) -> bool:
+    try:
+        convert(node, kind)
+    except Mismatch:
+        return False
+    return True
+
+
+def _str_or_list(node: Node) -> str | tuple[str, ...]:
+    if isinstance(node, Scalar) and node.collection is None:
+        return _str(node)
+    if isinstance(node, Mapping):
+        raise Mismatch("a text or a list of texts")
+    return _items(node, "str")
+
+
+def _strings(node: Node) -> tuple[str, ...]:
+    if isinstance(node, Scalar) and not node.option:
+        return (_str(node),)
+    if isinstance(node, Mapping):
+        raise Mismatch("a text or a list of texts")
+    return _items(node, "str")
+
+
+def _count_or_all(node: Node) -> int | str:
+    if isinstance(node, Scalar) and node.text is not None and node.text.strip().lower() == "all":
+        return "all"
+    try:
+        return _int(node)
+    except Mismatch as error:
+        raise Mismatch(f"{error.wanted} or 'all'", error.hint) from None
+
+
+def _size(node: Node) -> int:
+    wanted = "a number of bytes, such as 128MB"
+    scalar = _scalar(node, wanted)
+    match = _SIZE.fullmatch(scalar.text.strip().replace("_", "")) if scalar.text is not None else None
+    if match is None or (match["binary"] and not match["unit"]):
+        try:
+            return _int(scalar)
+        except Mismatch as error:
+            raise Mismatch(wanted, error.hint) from None
+    try:
+        power = " kmgt".index(match["unit"].lower() or " ")
+        number = Decimal(match["number"]) * (1024 if match["binary"] else 1000) ** power
+    except ArithmeticError:
+        raise Mismatch(wanted) from None
+    if number >= _LIMIT or number != int(number):
+        raise Mismatch("a whole number of bytes below 2^63")
+    return int(number)
+
+
+def _any(node: Node) -> Any:
+    value = plain_value(node)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_CONVERTERS: dict[str, Callable[[Node], Any]] = {
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    **dict.fromkeys(("str", "regex", "sql", "folder", "file"), _str),
+    "str_or_list": _str_or_list,
+    "strings": _strings,
+    "count_or_all": _count_or_all,
+    "size": _size,
+    "any": _any,
+}

@@ -1,0 +1,118 @@
+"""A batch of samples as readers give it and writers take it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+LINE = "_line"
+# DuckDB takes Arrow data in pieces of this many rows.
+VECTOR = 2048
+# A line that is not a sample is kept up to here.
+RAW_LIMIT = 16 << 20
+
+
+@dataclass(frozen=True)
+class Bad:
+    """What could not be read. row: its number within the shard, samples counted good or bad, from 0. line: physical line
+    within the shard from 1 (of a table: the row's number from 1). raw: as it stands in the file, at most 16 MiB."""
+
+    row: int
+    line: int
+    raw: bytes
+    error: str
+
+
+@dataclass
+class Batch:
+    """Samples of one shard, in order.
+
+    table: the column `_line`, JSON text with its line end, when `lines`, else the samples' own columns. rows and
+    line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of this
+    batch. origins: suffix of the sample's file, one for all or one for each row number of the shard.
+    """
+
+    lines: bool
+    table: pa.Table
+    rows: np.ndarray
+    line_numbers: np.ndarray
+    bad: list[Bad] = field(default_factory=list)
+    lines_seen: int = 0
+    origins: tuple[str, ...] = ("",)
+
+    @staticmethod
+    def empty(lines: bool, columns: Sequence[str] = ()) -> Batch:
+        """A batch without rows, its columns texts."""
+        names = [LINE] if lines else list(columns)
+        table = pa.table({name: pa.array([], pa.string()) for name in names})
+        return Batch(lines, table, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, index: np.ndarray) -> Batch:
+        """The samples at positions `index` of this batch, without the bad ones."""
+        ranged = len(index) == 0 or (index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all())
+        if ranged:
+            table = self.table.slice(int(index[0]) if len(index) else 0, len(index))
+        else:
+            table = self.table.take(pa.array(index, pa.int64()))
+        return Batch(self.lines, table, self.rows[index], self.line_numbers[index], [], self.lines_seen, self.origins)
+
+    def raw(self, i: int) -> bytes:
+        """Sample i as JSON: the line as it was read without its line end, or the columns."""
+        if self.lines:
+            return self.table[LINE][i].as_py().encode().rstrip(b" \t\r\n")
+        return as_json(self.sample(i))
+
+    def sample(self, i: int) -> dict[str, Any]:
+        """Sample i as a Python value. Raises ValueError when the line is no JSON."""
+        if self.lines:
+            return json.loads(self.table[LINE][i].as_py())
+        return self.table.slice(i, 1).to_pylist()[0]
+
+    def line_number(self, i: int) -> int:
+        """Physical line of sample i."""
+        return int(self.line_numbers[i])
+
+    def suffixes(self) -> list[str]:
+        """The suffix of each sample's file."""
+        if len(self.origins) == 1:
+            return [self.origins[0]] * len(self.rows)
+        return [self.origins[row] for row in self.rows.tolist()]
+
+
+def as_json(value: Any) -> bytes:
+    """Any value of an Arrow table as JSON; what JSON cannot say as its text, bytes that are not UTF-8 as they are."""
+    return json.dumps(value, ensure_ascii=False, default=_plain).encode("utf-8", "surrogateescape")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def in_vectors(table: pa.Table) -> pa.Table:
+    """The same table in record batches of at most 2,048 rows; nothing is copied."""
+    return pa.Table.from_batches(table.to_batches(max_chunksize=VECTOR), table.schema)
+
+
+def join(batches: Sequence[Batch]) -> Batch:
+    """Neighbouring batches of one shard as one."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        batches[0].lines,
+        pa.concat_tables([batch.table for batch in batches]),
+        np.concatenate([batch.rows for batch in batches]),
+        np.concatenate([batch.line_numbers for batch in batches]),
+        [bad for batch in batches for bad in batch.bad],
+        batches[-1].lines_seen,
+        batches[0].origins,
+    )

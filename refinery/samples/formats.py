@@ -1,0 +1,110 @@
+"""What a file is: by its name, by its first bytes, and for JSON by the shape of its first values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO, Any
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+# What Data-Juicer's text formatter takes one file at a time; .pdf and .docx need libraries that read those.
+TEXT_SUFFIXES = frozenset(
+    """
+    .txt .md .tex .asm .bat .cmd .c .h .cs .cpp .hpp .c++ .h++ .cc .hh .cmake .css .dockerfile .f90 .f .f03 .f08 .f77
+    .f95 .for .fpp .go .hs .html .java .js .jl .lua .markdown .php .php3 .php4 .php5 .phps .phpt .pl .pm .pod .perl
+    .ps1 .psd1 .psm1 .py .rb .rs .sql .scala .sh .bash .command .zsh .ts .tsx .vb .xml .rst .m .smali
+    """.split()
+)
+_TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
+_LINES = {".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
+SUPPORTED = "jsonl, json (also .gz and .zst), parquet, csv, tsv, arrow, txt and source code"
+
+# Enough to see the first line of nearly every file; a longer first line counts as a line.
+_HEAD = 1 << 20
+
+
+def split_suffix(path: Path) -> tuple[str, str | None]:
+    """The suffix that tells the format and the compression that the name tells: ('.jsonl', 'gzip') of `a.jsonl.gz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        return (suffixes[-2] if len(suffixes) > 1 else ""), COMPRESSIONS[suffixes[-1]]
+    return (suffixes[-1] if suffixes else ""), None
+
+
+def full_suffix(path: Path) -> str:
+    """The suffix as recipes and `suffix_filter` name it: lower case, '.jsonl.gz' for a compressed file."""
+    suffix, compression = split_suffix(path)
+    return suffix if compression is None else suffix + path.suffixes[-1].lower()
+
+
+def format_of(path: Path) -> str | None:
+    """The format that a file's name stands for, or None."""
+    suffix, compression = split_suffix(path)
+    if suffix in _LINES:
+        return _LINES[suffix]
+    if suffix in _TABLES:
+        return None if compression and _TABLES[suffix] in ("parquet", "arrow") else _TABLES[suffix]
+    return "text" if suffix in TEXT_SUFFIXES and compression is None else None
+
+
+def magic(path: Path) -> str | None:
+    """The compression that a file's first bytes tell, whatever its name."""
+    with path.open("rb") as file:
+        head = file.read(4)
+    return next((name for start, name in _MAGIC.items() if head.startswith(start)), None)
+
+
+def open_bytes(path: str, compression: str | None) -> IO[bytes] | Any:
+    """Open a file for reading its (decompressed) bytes; the result has `read` and `readinto`."""
+    if compression is None:
+        return open(path, "rb", buffering=0)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.OSFile(path, "rb"), compression)
+
+
+def json_shape(path: str, compression: str | None, trusted: bool) -> str:
+    """'jsonl' when values stand one on a line; 'json' for an array, or for values that stretch over lines.
+
+    trusted: the name says JSON Lines, so one broken first line is taken for just that.
+    """
+    with open_bytes(path, compression) as file:
+        head = bytes(file.read(_HEAD) or b"").removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    if head[:1] == b"[":
+        return "json"
+    first, feed, rest = head.partition(b"\n")
+    if head[:1] != b"{" or not feed or _whole(first):
+        return "jsonl"
+    second = rest.lstrip(b" \t\r\n")
+    if second[:1] == b"{" or (trusted and not _first_value_ends(head)):
+        return "jsonl"
+    return "json"
+
+
+def encoding_mark(head: bytes) -> str | None:
+    """The encoding, other than UTF-8, that a byte order mark announces."""
+    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return "UTF-32"
+    return "UTF-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+
+
+def _whole(text: bytes) -> bool:
+    import json
+
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _first_value_ends(text: bytes) -> bool:
+    """Whether the text starts with a whole JSON value, perhaps over several lines."""
+    import json
+
+    try:
+        json.JSONDecoder().raw_decode(text.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,37 @@
+-- The waterfall: what came into each step, and what became of it. Bytes are those of the text as UTF-8.
+CREATE OR REPLACE TABLE steps AS
+{% for step in steps %}
+{{ 'UNION ALL' if not loop.first }}
+SELECT
+  {{ step.index }} AS step,
+  {{ step.name | lit }} AS operator,
+  {{ step.kind | lit }} AS kind,
+  {{ step.params | lit }} AS parameters,
+  {{ step.where | lit }} AS recipe_line,
+  f.rows_in + q.later AS rows_in,
+  f.rows_out + q.later - q.here AS rows_out,
+  f.removed AS removed,
+  f.changed AS changed,
+  q.here AS quarantined,
+  CAST(f.bytes_in AS BIGINT) AS bytes_in,
+  CAST(f.bytes_out AS BIGINT) AS bytes_out,
+  CAST({{ step.seconds | lit }} AS DOUBLE) AS seconds
+FROM (
+  SELECT
+    count(*) FILTER (WHERE _dropped IS NULL OR _dropped >= {{ step.index }}) AS rows_in,
+    count(*) FILTER (WHERE _dropped IS NULL OR _dropped > {{ step.index }}) AS rows_out,
+    count(*) FILTER (WHERE _dropped = {{ step.index }}) AS removed,
+    {% if step.changed %}count(*) FILTER (WHERE {{ step.changed }}){% else %}0{% endif %} AS changed,
+    coalesce(sum({{ step.bytes_before }}) FILTER (WHERE _dropped IS NULL OR _dropped >= {{ step.index }}), 0) AS bytes_in,
+    coalesce(sum({{ step.bytes_after }}) FILTER (WHERE _dropped IS NULL OR _dropped > {{ step.index }}), 0) AS bytes_out
+  FROM facts
+) AS f, (
+  SELECT
+    count(*) FILTER (WHERE step >= {{ step.index }}) AS later,
+    count(*) FILTER (WHERE step = {{ step.index }}) AS here
+  FROM quarantine
+) AS q
+{% else %}
+SELECT NULL AS step WHERE FALSE
+{% endfor %}
+ORDER BY step

@@ -1,0 +1,171 @@
+"""Counts of characters, lines, n-grams and tokens against what plain Python says of the same texts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refinery.kernels.profile import FIELDS, STRETCH
+from refinery.kernels.special_characters import code_points
+from refinery.library import Library, load_module
+
+LIBRARY = Library()
+SPECIAL = code_points()
+profile = LIBRARY.features["profile"].functions[0].resolve()
+character_repetition = LIBRARY.operators["character_repetition_filter"].functions[0].resolve()
+alphanumeric = load_module(LIBRARY.operators["alphanumeric_filter"].path)
+
+NASTY = (
+    "\0\t\n\r\v\f\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u200b\u200d\ufeff\ufffd"
+    "aZ09_-.é½²Ⅷ①ß\u0301\u0e33٣क्一上日。，シЖ👍🏽🇩\U0001d7d8\U0010ffff"
+)
+TEXT = st.text(st.sampled_from(NASTY), max_size=60) | st.text(max_size=60)
+
+
+def rows(function: Any, texts: list[str | None], *constants: Any) -> list[Any]:
+    """The function's values, which must not depend on where in which array the texts lie."""
+    whole = function(pa.array(texts, pa.string()), *constants).to_pylist()
+    shifted = pa.array(["é\n", *texts, "x"], pa.large_string()).slice(1, len(texts))
+    assert function(shifted, *constants).to_pylist() == whole
+    return whole
+
+
+def profile_of(text: str | None) -> dict[str, int] | None:
+    if text is None:
+        return None
+    lines = text.splitlines()
+    counts = (
+        len(text),
+        sum(map(str.isalnum, text)),
+        sum(map(str.isalpha, text)),
+        sum(ord(char) in SPECIAL for char in text),
+        len(lines),
+        max(map(len, lines), default=0),
+    )
+    return dict(zip(FIELDS, counts, strict=True))
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.none() | TEXT, max_size=6))
+def test_profile_is_what_python_counts(texts: list[str | None]) -> None:
+    assert rows(profile, texts) == [profile_of(text) for text in texts]
+
+
+def test_every_character_alone() -> None:
+    chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    counts = profile(pa.array(chars)).flatten()
+    expected = [[profile_of(char)[field] for char in chars] for field in FIELDS]  # type: ignore[index]
+    assert [column.to_pylist() for column in counts] == expected
+
+
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_counters_do_not_overflow_in_long_lines(before: int) -> None:
+    # The multi-byte character lies on the border at which packed counters are taken out.
+    text = "7" * (STRETCH - before) + "語\r\n" + "a-" * (STRETCH + 7) + "\n"
+    assert rows(profile, [text, None, "x"]) == [profile_of(text), None, profile_of("x")]
+
+
+def ratio_of(text: str, n: int) -> float:
+    grams = Counter(text[i : i + n] for i in range(len(text) - n + 1))
+    if not grams:
+        return 0.0
+    counts = sorted(grams.values(), reverse=True)
+    taken = min(math.isqrt(len(counts)), sum(count > 1 for count in counts))
+    return sum(counts[:taken]) / sum(counts)
+
+
+PIECES = st.sampled_from(["a", "b", "ab", "\n", "    ", "é", "一二", "👍", "return x\n", "\0", "the quick "])
+REPETITIVE = st.lists(st.tuples(PIECES, st.integers(1, 12)), max_size=30).map(lambda p: "".join(t * n for t, n in p))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(REPETITIVE | TEXT, max_size=5), st.integers(1, 40))
+def test_repetition_is_what_python_counts(texts: list[str], n: int) -> None:
+    assert rows(character_repetition, [None, *texts], n) == [None, *(ratio_of(text, n) for text in texts)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 64])
+def test_repetition_of_long_texts(n: int) -> None:
+    code = "".join(f"def f{i * i % 97}(x):\n    return x + {i % 13}\n\n" for i in range(3000))
+    texts = [code, code.replace("return", "zurück"), "a" * 40_000, "ab" * 20_000, "", "日本" * 5_000]
+    assert rows(character_repetition, texts, n) == [ratio_of(text, n) for text in texts]
+
+
+def test_repetition_of_a_thue_morse_text() -> None:
+    # Its windows have equal polynomial hashes modulo 2 ** 64, whatever the base.
+    text = "".join("ab"[i.bit_count() & 1] for i in range(1 << 13))
+    assert rows(character_repetition, [text], 2048) == [ratio_of(text, 2048)]
+
+
+def test_n_longer_than_any_text() -> None:
+    assert rows(character_repetition, ["abc", "日本語日本語"], 2**62) == [0.0, 0.0]
+    assert character_repetition(pa.array([], pa.string()), None).to_pylist() == []
+
+
+# One token for each piece between spaces. Its own settings would cut at three tokens, fill up to eight and add marks.
+TOKENIZER = {
+    "version": "1.0",
+    "truncation": {"max_length": 3, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
+    "padding": {
+        "strategy": {"Fixed": 8},
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "[U]",
+    },
+    "added_tokens": [],
+    "normalizer": None,
+    "pre_tokenizer": {"type": "WhitespaceSplit"},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "[C]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"[C]": {"id": "[C]", "ids": [1], "tokens": ["[C]"]}},
+    },
+    "decoder": None,
+    "model": {"type": "WordLevel", "vocab": {"[U]": 0, "[C]": 1, "a": 2}, "unk_token": "[U]"},
+}
+needs_tokenizers = pytest.mark.skipif(find_spec("tokenizers") is None, reason="the extra `tokenizers` is not installed")
+
+
+@needs_tokenizers
+def test_tokens_are_counted_whole_and_without_special_ones(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(json.dumps(TOKENIZER))
+    texts = ["a b c d e f g h i j", "one", "", None, "zwei é 日本 👍 \n x", " "]
+    expected = [None if text is None else len(text.split()) for text in texts]
+    for path in (tmp_path, tmp_path / "tokenizer.json"):
+        assert rows(alphanumeric.count_tokens, texts, str(path)) == expected
+        assert alphanumeric.check({"tokenization": True, "tokenizer": str(path)}) == []
+
+
+@needs_tokenizers
+def test_a_file_that_is_no_tokenizer(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    (problem,) = alphanumeric.check({"tokenization": True, "tokenizer": str(tmp_path / "other.json")})
+    assert "other.json" in problem and "give another file" in problem
+
+
+def test_tokenization_without_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert alphanumeric.check({"tokenization": False, "tokenizer": None}) == []
+    (problem,) = alphanumeric.check({"tokenization": True, "tokenizer": None})
+    assert "set tokenizer to" in problem
+    (problem,) = alphanumeric.check({"tokenization": True, "tokenizer": str(tmp_path)})
+    assert str(tmp_path / "tokenizer.json") in problem
+    (tmp_path / "tokenizer.json").write_text(json.dumps(TOKENIZER))
+    monkeypatch.setattr(alphanumeric, "find_spec", lambda name: None)
+    (problem,) = alphanumeric.check({"tokenization": True, "tokenizer": str(tmp_path)})
+    assert "pip install refinery[tokenizers]" in problem
+
+
+def test_no_rows_no_tokenizer() -> None:
+    assert alphanumeric.count_tokens(pa.array([], pa.string()), None).to_pylist() == []

@@ -1,0 +1,27 @@
+"""Number of refined words of a text, for recipes in which nothing else looks at the words."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from refinery.kernels import words
+
+FEATURE = {
+    "doc": "Number of refined words of a text, upper case kept: n of the feature words, in half of its time.",
+    "version": 1,
+    "functions": {
+        "count_words": {
+            "columns": ["VARCHAR"],
+            "constants": [],
+            "returns": "BIGINT",
+            "runs": "kernel",
+            "call": "count_words",
+        }
+    },
+    "sql": "count_words({{ text }})",
+}
+
+
+def count_words(column: pa.Array) -> pa.Array:
+    """Number of each text's words, NULL for NULL."""
+    return words.word_count(column)

@@ -1,0 +1,118 @@
+"""Filter on the share of letters and digits, by character or by token of a Hugging Face tokenizer."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+OPERATOR = {
+    "doc": (
+        "Keep samples in which the share of alphanumeric characters (str.isalnum) lies in [min_ratio, max_ratio]. "
+        "Number forms such as ½, ² and Ⅷ count, combining marks do not. With tokenization the statistic is another: "
+        "letters (str.isalpha) for each token, which can exceed 1. An empty text has 0."
+    ),
+    "version": 1,
+    "peer": "alphanumeric_filter of Data-Juicer 1.6.1, whose tokenizer is that of EleutherAI/pythia-6.9b-deduped",
+    "params": {
+        "tokenization": {"type": "bool", "default": False, "doc": "Count letters for each token, not characters."},
+        "min_ratio": {"type": "float", "default": 0.25, "doc": "Smallest ratio."},
+        "max_ratio": {"type": "float", "default": 9223372036854775807, "doc": "Largest ratio."},
+        "tokenizer": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "With tokenization: path of a tokenizer.json, or of a folder that holds one. Nothing is downloaded.",
+        },
+    },
+    "stats": {
+        "alnum_ratio": {"type": "DOUBLE", "doc": "Letters and digits for each character."},
+        "alpha_token_ratio": {"type": "DOUBLE", "doc": "With tokenization: letters for each token."},
+    },
+    "bounds": {"alnum_ratio": ["min_ratio", "max_ratio"], "alpha_token_ratio": ["min_ratio", "max_ratio"]},
+    "needs": {"tokenizers": "tokenizers"},
+    "checks": "check",
+    "functions": {
+        "alphanumeric_tokens": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR"],
+            "returns": "BIGINT",
+            "runs": "python",
+            "call": "count_tokens",
+        }
+    },
+    "sql": """
+        {% set counts = feature('profile') %}
+        {% if tokenization %}
+        SELECT CASE WHEN {{ text }} IS NOT NULL THEN coalesce(
+            {{ counts }}.alpha::DOUBLE / nullif(alphanumeric_tokens({{ text }}, {{ tokenizer | lit }}), 0), 0
+        ) END AS alpha_token_ratio
+        {% else %}
+        SELECT CASE WHEN {{ counts }}.chars = 0 THEN 0::DOUBLE
+            ELSE {{ counts }}.alnum::DOUBLE / {{ counts }}.chars END AS alnum_ratio
+        {% endif %}
+    """,
+    "examples": [
+        {"text": "abc.", "stats": {"alnum_ratio": 0.75}, "keep": True},
+        {"text": "--- 1 ---", "stats": {"alnum_ratio": 0.1111111111111111}, "keep": False},
+        {"text": "½²Ⅷ①!", "stats": {"alnum_ratio": 0.8}, "keep": True},
+        {"text": "日本語。", "params": {"min_ratio": 0.8}, "stats": {"alnum_ratio": 0.75}, "keep": False},
+        {"text": "नमस्ते", "params": {"max_ratio": 0.7}, "stats": {"alnum_ratio": 0.6666666666666666}, "keep": True},
+        {"text": "", "stats": {"alnum_ratio": 0.0}, "keep": False},
+    ],
+}
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """What stands in the way of `tokenization` with this tokenizer, in sentences that name the cure."""
+    if not params["tokenization"]:
+        return []
+    if not params["tokenizer"]:
+        return [
+            "tokenization: true needs a tokenizer; Data-Juicer would download that of EleutherAI/pythia-6.9b-deduped, "
+            "refinery downloads nothing: set tokenizer to a local tokenizer.json or its folder"
+        ]
+    path = _file(params["tokenizer"])
+    if not path.is_file():
+        return [f"there is no tokenizer at {path}: set tokenizer to a local tokenizer.json or its folder"]
+    if find_spec("tokenizers") is None:
+        return ["tokenization: true needs the package tokenizers, not installed here: pip install refinery[tokenizers]"]
+    try:
+        _tokenizer(path)
+    except Exception as error:  # the library raises nothing more specific
+        return [f"{path} is not a tokenizer that the package tokenizers can read ({error}): give another file"]
+    return []
+
+
+def count_tokens(column: pa.Array, path: str | None) -> pa.Array:
+    """Tokens of each text, special tokens not added and nothing truncated; int64, NULL for NULL."""
+    texts = column.to_pylist()
+    if path is None:  # an empty vector has no value of a constant
+        return pa.nulls(len(texts), pa.int64())
+    encode = _tokenizer(_file(path)).encode
+    counts = [None if text is None else len(encode(text, add_special_tokens=False).ids) for text in texts]
+    return pa.array(counts, pa.int64())
+
+
+def _file(path: str) -> Path:
+    found = Path(path).expanduser()
+    return found / "tokenizer.json" if found.is_dir() else found
+
+
+def _tokenizer(path: Path) -> Any:
+    """The tokenizer of this file, read once per state of the file."""
+    status = path.stat()
+    return _load(str(path), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _load(path: str, mtime: int, size: int) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(path)
+    tokenizer.no_truncation()  # a tokenizer.json can bring settings of its own
+    tokenizer.no_padding()
+    return tokenizer

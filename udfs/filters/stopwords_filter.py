@@ -1,0 +1,151 @@
+"""Filter on the share of stop words; a kernel that looks words up in a hash table of the list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import subwords, wordlists
+
+OPERATOR = {
+    "doc": (
+        "Keep samples in which the share of stop words among all words lies in [min_ratio, max_ratio]. Words are "
+        "lowered and lose the special characters at their ends; list entries are taken as they are, so one with "
+        "upper case or a digit at an end is never found, nor is one with a space unless groups of words are "
+        "joined by a space. These groups count as words themselves. A text without words has 0. Data-Juicer "
+        "downloads its list; here a folder has to be given."
+    ),
+    "version": 1,
+    "peer": "stopwords_filter of Data-Juicer 1.6.1",
+    "params": {
+        "lang": {"type": "str", "default": "en", "doc": "Which list; all is every language's unless a file has one."},
+        "tokenization": {"type": "bool", "default": False, "doc": "Take the pieces of a tokenizer for words."},
+        "min_ratio": {"type": "float", "default": 0.3, "doc": "Smallest share."},
+        "max_ratio": {"type": "float", "default": 1.0, "doc": "Largest share."},
+        "stopwords_dir": {
+            "type": "folder",
+            "default": None,
+            "nullable": True,
+            "doc": "Folder with *stopwords*.json, objects of language and words; all such files are put together.",
+        },
+        "use_words_aug": {"type": "bool", "default": False, "doc": "Let groups of neighbours be words as well."},
+        "words_aug_group_sizes": {"type": "list[int]", "default": [2], "min": 1, "doc": "Words of a group."},
+        "words_aug_join_char": {"type": "str", "default": "", "doc": "What stands between the words of a group."},
+        "model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
+        },
+    },
+    "stats": {"stopwords_ratio": {"type": "DOUBLE", "doc": "Stop words for each word."}},
+    "bounds": {"stopwords_ratio": ["min_ratio", "max_ratio"]},
+    "checks": "check",
+    "functions": {
+        "stopwords_share": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"],
+            "returns": "DOUBLE",
+            "runs": "kernel",
+            "call": "stopwords_share",
+        },
+        "stopwords_share_of_pieces": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"],
+            "returns": "DOUBLE",
+            "runs": "python",
+            "call": "stopwords_share_of_pieces",
+        },
+    },
+    "sql": """
+        {% set groups = words_aug_group_sizes | join(',') if use_words_aug else '' %}
+        SELECT
+        {% if tokenization %}stopwords_share_of_pieces({{ text }}, {{ model | lit }},
+        {% else %}stopwords_share({{ feature('words') }}.lower,
+        {% endif %}
+        {{ stopwords_dir | lit }}, {{ lang | lit }}, {{ groups | lit }}, {{ words_aug_join_char | lit }})
+        AS stopwords_ratio
+    """,
+    "examples": [
+        {
+            "text": "The cat is on the mat",
+            "params": {"stopwords_dir": "lists"},
+            "files": {"lists/stopwords.json": '{"en": ["the", "is", "on"]}'},
+            "stats": {"stopwords_ratio": 0.6666666666666666},
+            "keep": True,
+        },
+        {
+            "text": "THE 3 mats, (of) the-cat",
+            "params": {"stopwords_dir": "lists", "max_ratio": 0.4},
+            "files": {"lists/stopwords.json": '{"en": ["the", "of"]}'},
+            "stats": {"stopwords_ratio": 0.5},
+            "keep": False,
+        },
+        {
+            "text": "out of the box",
+            "params": {
+                "stopwords_dir": "lists",
+                "use_words_aug": True,
+                "words_aug_group_sizes": [2, 3],
+                "words_aug_join_char": " ",
+                "min_ratio": 0.2,
+            },
+            "files": {"lists/stopwords.json": '{"en": ["the", "of the", "2nd"]}'},
+            "stats": {"stopwords_ratio": 0.2222222222222222},
+            "keep": True,
+        },
+        {
+            "text": "el gato und the dog",
+            "params": {"stopwords_dir": "lists", "lang": "all"},
+            "files": {
+                "lists/stopwords.json": '{"en": ["the"], "es": ["el"]}',
+                "lists/more_stopwords.v2.json": '{"de": ["und"]}',
+                "lists/other.json": '{"en": ["dog"]}',
+            },
+            "stats": {"stopwords_ratio": 0.6},
+            "keep": True,
+        },
+        {
+            "text": "123 ...",
+            "params": {"stopwords_dir": "lists"},
+            "files": {"lists/stopwords.json": '{"en": ["the"]}'},
+            "stats": {"stopwords_ratio": 0.0},
+            "keep": False,
+        },
+    ],
+}
+
+KIND = "stopwords"
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return wordlists.check(params.get("stopwords_dir"), KIND, params.get("lang", "en")) + subwords.check(params)
+
+
+def stopwords_share(column: pa.Array, folder: str, lang: str, groups: str, join_char: str) -> pa.Array:
+    """The share of stop words of each text, given as words with a space between them; NULL for NULL.
+
+    groups: sizes of the groups that count as words as well, with commas between them; empty without augmentation.
+    """
+    from refinery.kernels import words  # numba, which check() does without
+
+    return words.listed_ratio(column, folder, KIND, lang, _sizes(groups), join_char)
+
+
+def stopwords_share_of_pieces(
+    column: pa.Array, model: str, folder: str, lang: str, groups: str, join_char: str
+) -> pa.Array:
+    """The share of stop words among each text's pieces; NULL for NULL."""
+    split, listed, sizes = subwords.pieces(model), wordlists.load(folder, KIND)[lang], _sizes(groups)
+
+    def share(text: str) -> float:
+        words = subwords.refined(split(text), lower=True)
+        return subwords.listed_share(subwords.augmented(words, sizes, join_char), listed)
+
+    return subwords.each_text(column, share, pa.float64())
+
+
+def _sizes(groups: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in groups.split(",") if size)

@@ -1,0 +1,100 @@
+"""Filter on repeated word n-grams; a kernel that finds equal ones by hash and confirms them byte by byte."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import subwords
+
+OPERATOR = {
+    "doc": (
+        "Keep samples in which the share of repeated word n-grams lies in [min_ratio, max_ratio]: all occurrences "
+        "of n-grams that occur more than once, for each n-gram. A text written twice comes close to 1. Words are "
+        "lowered and lose the special characters at their ends, so numbers and punctuation do not tell n-grams "
+        "apart. Fewer words than rep_len give 0."
+    ),
+    "version": 1,
+    "peer": "word_repetition_filter of Data-Juicer 1.6.1",
+    "params": {
+        "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
+        "tokenization": {"type": "bool", "default": False, "doc": "Take the pieces of a tokenizer for words."},
+        "rep_len": {"type": "int", "default": 10, "min": 1, "doc": "Words of an n-gram."},
+        "min_ratio": {"type": "float", "default": 0.0, "doc": "Smallest share."},
+        "max_ratio": {"type": "float", "default": 0.5, "doc": "Largest share."},
+        "model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
+        },
+    },
+    "stats": {"word_rep_ratio": {"type": "DOUBLE", "doc": "Occurrences of repeated n-grams for each n-gram."}},
+    "bounds": {"word_rep_ratio": ["min_ratio", "max_ratio"]},
+    "checks": "check",
+    "functions": {
+        "word_repetition": {
+            "columns": ["VARCHAR"],
+            "constants": ["BIGINT"],
+            "returns": "DOUBLE",
+            "runs": "kernel",
+            "call": "word_repetition",
+        },
+        "piece_repetition": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR", "BIGINT"],
+            "returns": "DOUBLE",
+            "runs": "python",
+            "call": "piece_repetition",
+        },
+    },
+    "sql": """
+        SELECT
+        {% if tokenization %}piece_repetition({{ text }}, {{ model | lit }}, {{ rep_len | lit }})
+        {% else %}word_repetition({{ feature('words') }}.lower, {{ rep_len | lit }})
+        {% endif %}
+        AS word_rep_ratio
+    """,
+    "examples": [
+        {"text": "too short to repeat", "stats": {"word_rep_ratio": 0.0}, "keep": True},
+        {"text": "a b c a b d", "params": {"rep_len": 2}, "stats": {"word_rep_ratio": 0.4}, "keep": True},
+        {
+            "text": "Ping 1, pong 2; PING: pong!",
+            "params": {"rep_len": 2},
+            "stats": {"word_rep_ratio": 0.6666666666666666},
+            "keep": False,
+        },
+        {"text": "x x x x", "params": {"rep_len": 3}, "stats": {"word_rep_ratio": 1.0}, "keep": False},
+        {"text": "12 34 12 34 12 34", "params": {"rep_len": 1}, "stats": {"word_rep_ratio": 0.0}, "keep": True},
+        {"text": "ΟΔΟΣ ΟΔΟΣ οδος οδός", "params": {"rep_len": 1}, "stats": {"word_rep_ratio": 0.75}, "keep": False},
+    ],
+}
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return subwords.check(params)
+
+
+def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
+    """The repetition ratio of each text, given as words with a space between them; NULL for NULL.
+
+    The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022).
+    """
+    from refinery.kernels import words  # numba, which check() does without
+
+    return words.word_repetition(column, rep_len)
+
+
+def piece_repetition(column: pa.Array, model: str, rep_len: int) -> pa.Array:
+    """The repetition ratio of each text's pieces; NULL for NULL."""
+    split = subwords.pieces(model)
+
+    def ratio(text: str) -> float:
+        words = subwords.refined(split(text), lower=True)
+        counts = Counter(" ".join(words[i : i + rep_len]) for i in range(len(words) - rep_len + 1)).values()
+        return sum(count for count in counts if count > 1) / sum(counts) if counts else 0.0
+
+    return subwords.each_text(column, ratio, pa.float64())

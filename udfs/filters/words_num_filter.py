@@ -1,0 +1,70 @@
+"""Filter on the number of words; a kernel counts them, a tokenizer's pieces are counted in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import subwords
+
+OPERATOR = {
+    "doc": (
+        "Keep samples whose number of words lies in [min_num, max_num]. Words are cut at U+0020, line feed and "
+        "tab, not at other white space, and lose the special characters at their ends; what is special throughout "
+        "is no word, so numbers and lone punctuation do not count. A Chinese sentence without spaces is one word."
+    ),
+    "version": 1,
+    "peer": "words_num_filter of Data-Juicer 1.6.1",
+    "params": {
+        "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
+        "tokenization": {"type": "bool", "default": False, "doc": "Count the pieces of a tokenizer, refined likewise."},
+        "min_num": {"type": "int", "default": 10, "doc": "Fewest words."},
+        "max_num": {"type": "int", "default": 9223372036854775807, "doc": "Most words."},
+        "model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
+        },
+    },
+    "stats": {"num_words": {"type": "BIGINT", "doc": "Refined words of the text."}},
+    "bounds": {"num_words": ["min_num", "max_num"]},
+    "checks": "check",
+    "functions": {
+        "count_pieces": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR"],
+            "returns": "BIGINT",
+            "runs": "python",
+            "call": "count_pieces",
+        }
+    },
+    "sql": """
+        SELECT
+        {% if tokenization %}count_pieces({{ text }}, {{ model | lit }})
+        {% elif shares('words') %}{{ feature('words') }}.n
+        {% else %}{{ feature('word_count') }}
+        {% endif %}
+        AS num_words
+    """,
+    "examples": [
+        {"text": "one two  three\nfour", "params": {"min_num": 4}, "stats": {"num_words": 4}, "keep": True},
+        {"text": "word1 2024 - (x)", "params": {"min_num": 3}, "stats": {"num_words": 2}, "keep": False},
+        {"text": "a\u00a0b c\rd e\u3000f", "params": {"min_num": 3}, "stats": {"num_words": 3}, "keep": True},
+        {"text": "这是一个没有空格的句子。", "stats": {"num_words": 1}, "keep": False},
+        {"text": "一 上 士 Г 人", "params": {"min_num": 1}, "stats": {"num_words": 1}, "keep": True},
+        {"text": "", "params": {"min_num": 0}, "stats": {"num_words": 0}, "keep": True},
+    ],
+}
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return subwords.check(params)
+
+
+def count_pieces(column: pa.Array, model: str) -> pa.Array:
+    """Number of each text's pieces that have more than special characters, NULL for NULL."""
+    split = subwords.pieces(model)
+    return subwords.each_text(column, lambda text: len(subwords.refined(split(text), lower=False)), pa.int64())

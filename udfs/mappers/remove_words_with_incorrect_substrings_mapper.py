@@ -1,0 +1,100 @@
+"""Remove words that hold certain substrings; a kernel over the UTF-8 bytes, or a tokenizer's pieces in Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import arrow, subwords
+
+OPERATOR = {
+    "doc": (
+        "Remove words that hold one of the substrings, case-sensitively. Special characters at the ends of a word "
+        "do not count as its own, so `//` and `.com` alone stay, and upper-case WWW does as well. White space is "
+        "evened out as in remove_long_words_mapper, in texts too that lose no word. With tokenization, pieces go "
+        "in place of words, and the remaining ones are put together without the spaces; a text that loses no "
+        "piece stays as it is."
+    ),
+    "version": 1,
+    "peer": "remove_words_with_incorrect_substrings_mapper of Data-Juicer 1.6.1",
+    "params": {
+        "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
+        "tokenization": {"type": "bool", "default": False, "doc": "Look at a tokenizer's pieces in place of words."},
+        "substrings": {
+            "type": "list[str]",
+            "default": ["http", "www", ".com", "href", "//"],
+            "nullable": True,
+            "doc": "What no remaining word holds; null is the default, an empty string is in every word.",
+        },
+        "model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
+        },
+    },
+    "checks": "check",
+    "functions": {
+        "remove_words_with": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR"],
+            "returns": "VARCHAR",
+            "runs": "kernel",
+            "call": "remove_words_with",
+        },
+        "remove_pieces_with": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR", "VARCHAR"],
+            "returns": "VARCHAR",
+            "runs": "python",
+            "call": "remove_pieces_with",
+        },
+    },
+    "sql": """
+        SELECT
+        {% if tokenization %}remove_pieces_with({{ text }}, {{ model | lit }},
+        {% else %}remove_words_with({{ text }},
+        {% endif %}
+        CAST(to_json({{ substrings | lit }}) AS VARCHAR)) AS delta
+    """,
+    "examples": [
+        {"text": "see https://a.org or a.com/x now", "out": "see or now"},
+        {"text": "// .com WWW.A.ORG href=x", "out": "// .com WWW.A.ORG"},
+        {"text": "two  spaces\n\n\tgo", "out": "two spaces\ngo"},
+        {"text": "cat concat dog", "params": {"substrings": ["cat"]}, "out": "dog"},
+        {"text": "a-b -a- 的1的x", "params": {"substrings": ["-", "1的"]}, "out": "-a-"},
+        {"text": "x y", "params": {"substrings": []}, "out": "x y"},
+    ],
+}
+
+WORD_START = "\u2581"  # what stands for a space in a SentencePiece piece
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return subwords.check(params)
+
+
+def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:
+    """Each text without the words that hold one of the substrings (a JSON list), NULL where nothing changes."""
+    from refinery.kernels import words  # numba, which check() does without
+
+    return words.remove_words_with(column, _list(substrings))
+
+
+def remove_pieces_with(column: pa.Array, model: str, substrings: str | None) -> pa.Array:
+    """Each text without the pieces that hold one of the substrings (a JSON list), NULL where no piece does."""
+    split, unwanted = subwords.pieces(model), _list(substrings)
+
+    def without(text: str) -> str:
+        pieces = [piece.replace(WORD_START, "") for piece in split(text)]
+        stays = [piece for piece in pieces if not any(s in subwords.strip(piece) for s in unwanted)]
+        return "".join(stays) if len(stays) < len(pieces) else text
+
+    return arrow.each(column, without)
+
+
+def _list(substrings: str | None) -> list[str]:
+    return OPERATOR["params"]["substrings"]["default"] if substrings is None else json.loads(substrings)  # type: ignore[index]
