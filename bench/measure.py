@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,8 @@ class TreeWatch(threading.Thread):
         while not self.finished.wait(SAMPLE_SECONDS):
             self.peak = max(self.peak, session_rss(self.session))
             if time.monotonic() > self.deadline:
-                os.killpg(self.session, 15)
+                with suppress(ProcessLookupError):
+                    os.killpg(self.session, signal.SIGTERM)
                 return
 
 
@@ -96,7 +99,7 @@ def session_rss(session: int) -> int:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on."""
+    """What the figures depend on, the work of others on the machine included."""
     model = platform.processor()
     memory = os.sysconf("SC_PHYS_PAGES") * PAGE
     cpuinfo = Path("/proc/cpuinfo")
@@ -109,4 +112,5 @@ def machine() -> dict[str, Any]:
         "memory_gib": round(memory / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 1),
     }

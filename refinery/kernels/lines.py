@@ -109,6 +109,16 @@ def count_lines(data, start, end):
 
 
 @njit(nogil=True, cache=True)
+def lines_before(data, start, positions, counts):
+    """Write the line feeds between `start` and each of the ascending positions."""
+    seen = 0
+    for k in range(len(positions)):
+        seen += count_lines(data, start, positions[k])
+        start = positions[k]
+        counts[k] = seen
+
+
+@njit(nogil=True, cache=True)
 def last_line_end(data, start, end):
     """Position after the last line feed of data[start:end]; `start` when there is none."""
     i = end
@@ -265,10 +275,11 @@ def unix_line_ends(data, start, end, out):
 
 
 @njit(nogil=True, cache=True)
-def starts_inside(data, offsets):
-    """Whether an offset falls inside a character of valid UTF-8 text."""
-    for i in range(len(offsets)):
-        p = offsets[i]
-        if p < len(data) and (data[p] & 0xC0) == 0x80:
-            return True
-    return False
+def valid_texts(data, offsets):
+    """Whether every text data[offsets[i]:offsets[i + 1]] is UTF-8."""
+    if not valid_utf8(data, offsets[0], offsets[-1]):
+        return False
+    for i in range(1, len(offsets) - 1):
+        if offsets[i] < offsets[-1] and (data[offsets[i]] & 0xC0) == 0x80:
+            return False
+    return True

@@ -1,11 +1,12 @@
-"""Find and replace links in one pass: the default pattern of Data-Juicer's `clean_links_mapper` without a regex engine.
+"""Find and replace links and IP addresses in one pass: Data-Juicer's default patterns without a regex engine.
 
-The pattern is a head (`scheme:` with slashes, `www.`, or `host.tld/`) and a tail of at least two units, where a unit is
+A link is a head (`scheme:` with slashes, `www.`, or `host.tld/`) and a tail of at least two units, where a unit is
 a character other than white space and `()<>`, or a parenthesised group nested at most twice. A backtracking engine
 tries every position of the text as a start, and all ways to cut the tail. Here the tail is cut into units once, from
 left to right: the match ends after the last unit that may stand last, because that is where backtracking first
-succeeds. Starts are found backwards from the few places where a head can end. No two heads share a character that
-is scanned more than a fixed number of times, so the time is linear in the text.
+succeeds. Starts are found backwards from the few places where a head can end, and addresses from the dot or
+colon behind their first number. A tail that fails holds no other head, and neither heads nor groups are scanned more
+than a few times, so the time is linear in the text.
 """
 
 from __future__ import annotations
@@ -22,13 +23,19 @@ from refinery.kernels.charclass import DIGIT, RE_SPACE, WORD, classes
 from refinery.kernels.patterns import sub, whole_match_pieces
 from refinery.kernels.utf8 import before, copy, decode, same
 
-# The pattern that the kernel stands for (a fact about Data-Juicer 1.6.1), for the `regex` module with DOTALL.
-PATTERN = (
+# The patterns that the kernel stands for (facts about Data-Juicer 1.6.1), for the `regex` module with DOTALL.
+LINK_PATTERN = (
     r"(?i)\b((?:[a-z][\w-]+:(?:\/{1,3}|[a-z0-9%])|www\d{0,3}[.]|[a-z0-9.\-]+[.][a-z]{2,4}\/)"
     r"(?:[^\s()<>]+|\(([^\s()<>]+|(\([^\s()<>]+\)))*\))+"
     r"(?:\(([^\s()<>]+|(\([^\s()<>]+\)))*\)|[^\s`!()\[\]{};:\'\".,<>?«»“”‘’]))"
 )
+IP_PATTERN = (
+    r"(?:(?:1[0-9][0-9]\.)|(?:2[0-4][0-9]\.)|(?:25[0-5]\.)|(?:[1-9][0-9]\.)|(?:[0-9]\.)){3}"
+    r"(?:(?:1[0-9][0-9])|(?:2[0-4][0-9])|(?:25[0-5])|(?:[1-9][0-9])|(?:[0-9]))"
+    r"|([\da-fA-F]{1,4}:){7}[\da-fA-F]{1,4}"
+)
 
+LINKS, IPS = 0, 1  # what to replace
 STOP, OPEN, LAST, INNER, WIDE = 0, 1, 2, 3, 4  # ends the tail; opens a group; may stand last; may not; not ASCII
 
 COLON, SLASH, DOT, DASH, PERCENT, PAREN, CLOSE = 0x3A, 0x2F, 0x2E, 0x2D, 0x25, 0x28, 0x29
@@ -68,8 +75,11 @@ def _word_before(data, i, low, classes):
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _head_may_end(data, i):
-    """A cheap test of byte i + BEFORE, never wrong when it says no. Written without branches, for vector code."""
+def _may_be_link(data, i):
+    """Whether a link may have its head end (`www.`: start) at byte i + BEFORE; never wrong when it says no.
+
+    Without branches, and eight bits wide, so that a loop over it becomes vector code.
+    """
     b, next1, next2 = data[i + 5], data[i + 6], data[i + 7]
     last1, last2, last3, last4, last5 = data[i + 4], data[i + 3], data[i + 2], data[i + 1], data[i]
     scheme = (
@@ -84,30 +94,53 @@ def _head_may_end(data, i):
     )
     dot = (last3 == uint8(DOT)) | (last4 == uint8(DOT)) | (last5 == uint8(DOT))
     wide = (last1 >= uint8(128)) | (last2 >= uint8(128)) | (last3 >= uint8(128)) | (last4 >= uint8(128))
-    www = (
-        ((b | uint8(32)) == uint8(119)) & ((next1 | uint8(32)) == uint8(119)) & ((next2 | uint8(32)) == uint8(119))
-    )
+    www = ((b | uint8(32)) == uint8(119)) & ((next1 | uint8(32)) == uint8(119)) & ((next2 | uint8(32)) == uint8(119))
     return ((b == uint8(COLON)) & scheme) | ((b == uint8(SLASH)) & letters & (dot | wide)) | www
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _may_be_ip(data, i):
+    """Whether byte i + BEFORE may be the first dot or colon of an address, as for links; some signs pass as digits."""
+    last, b, next_ = data[i + 4], data[i + 5], data[i + 6]
+    dot = (b == uint8(DOT)) & (uint8(last - uint8(48)) < uint8(10)) & (uint8(next_ - uint8(48)) < uint8(10))
+    digits = ((last >= uint8(128)) | (uint8((last | uint8(32)) - uint8(48)) < uint8(55))) & (
+        (next_ >= uint8(128)) | (uint8((next_ | uint8(32)) - uint8(48)) < uint8(55))
+    )
+    return dot | ((b == uint8(COLON)) & digits)
+
+
 @njit(nogil=True, cache=True)
-def _any(block):
-    found = uint8(0)  # stays eight bits wide: a wider type would cost the loop seven eighths of its vector width
+def _any_link(block):
+    found = uint8(0)  # a wider type would cost the loop seven eighths of its vector width
     for k in range(WINDOW):
-        found = uint8(found | uint8(_head_may_end(block, k)))
+        found = uint8(found | uint8(_may_be_link(block, k)))
     return found != 0
 
 
 @njit(nogil=True, cache=True)
-def _next(data, i, high):
-    """First position from i on, below high, where a head may end (or, for `www.`, start); else high."""
+def _any_ip(block):
+    found = uint8(0)
+    for k in range(WINDOW):
+        found = uint8(found | uint8(_may_be_ip(block, k)))
+    return found != 0
+
+
+@njit(nogil=True, cache=True)
+def _next(data, i, high, what):
+    """First position from i on, below high, where a match may be found; else high."""
     while i < high:
         if i < BEFORE or i + WINDOW + AFTER > len(data):  # at the very edges of the buffer every byte is looked at
             return i
-        if _any(data[i - BEFORE : i + WINDOW + AFTER]):
+        block = data[i - BEFORE : i + WINDOW + AFTER]
+        if what == LINKS:
+            if _any_link(block):
+                for k in range(i, min(i + WINDOW, high)):
+                    b = data[k]
+                    if (b == COLON or b == SLASH or b | 32 == 0x77) and _may_be_link(data, k - BEFORE):
+                        return k
+        elif _any_ip(block):
             for k in range(i, min(i + WINDOW, high)):
-                b = data[k]
-                if (b == COLON or b == SLASH or b | 32 == 0x77) and _head_may_end(data, k - BEFORE):
+                if (data[k] == DOT or data[k] == COLON) and _may_be_ip(data, k - BEFORE):
                     return k
         i += WINDOW
     return high
@@ -284,21 +317,98 @@ def _www(data, i, low, high, limit, units, classes):
 
 
 @njit(nogil=True, cache=True)
-def _match(data, i, low, high, limit, units, classes):
-    """Start and end of the leftmost link whose head ends (`www.`: starts) at i; the end is -1 when there is none."""
-    if data[i] == COLON:
+def _is_octet(data, i, end):
+    for k in range(i, end):
+        if not 48 <= data[k] <= 57:
+            return False
+    if end - i == 3:
+        return data[i] == 0x31 or (data[i] == 0x32 and (data[i + 1] < 0x35 or data[i + 1] == 0x35 and data[i + 2] < 0x36))
+    return end - i == 1 or (end - i == 2 and data[i] != 0x30)
+
+
+@njit(nogil=True, cache=True)
+def _v4(data, dot, high, limit):
+    """Start, from limit on, and end of the address whose first number ends at this dot; the end is -1 without one."""
+    start = max(dot - 3, limit)
+    while not _is_octet(data, start, dot):
+        start += 1
+        if start >= dot:
+            return -1, -1
+    i = dot + 1
+    for _ in range(2):
+        end = i
+        while end < high and end < i + 3 and data[end] != DOT:
+            end += 1
+        if end >= high or data[end] != DOT or not _is_octet(data, i, end):
+            return -1, -1
+        i = end + 1
+    for end in range(min(i + 3, high), i, -1):
+        if _is_octet(data, i, end):
+            return start, end
+    return -1, -1
+
+
+@njit(nogil=True, cache=True)
+def _is_hex(cp, classes):
+    return 97 <= (cp | 32) <= 102 or (classes[cp] & DIGIT) != 0
+
+
+@njit(nogil=True, cache=True)
+def _hex_end(data, i, high, classes):
+    """End of the one to four digits at i; i when there is none."""
+    for _ in range(4):
+        if i >= high:
+            break
+        cp, after = decode(data, i)
+        if not _is_hex(cp, classes):
+            break
+        i = after
+    return i
+
+
+@njit(nogil=True, cache=True)
+def _v6(data, colon, high, limit, classes):
+    """Start, from limit on, and end of the address whose first group ends at this colon; the end is -1 without one."""
+    start = colon
+    for _ in range(4):
+        back = before(data, start, limit)
+        if start <= limit or not _is_hex(decode(data, back)[0], classes):
+            break
+        start = back
+    if start == colon:
+        return -1, -1
+    i = colon
+    for _ in range(7):
+        end = _hex_end(data, i + 1, high, classes)
+        if i >= high or data[i] != COLON or end == i + 1:
+            return -1, -1
+        i = end
+    return start, i
+
+
+@njit(nogil=True, cache=True)
+def _match(data, i, low, high, limit, what, units, classes):
+    """Start and end of the leftmost match that `_next` may have stopped at i for; the end is -1 when there is none."""
+    b = data[i]
+    if what == IPS:
+        if b == DOT:
+            return _v4(data, i, high, limit)
+        if b == COLON:
+            return _v6(data, i, high, limit, classes)
+        return -1, -1
+    if b == COLON:
         start = _scheme_start(data, i, low, limit, classes)
         return start, _scheme_end(data, i, high, units, classes) if start >= 0 else -1
-    if data[i] == SLASH:
+    if b == SLASH:
         start = _host_start(data, i, low, limit, classes)
         return start, _tail(data, i + 1, high, units, classes) if start >= 0 else -1
-    if data[i] | 32 == 0x77:
+    if b | 32 == 0x77:
         return _www(data, i, low, high, limit, units, classes)
     return -1, -1
 
 
 @njit(nogil=True, cache=True)
-def emit(data, done, start, end, out, w, literals, bounds):
+def _emit(data, done, start, end, out, w, literals, bounds):
     """Write data[done:start], then the replacement of the match data[start:end]; position after it, -1 without room.
 
     The replacement is the pieces literals[bounds[k]:bounds[k + 1]] with the match itself between each two.
@@ -315,18 +425,18 @@ def emit(data, done, start, end, out, w, literals, bounds):
 
 
 @njit(nogil=True, cache=True)
-def _replace_row(data, low, high, out, w, literals, bounds, units, classes):
-    """Write data[low:high] with its links replaced; whether there are any, and the position after it, -1 without room."""
+def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes):
+    """Write data[low:high] with its matches replaced; whether there are any, and the position after it, -1 without room."""
     done = low
-    i = _next(data, low, high)
+    i = _next(data, low, high, what)
     while i < high:
-        start, end = _match(data, i, low, high, done, units, classes)
+        start, end = _match(data, i, low, high, done, what, units, classes)
         if end >= 0:
-            w = emit(data, done, start, end, out, w, literals, bounds)
+            w = _emit(data, done, start, end, out, w, literals, bounds)
             if w < 0:
                 return True, w
             done = end
-        i = _next(data, max(i + 1, done), high)
+        i = _next(data, max(i + 1, done), high, what)
     if done == low:
         return False, w
     if w + high - done > len(out):
@@ -335,13 +445,13 @@ def _replace_row(data, low, high, out, w, literals, bounds, units, classes):
 
 
 @njit(nogil=True, cache=True)
-def replace_links(data, offsets, valid, out, out_offsets, state, literals, bounds, units, classes):
-    """Kernel for `arrow.delta`; `literals` and `bounds` as for `emit`."""
+def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, what, units, classes):
+    """Kernel for `arrow.delta`: replace what `what` says by `literals` and `bounds` (see `template`)."""
     w = 0
     for row in range(len(valid)):
         if valid[row]:
             low, high = offsets[row], offsets[row + 1]
-            found, end = _replace_row(data, low, high, out, w, literals, bounds, units, classes)
+            found, end = _replace_row(data, low, high, out, w, literals, bounds, what, units, classes)
             if end < 0:
                 return -1
             if found and not same(data, low, high, out, w, end):
@@ -352,20 +462,32 @@ def replace_links(data, offsets, valid, out, out_offsets, state, literals, bound
 
 
 def template(pieces: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """`literals` (uint8) and `bounds` (int64) of `emit` for the pieces of a replacement."""
+    """A replacement as kernels read it: uint8 of all pieces, and int64 where each begins, the last one's end behind.
+
+    The pieces are what stands before, between and behind the places of the whole match.
+    """
     encoded = [piece.encode() for piece in pieces]
     bounds = np.cumsum([0] + [len(piece) for piece in encoded], dtype=np.int64)
     return np.array(bytearray(b"".join(encoded)), np.uint8), bounds
 
 
-def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
-    """`regex.sub(PATTERN, repl, text, flags=DOTALL)` of every text; NULL where nothing changes.
+def clean_links(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
+    """`regex.sub(LINK_PATTERN, repl, text, flags=DOTALL)` of every text; NULL where nothing changes.
 
-    A `repl` that refers to groups inside the link, or holds other escapes, goes through the `regex` module, but only
-    for texts with a link. Raises `regex.error` when it is not a valid template and a text has a link.
+    A `repl` with other escapes than the whole match goes through the `regex` module, but only for texts with a link.
+    Raises what that raises when `repl` is no valid template.
     """
-    pieces = whole_match_pieces(repl, groups=(0, 1))  # group 1 is the whole link
+    return _clean(column, LINKS, LINK_PATTERN, whole_match_pieces(repl, groups=(0, 1)), repl)  # group 1 is the whole link
+
+
+def clean_ips(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
+    """`regex.sub(IP_PATTERN, repl, text, flags=DOTALL)` of every text, as `clean_links` does it."""
+    return _clean(column, IPS, IP_PATTERN, whole_match_pieces(repl), repl)
+
+
+def _clean(column: pa.Array | pa.ChunkedArray, what: int, pattern: str, pieces: list[str] | None, repl: str) -> pa.Array:
     if pieces is not None:
-        return arrow.delta(column, replace_links, *template(pieces), units(), classes())
-    matching = arrow.delta(column, replace_links, *template(["", "\0"]), units(), classes()).is_valid()
-    return sub(pa.compute.if_else(matching, column, None), PATTERN, repl)
+        return arrow.delta(column, replace, *template(pieces), what, units(), classes())
+    # Doubling every match changes exactly the texts that hold one.
+    matching = arrow.delta(column, replace, *template(["", "", ""]), what, units(), classes()).is_valid()
+    return sub(pa.compute.if_else(matching, column, None), pattern, repl)

@@ -14,7 +14,7 @@ from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, order, plain_value
-from refinery.recipe.values import Wrong, read
+from refinery.recipe.values import take
 
 # The library, or what makes one that also has the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
@@ -90,11 +90,7 @@ class _Checker:
         return () if callable(self.source) else self.source.operators
 
     def _value(self, key: Key, entry: Entry, values: dict[str, Any]) -> None:
-        try:
-            value = read(entry.node, key, key.name)
-        except Wrong as error:
-            self.problems.add(entry.node.place, error.what, error.hint)
-            return
+        value = take(entry.node, key, key.name, self.problems, key.default)
         if key.refuses:
             if value != key.default:
                 self.problems.add(entry.place, f"{key.name} cannot be followed: {key.refuses}")
@@ -211,7 +207,8 @@ class _Checker:
 
 
 def _is_set(entry: Entry) -> bool:
-    return not isinstance(entry.node, Scalar) or bool(entry.node.value is not None and entry.node.text)
+    node = entry.node
+    return not isinstance(node, Scalar) or node.broken or bool(node.value is not None and node.text)
 
 
 def _is_mapping(entry: Entry) -> bool:

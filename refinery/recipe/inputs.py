@@ -10,7 +10,7 @@ from refinery.errors import suggestion
 from refinery.recipe.keys import READABLE, Key
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe
-from refinery.recipe.values import Wrong, read
+from refinery.recipe.values import take
 
 _REMOTE_ONLY = "this version reads local files only"
 _WEIGHT = Key("weight", "float", 1.0, min=0)
@@ -37,11 +37,7 @@ def from_path(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
     listed = node.collection if isinstance(node, Scalar) else node
     if isinstance(listed, Sequence):
         return tuple(source for item in listed.items for source in _local(item, "dataset_path", 1.0, None, problems))
-    try:
-        text = read(node, _PATH, "dataset_path").strip()
-    except Wrong as error:
-        problems.add(node.place, error.what, error.hint)
-        return ()
+    text = take(node, _PATH, "dataset_path", problems, "").strip()
     if not text:
         return ()
     if not any(blank in text for blank in " \t\n") or _exists(text):
@@ -110,13 +106,7 @@ def from_dataset(node: Node, problems: Problems) -> tuple[tuple[InputConfig, ...
 
 
 def _most(entry: Entry | None, problems: Problems) -> int | None:
-    if entry is None:
-        return None
-    try:
-        return read(entry.node, _MOST, "dataset.max_sample_num")
-    except Wrong as error:
-        problems.add(entry.node.place, error.what, error.hint)
-        return None
+    return None if entry is None else take(entry.node, _MOST, "dataset.max_sample_num", problems)
 
 
 def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
@@ -134,19 +124,8 @@ def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
     if "path" not in node.entries:
         problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
         return ()
-    weight, form = _read_weight(node, problems), _read_format(node, problems)
-    return _local(node.entries["path"].node, "path", weight, form, problems)
-
-
-def _read_weight(node: Mapping, problems: Problems) -> float:
-    if "weight" not in node.entries:
-        return 1.0
-    value = node.entries["weight"].node
-    try:
-        return read(value, _WEIGHT, "weight")
-    except Wrong as error:
-        problems.add(value.place, error.what, error.hint)
-        return 1.0
+    weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
+    return _local(node.entries["path"].node, "path", weight, _read_format(node, problems), problems)
 
 
 def _read_format(node: Mapping, problems: Problems) -> str | None:
@@ -163,13 +142,10 @@ def _read_format(node: Mapping, problems: Problems) -> str | None:
 
 
 def _local(node: Node, label: str, weight: float, form: str | None, problems: Problems) -> tuple[InputConfig, ...]:
-    try:
-        path = read(node, _PATH, label)
-    except Wrong as error:
-        problems.add(node.place, error.what, error.hint)
-        return ()
-    if not path:
+    path = take(node, _PATH, label, problems)
+    if path == "":
         problems.add(node.place, f"{label} is empty", "Name a file, directory or glob.")
+    if not path:
         return ()
     return _checked(path, weight, form, node.place, problems)
 

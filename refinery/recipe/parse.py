@@ -86,7 +86,9 @@ def _fill(node: Node, values: Values, problems: Problems) -> None:
     elif node.text is not None:
         template = Template(node.text, node.place.source)
         if template.is_masked(template.masked):
-            node.value = node.text = template.fill(template.masked, '"', values, node.place, problems)
+            filled = template.fill(template.masked, '"', values, node.place, problems)
+            node.value = node.text = filled or ""
+            node.broken = filled is None
 
 
 def parse_option(text: str, place: Place) -> Scalar:
@@ -183,7 +185,10 @@ class _Builder:
         text, tag = node.value, node.tag
         if self.template.is_masked(text):
             whole = node.style is None and self.template.is_whole(text)
-            text = self._fill(node)
+            filled = self._fill(node)
+            if filled is None:
+                return Scalar("", "", place, plain=False, broken=True)
+            text = filled
             if whole and text[:1] in ("[", "{"):
                 return parse_option(text, place).collection or Scalar(text, text, place)
             tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) if node.style is None else tag
@@ -234,12 +239,12 @@ class _Builder:
 
     def _key(self, node: yaml.Node, place: Place) -> str | None:
         if isinstance(node, yaml.ScalarNode) and node.value:
-            return self._unpaired(self._fill(node), place)
+            return self._unpaired(self._fill(node) or "", place)
         hint = "Put a value that holds braces or brackets in quotes, and a key before every colon."
         self.problems.add(place, "a key must be a word", hint)
         return None
 
-    def _fill(self, node: yaml.ScalarNode) -> str:
+    def _fill(self, node: yaml.ScalarNode) -> str | None:
         return self.template.fill(node.value, node.style, self.values, self._place(node), self.problems)
 
     def _unknown_tag(self, node: yaml.Node, place: Place) -> None:

@@ -12,7 +12,7 @@ from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, Key
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
 from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, order
-from refinery.recipe.values import Wrong, read
+from refinery.recipe.values import take
 
 _TEXT_KEY = Key(TEXT_KEY, "str", None, nullable=True)
 _RANGE_KEYS = {name: Key(name, "bool", default) for name, default in RANGE_PARAMS.items()}
@@ -123,11 +123,7 @@ class _Reader:
         for name, entry in given.items():
             label = f"{operator.name}.{name}"
             if name in specs:
-                try:
-                    value = read(entry.node, specs[name], label)
-                except Wrong as error:
-                    self.problems.add(entry.node.place, error.what, error.hint)
-                    continue
+                value = take(entry.node, specs[name], label, self.problems)
                 if name in params or value is not None:
                     params[name] = value
             else:
@@ -140,8 +136,8 @@ class _Reader:
     def _unknown(self, operator: OperatorLike, name: str, place: Place, specs: AnyMapping[str, Any]) -> None:
         reason = BASE_PARAMS.get(name) or ("only filters have a range" if name in RANGE_PARAMS else None)
         if reason is None:
-            own = [n for n in specs if n not in RANGE_PARAMS] + list(RANGE_PARAMS)
-            near = suggestion(name, specs) or f"It has {', '.join(own)}."
+            own = ", ".join(operator.params)
+            near = suggestion(name, specs) or (f"It has {own}." if own else "It has none.")
             self.problems.add(place, f"{operator.name} has no parameter {name!r}", near)
         elif name not in self.noted:
             self.noted.add(name)

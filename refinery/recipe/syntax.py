@@ -18,7 +18,8 @@ class Complaint(NamedTuple):
 
 _INDENT = "Items of one block start in the same column; parameters stand deeper than their operator's name."
 
-# (pattern in YAML's own words, what to say, the cure); {0} is the first group, {start} the line where it began.
+# (pattern in YAML's own words, what to say, the cure); {0} is the pattern's group, {start} the line where it began.
+# What says "here" is told of that line.
 _RULES: list[tuple[str, str, str | None]] = [
     (r"found character '\\t' that cannot start", "a tab stands where YAML wants spaces", "Replace tabs by spaces."),
     (
@@ -48,21 +49,21 @@ _RULES: list[tuple[str, str, str | None]] = [
     ),
     (
         r"while scanning a quoted scalar.*unexpected end of stream",
-        "the quote that is opened in line {start} is never closed",
+        "the quote that is opened here is never closed",
         "Close it; inside single quotes a quote is written twice.",
     ),
     (
         r"while scanning a quoted scalar.*document separator",
-        "the quote that is opened in line {start} is never closed",
+        "the quote that is opened here is never closed",
         "Close it; inside single quotes a quote is written twice.",
     ),
     (r"while scanning an alias", "a value that starts with * is a reference in YAML", "Put it in quotes: '*.jsonl'."),
     (r"found undefined alias '?([^']*)'?", "there is no anchor &{0}", "Put a value that starts with * in quotes."),
     (r"while scanning an anchor", "a value that starts with & is an anchor in YAML", "Put it in quotes."),
-    (r"could not find expected ':'", "the key in line {start} has no colon", "Write it as 'key: value'."),
+    (r"could not find expected ':'", "the key here has no colon", "Write it as 'key: value'."),
     (
         r"while parsing a (flow sequence|flow mapping|flow node)",
-        "the bracket that is opened in line {start} is not closed",
+        "the bracket that is opened here is not closed",
         "Close it, or put a value that holds brackets in quotes.",
     ),
     (
@@ -107,7 +108,7 @@ def explain(error: yaml.YAMLError) -> Complaint:
         match = re.search(pattern, words, re.DOTALL)
         if match:
             group = match.group(1) if match.groups() else ""
-            return Complaint(line, what.format(group, start=start), hint)
+            return Complaint(start if " here " in what else line, what.format(group, start=start), hint)
     return Complaint(line, f"is not YAML: {words.strip('; ')}", None)
 
 

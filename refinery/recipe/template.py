@@ -94,18 +94,25 @@ class Template:
         """The text as it was written."""
         return self._token.sub(lambda token: self._masks[int(token[1])][0], text)
 
-    def fill(self, text: str, style: str | None, values: Values, place: Place, problems: Problems) -> str:
-        """The text with its references filled in. style: the value's quotes, None for none."""
+    def fill(self, text: str, style: str | None, values: Values, place: Place, problems: Problems) -> str | None:
+        """The text with its references filled in, None when one has no value. style: the quotes, None for none."""
+        broken = False
 
         def one(token: re.Match[str]) -> str:
+            nonlocal broken
             mask = self._masks[int(token[1])]
             line = None if place.line is None else mask.string.count("\n", 0, mask.start()) + 1
             where = place if line is None else Place(self.source, line)
-            return self._one(mask, style, values, where, problems)
+            found = self._one(mask, style, values, where, problems)
+            broken |= found is None
+            return found or ""
 
-        return self._token.sub(one, text)
+        filled = self._token.sub(one, text)
+        return None if broken else filled
 
-    def _one(self, mask: re.Match[str], style: str | None, values: Values, where: Place, problems: Problems) -> str:
+    def _one(
+        self, mask: re.Match[str], style: str | None, values: Values, where: Place, problems: Problems
+    ) -> str | None:
         if mask["kept"] is not None:
             return f"${mask['kept']}"
         if mask["literal"] is not None:
@@ -119,30 +126,29 @@ class Template:
         return _expression(mask["expression"].strip(), values, where, problems)
 
 
-def _environment(name: str, default: str | None, values: Values, where: Place, problems: Problems) -> str:
+def _environment(name: str, default: str | None, values: Values, where: Place, problems: Problems) -> str | None:
     found = values.environ.get(name)
     if default is not None:
         return found or default
     if found is None:
         problems.add(where, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
-        return ""
     return found
 
 
-def _expression(source: str, values: Values, where: Place, problems: Problems) -> str:
+def _expression(source: str, values: Values, where: Place, problems: Problems) -> str | None:
     if source in values.variables:
         return values.variables[source].text
     if _NAME.fullmatch(source):
         near = suggestion(source, values.variables)
         problems.add(where, f"there is no variable {source!r}", near or f"Give it a value: --var {source}=...")
-        return ""
+        return None
     from refinery.recipe.expression import evaluate
 
     try:
         return as_text(evaluate(source, {name: variable.value for name, variable in values.variables.items()}))
     except ValueError as error:
         problems.add(where, f"{{{{ {source} }}}}: {error}", "Write {{ '{{' }} where two braces are meant.")
-        return ""
+        return None
 
 
 def escape(text: str) -> str:

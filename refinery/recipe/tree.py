@@ -32,7 +32,7 @@ class Scalar:
 
     value: what YAML makes of it. text: how it was written, without quotes; None for a Python value. plain: written
     without quotes. option: came from the command line, where a comma list stands for a list; `collection` is then
-    what the text means when a list or mapping is wanted.
+    what the text means when a list or mapping is wanted. broken: a problem of it has been told already.
     """
 
     value: Any
@@ -41,6 +41,7 @@ class Scalar:
     plain: bool = True
     option: bool = False
     collection: Node | None = None
+    broken: bool = False
 
 
 @dataclass

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from refinery.errors import suggestion
-from refinery.recipe.tree import Mapping, Node, Scalar, Sequence, describe, plain_value
+from refinery.recipe.tree import Mapping, Node, Problems, Scalar, Sequence, describe, plain_value
 
 _REAL = re.compile(r"[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
 _BASED = re.compile(r"[+-]?0[xXbBoO][0-9a-fA-F_]+")
@@ -24,19 +24,14 @@ _LARGEST = Decimal("1.7e308")
 
 
 class Mismatch(Exception):
-    """The node is not of the wanted type. wanted: the type in words. hint: the cure, or None."""
+    """The node is not of the wanted type.
 
-    def __init__(self, wanted: str, hint: str | None = None) -> None:
+    wanted: the type in words. hint: the cure, or None. item: the item of a list whose type is meant.
+    """
+
+    def __init__(self, wanted: str, hint: str | None = None, item: Node | None = None) -> None:
         super().__init__(wanted)
-        self.wanted, self.hint = wanted, hint
-
-
-class Wrong(Exception):
-    """A value that a key or parameter cannot have. what: half a sentence. hint: the cure, or None."""
-
-    def __init__(self, what: str, hint: str | None = None) -> None:
-        super().__init__(what)
-        self.what, self.hint = what, hint
+        self.wanted, self.hint, self.item = wanted, hint, item
 
 
 class Spec(Protocol):
@@ -56,36 +51,42 @@ class Spec(Protocol):
     def choices(self) -> Any: ...
 
 
-def read(node: Node, spec: Spec, label: str) -> Any:
-    """The node's value for a key or parameter, checked against its type, range and choices.
+def take(node: Node, spec: Spec, label: str, problems: Problems, otherwise: Any = None) -> Any:
+    """The node's value for a key or parameter, of its type, in its range and among its choices.
 
-    Raises Wrong, with half a sentence that begins with `label`.
+    When it is not, `problems` gets half a sentence that begins with `label`, and `otherwise` is the answer.
     """
+    if isinstance(node, Scalar) and node.broken:
+        return otherwise
     if isinstance(node, Scalar) and node.value is None and (node.plain or node.text is None):
-        if spec.nullable or spec.default is None:
-            return None
-        default = describe_value(spec.default)
-        raise Wrong(f"{label} has no value", f"Leave it out for the default, {default}.")
+        if not spec.nullable and spec.default is not None:
+            hint = f"Leave it out for the default, {describe_value(spec.default)}."
+            problems.add(node.place, f"{label} has no value", hint)
+            return otherwise
+        return None
     try:
         value = convert(node, spec.type)
+        for item in value if isinstance(value, tuple) else (value,):
+            _check(item, spec)
     except Mismatch as error:
-        raise Wrong(f"{label} must be {error.wanted}, not {describe(node)}", error.hint) from None
-    for item in value if isinstance(value, tuple) else (value,):
-        _check(item, spec, label)
+        what = f"{label} must be {error.wanted}, not {describe(node)}"
+        if error.item is not None:
+            what = f"{label} holds {describe(error.item)}, but every item must be {error.wanted}"
+        problems.add(node.place, what, error.hint)
+        return otherwise
     return value
 
 
-def _check(value: Any, spec: Spec, label: str) -> None:
+def _check(value: Any, spec: Spec) -> None:
     if spec.choices and value not in spec.choices:
         among = ", ".join(describe_value(choice) for choice in spec.choices)
-        hint = suggestion(str(value), [str(choice) for choice in spec.choices])
-        raise Wrong(f"{label} must be one of {among}, not {describe_value(value)}", hint)
+        raise Mismatch(f"one of {among}", suggestion(str(value), [str(choice) for choice in spec.choices]))
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return
     if spec.min is not None and value < spec.min:
-        raise Wrong(f"{label} must be at least {spec.min}, not {value}")
+        raise Mismatch(f"at least {spec.min}")
     if spec.max is not None and value > spec.max:
-        raise Wrong(f"{label} must be at most {spec.max}, not {value}")
+        raise Mismatch(f"at most {spec.max}")
 
 
 def describe_value(value: Any) -> str:
@@ -189,19 +190,14 @@ def _items(node: Node, kind: str) -> tuple[Any, ...]:
     if not isinstance(node, Sequence):
         hint = f"Write [{node.text}]." if isinstance(node, Scalar) and node.text else None
         raise Mismatch("a list", hint)
+    return tuple(_item(item, kind) for item in node.items)
+
+
+def _item(node: Node, kind: str) -> Any:
     try:
-        return tuple(convert(item, kind) for item in node.items)
+        return convert(node, kind)
     except Mismatch as error:
-        wrong = next((item for item in node.items if not _fits(item, kind)), node)
-        raise Mismatch(f"a list, each item {error.wanted}: {describe(wrong)} is none", error.hint) from None
-
-
-def _fits(node: Node, kind: str) -> bool:
-    try:
-        convert(node, kind)
-    except Mismatch:
-        return False
-    return True
+        raise Mismatch(error.wanted, error.hint, node) from None
 
 
 def _str_or_list(node: Node) -> str | tuple[str, ...]:

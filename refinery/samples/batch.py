@@ -102,17 +102,3 @@ def in_vectors(table: pa.Table) -> pa.Table:
     """The same table in record batches of at most 2,048 rows; nothing is copied."""
     return pa.Table.from_batches(table.to_batches(max_chunksize=VECTOR), table.schema)
 
-
-def join(batches: Sequence[Batch]) -> Batch:
-    """Neighbouring batches of one shard as one."""
-    if len(batches) == 1:
-        return batches[0]
-    return Batch(
-        batches[0].lines,
-        pa.concat_tables([batch.table for batch in batches]),
-        np.concatenate([batch.rows for batch in batches]),
-        np.concatenate([batch.line_numbers for batch in batches]),
-        [bad for batch in batches for bad in batch.bad],
-        batches[-1].lines_seen,
-        batches[0].origins,
-    )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from refinery.errors import DataError
 from refinery.kernels import jsontext, lines
 from refinery.kernels.arrow import strings
 from refinery.samples.batch import LINE, RAW_LIMIT, Bad, Batch
@@ -169,45 +168,161 @@ def read_values(source: Source, limits: Limits) -> Iterator[Batch]:
     """
     window = Window(source, 0, -1, limits.batch_bytes)
     try:
-        yield from _values(window, limits)
+        yield from _Values(window, limits).batches()
     finally:
         window.close()
 
 
-def _values(window: Window, limits: Limits) -> Iterator[Batch]:
-    numbers = _Numbers()
-    starts, ends = np.empty(limits.rows, np.int64), np.empty(limits.rows, np.int64)
-    at = int(jsontext.skip_space(window.data, window.first, window.filled))
-    array = at < window.filled and window.data[at] == ord("[")
-    counted = 0  # lines are counted up to here
-    at += int(array)
-    while True:
-        count, to, why = jsontext.elements(window.data, at, window.filled, array, window.ended, starts, ends)
-        if count:
-            yield _value_batch(window.data, counted, starts[:count], ends[:count], numbers, limits)
-            counted = int(starts[count - 1])
-        at = int(to)
-        if why == jsontext.FULL:
-            continue
-        rest = window.filled - at
-        next_one = -1
-        if why == jsontext.UNFINISHED or (why == jsontext.MORE and rest > _LONG):
-            next_one = _next_value(window.data, at, window.filled)
-        if next_one >= 0 or (rest > limits.line and why == jsontext.MORE) or why == jsontext.UNFINISHED:
-            numbers.line += int(lines.count_lines(window.data, counted, at))
-            stop = next_one if next_one >= 0 else window.filled
-            error = window.damage if window.damage and next_one < 0 else "a value starts here and never ends"
-            yield _only_bad(numbers, 0, window.data[at:stop], error)
-            at, counted = stop, at
-            if next_one < 0 and not window.ended:
-                raise DataError(f"{source_place(window)}: a JSON value of more than {limits.line} bytes. Write it as JSON Lines")
-            if next_one < 0:
+class _Values:
+    """Reads one value after another out of a window; `at` is where the next one is looked for."""
+
+    def __init__(self, window: Window, limits: Limits) -> None:
+        self.window = window
+        self.limits = limits
+        self.numbers = _Numbers()
+        self.counted = 0  # line feeds before this position are in `numbers.line`
+        self.at = int(jsontext.skip_space(window.data, window.first, window.filled))
+        self.array = self.at < window.filled and window.data[self.at] == ord("[")
+        self.at += int(self.array)
+
+    def batches(self) -> Iterator[Batch]:
+        starts, ends = np.empty(self.limits.rows, np.int64), np.empty(self.limits.rows, np.int64)
+        while True:
+            window = self.window
+            count, to, why = jsontext.elements(window.data, self.at, window.filled, self.array, window.ended, starts, ends)
+            if count:
+                yield self._found(starts[:count].copy(), ends[:count].copy())
+            self.at = int(to)
+            rest = window.filled - self.at
+            if why == jsontext.UNFINISHED or (why == jsontext.MORE and not window.ended and rest > _LONG):
+                after = self._next_value()
+                if after >= 0:
+                    yield self._bad(after, "a value starts here and never ends")
+                    continue
+            if why == jsontext.UNFINISHED or (why == jsontext.MORE and rest > self.limits.line):
+                yield self._lost(why)
+                return
+            if why == jsontext.CLOSED or (why == jsontext.MORE and window.ended):
+                yield from self._tail(why)
+                return
+            if why == jsontext.MORE:
+                self._refill()
+
+    def _refill(self) -> None:
+        self._count_to(self.at)
+        self.window.refill(self.at)
+        self.at = self.counted = 0
+
+    def _count_to(self, position: int) -> None:
+        self.numbers.line += int(lines.count_lines(self.window.data, self.counted, position))
+        self.counted = position
+
+    def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        data = self.window.data
+        line_numbers = np.empty(len(starts), np.int64)
+        lines.lines_before(data, self.counted, starts, line_numbers)
+        line_numbers += self.numbers.line + 1
+        self._count_to(int(ends[-1]))
+        out = np.empty(int(ends[-1] - starts[0]) + len(starts), np.uint8)
+        offsets = np.zeros(len(starts) + 1, np.int64)
+        jsontext.one_line(data, starts, ends, out, offsets)
+        states = np.zeros(len(starts), np.uint8)
+        others = int(lines.classify(out, 0, offsets[1:], len(starts), states))
+        return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
+
+    def _next_value(self) -> int:
+        """Where the next value starts that stands in the same column as the one at `at`; -1 when none does."""
+        data = self.window.data[: self.window.filled]
+        first = int(lines.last_line_end(data, 0, self.at))
+        indent = data[first : self.at].tobytes()
+        # A value that shares its line with the bracket does not tell the column of the others.
+        column = rb"[ \t]?" if indent.strip() else re.escape(indent)
+        found = re.search(rb"\n" + column + rb"\{", data[self.at :].tobytes())
+        return self.at + found.end() - 1 if found else -1
+
+    def _bad(self, stop: int, error: str) -> Batch:
+        """An entry for the bytes up to `stop`."""
+        self._count_to(self.at)
+        batch = _only_bad(self.numbers, 0, self.window.data[self.at : stop], error)
+        self._count_to(stop)
+        batch.lines_seen = self.numbers.line
+        self.at = stop
+        return batch
+
+    def _lost(self, why: int) -> Batch:
+        """An entry for the rest of the file, which is read only to count its lines."""
+        error = "a value starts here and never ends; what follows it cannot be told apart"
+        if self.window.damage:
+            error = self.window.damage
+        elif why != jsontext.UNFINISHED:
+            error = f"a value starts here that is longer than {self.limits.line} bytes; what follows it is not read"
+        batch = self._bad(self.window.filled, error)
+        while not self.window.ended:
+            self._refill()
+            self.at = self.window.filled
+        self._count_to(self.at)
+        batch.lines_seen = self.numbers.line
+        return batch
+
+    def _tail(self, why: int) -> Iterator[Batch]:
+        """What stands after the last value: nothing, or an entry that says what is wrong."""
+        while True:
+            self.at = int(jsontext.skip_space(self.window.data, self.at, self.window.filled))
+            if self.at < self.window.filled or self.window.ended:
                 break
-            continue
-        if why == jsontext.CLOSED or window.ended:
-            break
-        numbers.line += int(lines.count_lines(window.data, counted, at))
-        window.refill(at)
-        at = counted = 0
-    numbers.line += int(lines.count_lines(window.data, counted, window.filled))
-    yield from _after(window, at, array and why != jsontext.CLOSED, why == jsontext.UNFINISHED, numbers)
+            self._refill()
+        if self.at < self.window.filled:
+            yield self._lost_after("text after the end of the array")
+        elif self.window.damage:
+            yield self._bad(self.at, self.window.damage)
+        elif self.array and why != jsontext.CLOSED:
+            yield self._bad(self.at, "the array is not closed: the file seems to be cut off")
+        else:
+            self._count_to(self.at)
+            batch = Batch.empty(True)
+            batch.lines_seen = self.numbers.line
+            yield batch
+
+    def _lost_after(self, error: str) -> Batch:
+        batch = self._lost(jsontext.UNFINISHED)
+        batch.bad = [Bad(bad.row, bad.line, bad.raw, error) for bad in batch.bad]
+        return batch
+
+
+def explain_json(raw: bytes) -> str:
+    """Why a line is no sample: not JSON (with Python's reason and the column), half a surrogate pair, or no object."""
+    try:
+        text = raw.decode()
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        return not_utf8(raw)
+    except UnicodeEncodeError:
+        return _half_pair(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.pos + 1}"
+    except (RecursionError, ValueError) as error:  # numbers of thousands of digits are a ValueError
+        reason = f"nested more than {jsontext.MAX_DEPTH} levels deep" if isinstance(error, RecursionError) else str(error)
+        return reason
+    if isinstance(value, dict):
+        return f"nested more than {jsontext.MAX_DEPTH} levels deep" if _depth(raw) > jsontext.MAX_DEPTH else "a valid object"
+    kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return f"{kinds.get(type(value), 'null')}, not an object"
+
+
+def _half_pair(text: str) -> str:
+    """The place of the first surrogate escape that has no partner."""
+    pattern = r"\\\\|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)"
+    for match in re.finditer(pattern, text):
+        if match.group(1):
+            return f"unpaired surrogate {match.group(1)} at column {match.start(1) + 1}"
+    return "unpaired surrogate"
+
+
+def _depth(raw: bytes) -> int:
+    """Deepest nesting of valid JSON."""
+    depth = deepest = 0
+    for token in re.findall(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', raw):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token, 0)
+        deepest = max(deepest, depth)
+    return deepest

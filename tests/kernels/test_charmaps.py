@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -40,7 +41,7 @@ def mapped_whitespace(text: str) -> str:
     return "".join(" " if ord(char) in SPACES else char for char in text.strip())
 
 
-def new_texts(function: Any, texts: list[str | None]) -> list[str | None]:
+def new_texts(function: Any, texts: Sequence[str | None]) -> list[str | None]:
     """The function's values, which must not depend on where in which array the texts lie."""
     whole = function(pa.array(texts, pa.string())).to_pylist()
     shifted = pa.array(["—\t", *texts, " "], pa.large_string()).slice(1, len(texts))
@@ -48,19 +49,19 @@ def new_texts(function: Any, texts: list[str | None]) -> list[str | None]:
     return whole
 
 
-def differing(expected: Any, texts: list[str | None]) -> list[str | None]:
+def differing(expected: Any, texts: Sequence[str | None]) -> list[str | None]:
     return [None if text is None or expected(text) == text else expected(text) for text in texts]
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.none() | TEXT, max_size=6))
-def test_punctuation(texts: list[str | None]) -> None:
+def test_punctuation(texts: Sequence[str | None]) -> None:
     assert new_texts(punctuation.normalize_punctuation, texts) == differing(mapped_punctuation, texts)
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.none() | TEXT, max_size=6))
-def test_whitespace(texts: list[str | None]) -> None:
+def test_whitespace(texts: Sequence[str | None]) -> None:
     assert new_texts(whitespace.normalize_whitespace, texts) == differing(mapped_whitespace, texts)
 
 

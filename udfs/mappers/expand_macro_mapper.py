@@ -64,19 +64,24 @@ def _alnum(b):
 
 
 @njit(nogil=True, cache=True)
-def _word_at(data, i, end, word):
-    if i + len(word) > end:
+def _word_at(text, i, word):
+    if i + len(word) > len(text):
         return False
     for k in range(len(word)):
-        if data[i + k] != word[k]:
+        if text[i + k] != word[k]:
             return False
     return True
 
 
 @njit(nogil=True, cache=True)
-def _skip_space(data, i, end, table):
-    while i < end:
-        cp, after = decode(data, i)
+def _is(text, i, char):
+    return i < len(text) and text[i] == char
+
+
+@njit(nogil=True, cache=True)
+def _skip_space(text, i, table):
+    while i < len(text):
+        cp, after = decode(text, i)
         if not table[cp] & RE_SPACE:
             break
         i = after
@@ -84,62 +89,61 @@ def _skip_space(data, i, end, table):
 
 
 @njit(nogil=True, cache=True)
-def _name_end(data, i, end):
+def _name_end(text, i):
     """End of the macro name (backslash, letters and digits) at i; i itself when there is none."""
-    if i >= end or data[i] != BACKSLASH:
+    if not _is(text, i, BACKSLASH):
         return i
-    j = i + 1
-    while j < end and _alnum(data[j]):
-        j += 1
-    return j if j > i + 1 else i
+    end = i + 1
+    while end < len(text) and _alnum(text[end]):
+        end += 1
+    return end if end > i + 1 else i
 
 
 @njit(nogil=True, cache=True)
-def _definition(data, i, end, table, is_def):
-    """Bounds of name and value (four positions) of the definition at i; all of them i when it is none."""
+def _definition(text, i, table, is_def):
+    """Bounds of name and value (four positions) of the definition at i; the name is empty when it is none."""
+    none = (i, i, i, i)
     if is_def:
-        name = _skip_space(data, i + len(DEF), end, table)
-        name_end = _name_end(data, name, end)
-        value = _skip_space(data, name_end, end, table)
+        name = _skip_space(text, i + len(DEF), table)
+        name_end = _name_end(text, name)
+        value = _skip_space(text, name_end, table)
     else:
         name = i + len(NEWCOMMAND)
-        if name < end and data[name] == STAR:
-            name += 1
-        if name >= end or data[name] != OPEN:
-            return i, i, i, i
+        name += 1 if _is(text, name, STAR) else 0
+        if not _is(text, name, OPEN):
+            return none
         name += 1
-        name_end = _name_end(data, name, end)
+        name_end = _name_end(text, name)
+        if not _is(text, name_end, CLOSE):
+            return none
         value = name_end + 1
-        if name_end >= end or data[name_end] != CLOSE:
-            return i, i, i, i
-    if name_end == name or value >= end or data[value] != OPEN:
-        return i, i, i, i
+    if not _is(text, value, OPEN):
+        return none
     value += 1
     line_end = value
-    while line_end < end and data[line_end] != NEWLINE:
+    while line_end < len(text) and text[line_end] != NEWLINE:
         line_end += 1
-    if line_end == value or data[line_end - 1] != CLOSE:
-        return i, i, i, i
+    if line_end == value or text[line_end - 1] != CLOSE:
+        return none
     return name, name_end, value, line_end - 1
 
 
 @njit(nogil=True, cache=True)
-def _macros(data, start, end, table):
-    """int64 (n, 4): bounds of name and value of each macro, in order of expansion."""
-    found = np.empty(((end - start) // 4 + 2, 4), np.int64)
+def _macros(text, marks, table):
+    """int64 (n, 4): bounds of name and value of each macro, in order of expansion. marks: where backslashes are."""
+    found = np.empty((len(marks), 4), np.int64)
     n = 0
     for is_def in (False, True):
-        i = start
-        while i < end:
-            if not (_word_at(data, i, end, DEF) if is_def else _word_at(data, i, end, NEWCOMMAND)):
-                i += 1
+        free = 0
+        for i in marks:
+            if i < free or not (_word_at(text, i, DEF) if is_def else _word_at(text, i, NEWCOMMAND)):
                 continue
-            name, name_end, value, value_end = _definition(data, i, end, table, is_def)
-            i = max(value_end, i) + 1
+            name, name_end, value, value_end = _definition(text, i, table, is_def)
             if name == name_end:
                 continue
+            free = value_end + 1
             k = 0
-            while k < n and not same(data, name, name_end, data, found[k, 0], found[k, 1]):
+            while k < n and not same(text, name, name_end, text, found[k, 0], found[k, 1]):
                 k += 1
             if k == n:
                 found[n, 0], found[n, 1] = name, name_end
@@ -150,13 +154,16 @@ def _macros(data, start, end, table):
 
 @njit(nogil=True, cache=True)
 def _backslashes(text):
-    marks = np.empty(len(text), np.int64)
+    n = 0
+    for i in range(len(text)):
+        n += text[i] == BACKSLASH
+    marks = np.empty(n, np.int64)
     n = 0
     for i in range(len(text)):
         if text[i] == BACKSLASH:
             marks[n] = i
             n += 1
-    return marks[:n]
+    return marks
 
 
 @njit(nogil=True, cache=True)
@@ -177,44 +184,40 @@ def _hits(text, marks, name):
 
 @njit(nogil=True, cache=True)
 def _replaced(text, marks, hits, name, value):
-    """`text` with the names at `hits` replaced by `value`, and the positions of its backslashes."""
+    """`text` with the names at `hits` replaced by `value`, and where its backslashes are now."""
     inner = _backslashes(value)
     out = np.empty(len(text) + len(hits) * (len(value) - len(name)), np.uint8)
-    out_marks = np.empty(len(marks) + len(hits) * len(inner), np.int64)
-    r = w = n = k = 0
-    for hit in hits:
-        for k in range(k, hit):
-            out_marks[n] = marks[k] - r + w
-            n += 1
-        k = hit + 1
-        w = copy(text, r, marks[hit], out, w)
-        for mark in inner:
-            out_marks[n] = mark + w
-            n += 1
-        w = copy(value, 0, len(value), out, w)
-        r = marks[hit] + len(name)
-    for k in range(k, len(marks)):
-        out_marks[n] = marks[k] - r + w
-        n += 1
-    copy(text, r, len(text), out, w)
-    return out, out_marks[:n]
+    out_marks = np.empty(len(marks) + len(hits) * (len(inner) - 1), np.int64)
+    r = w = n = first = 0
+    for h in range(len(hits) + 1):
+        last = hits[h] if h < len(hits) else len(marks)
+        for k in range(first, last):
+            out_marks[n + k - first] = marks[k] - r + w
+        n += last - first
+        first = last + 1
+        w = copy(text, r, marks[last] if h < len(hits) else len(text), out, w)
+        if h < len(hits):
+            r = marks[last] + len(name)
+            for k in range(len(inner)):
+                out_marks[n + k] = inner[k] + w
+            n += len(inner)
+            w = copy(value, 0, len(value), out, w)
+    return out, out_marks
 
 
 @njit(nogil=True, cache=True)
-def _expanded(data, start, end, table):
-    """data[start:end] with its macros expanded; cut short when it grows by more than GROWTH bytes."""
-    text = data[start:end]
-    macros = _macros(data, start, end, table)
-    if not len(macros):
-        return text
+def _expanded(text, table):
+    """`text` with its macros expanded; anything longer than GROWTH more than it when that would be too long."""
     marks = _backslashes(text)
+    new = text
+    macros = _macros(text, marks, table)
     for k in range(len(macros)):
-        name, value = data[macros[k, 0] : macros[k, 1]], data[macros[k, 2] : macros[k, 3]]
-        hits = _hits(text, marks, name)
-        if len(text) + len(hits) * (len(value) - len(name)) > end - start + GROWTH:
-            return np.empty(end - start + GROWTH + 1, np.uint8)
-        text, marks = _replaced(text, marks, hits, name, value)
-    return text
+        name, value = text[macros[k, 0] : macros[k, 1]], text[macros[k, 2] : macros[k, 3]]
+        hits = _hits(new, marks, name)
+        if len(new) + len(hits) * (len(value) - len(name)) > len(text) + GROWTH:
+            return np.empty(len(text) + GROWTH + 1, np.uint8)
+        new, marks = _replaced(new, marks, hits, name, value)
+    return new
 
 
 @njit(nogil=True, cache=True)
@@ -224,14 +227,14 @@ def _expand_rows(data, offsets, valid, out, out_offsets, state, table):
         out_offsets[row + 1] = w
         if not valid[row]:
             continue
-        start, end = offsets[row], offsets[row + 1]
-        text = _expanded(data, start, end, table)
-        if len(text) > end - start + GROWTH:
+        text = data[offsets[row] : offsets[row + 1]]
+        new = _expanded(text, table)
+        if len(new) > len(text) + GROWTH:
             state[row] = EXACT
-        elif not same(data, start, end, text, 0, len(text)):
-            if w + len(text) > len(out):
+        elif not same(text, 0, len(text), new, 0, len(new)):
+            if w + len(new) > len(out):
                 return -1
-            w = copy(text, 0, len(text), out, w)
+            w = copy(new, 0, len(new), out, w)
             out_offsets[row + 1] = w
             state[row] = CHANGED
     return w

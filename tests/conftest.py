@@ -1,0 +1,31 @@
+"""Shared by all tests: where the recorded results of the peers are, and a cache that outlives one test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RECORDED = Path(os.environ.get("REFINERY_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In CI the recorded results must be there: a run without them would prove nothing."""
+    if os.environ.get("CI") == "true" and not (RECORDED / "data_juicer").is_dir():
+        raise pytest.UsageError(f"no recorded results at {RECORDED}; set REFINERY_CONFORMANCE to their folder")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that conformance was not tested."""
+    if not (RECORDED / "data_juicer").is_dir():
+        terminalreporter.write_sep("!", f"NOT TESTED: equality with the peers, for want of {RECORDED}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Path:
+    """Folder of the peers' recorded results; tests that need it are skipped where it is absent."""
+    if not (RECORDED / "data_juicer").is_dir():
+        pytest.skip(f"no recorded results at {RECORDED}")
+    return RECORDED

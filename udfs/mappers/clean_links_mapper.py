@@ -1,0 +1,80 @@
+"""Links of all kinds; the work is done in `refinery.kernels.links`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import patterns
+
+OPERATOR = {
+    "doc": (
+        "Replace links: scheme: with slashes (mailto:a@b.co goes as well), www., or host.tld/, each followed by two more "
+        "characters at least, so example.com/ and x.io/p stay; text like note:this is a link, too. Parentheses belong to "
+        "it when they close; punctuation at its end does not. A pattern replaces the default one; it is for the "
+        "regex module with DOTALL, and may be written as r'...'."
+    ),
+    "version": 1,
+    "peer": "clean_links_mapper of Data-Juicer 1.6.1",
+    "params": {
+        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to replace; null: links."},
+        "repl": {"type": "str", "default": "", "doc": "What stands in its place; \\g<0> is what was found, \\1 a group."},
+    },
+    "functions": {
+        "clean_links_delta": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR"],
+            "returns": "VARCHAR",
+            "runs": "kernel",
+            "call": "clean",
+        },
+        "clean_links_pattern_delta": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR", "VARCHAR"],
+            "returns": "VARCHAR",
+            "runs": "python",
+            "call": "clean_pattern",
+        },
+    },
+    "checks": "problems",
+    "sql": """
+        SELECT {% if pattern is none %}
+            clean_links_delta({{ text }}, {{ repl | lit }}) AS delta
+        {% else %}
+            clean_links_pattern_delta({{ text }}, {{ pattern | lit }}, {{ repl | lit }}) AS delta
+        {% endif %}
+    """,
+    "examples": [
+        {"text": "see https://example.org/a?b=c.", "out": "see ."},
+        {"text": "<http://a.bc/d> (www.x.org/e)", "params": {"repl": "LINK"}, "out": "<LINK> (LINK)"},
+        {"text": "https://en.wikipedia.org/wiki/Set_(music), then", "params": {"repl": "_"}, "out": "_, then"},
+        {"text": "mailto:jane@x.org or tel:+1", "params": {"repl": "_"}, "out": "_ or tel:+1"},
+        {"text": "example.com/ and x.io/p stay, x.io/page goes", "out": "example.com/ and x.io/p stay,  goes"},
+        {"text": "note:this is one, and std::vector is none", "params": {"repl": "_"}, "out": "_ is one, and std::vector is none"},
+        {"text": "at ftp://a.bc/d", "params": {"repl": "<\\g<0>>"}, "out": "at <ftp://a.bc/d>"},
+        {"text": "[docs](x.html)", "params": {"pattern": "r'\\[(.*?)\\]\\(.*?\\)'", "repl": "\\1"}, "out": "docs"},
+    ],
+}
+
+
+def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
+    """Every text with its links replaced, NULL where there are none."""
+    from refinery.kernels import links  # late: checking a recipe needs no kernel
+
+    return links.clean_links(column, repl)
+
+
+def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
+    """`regex.sub(pattern, repl, text, flags=DOTALL)` of every text, the pattern out of its r'...'; NULL if unchanged."""
+    return patterns.sub(column, patterns.unwrap(pattern), repl)
+
+
+def problems(params: Mapping[str, Any]) -> list[str]:
+    """What is wrong with `pattern` or `repl`."""
+    if params["pattern"] is None and "\\" not in params["repl"]:
+        return []
+    from refinery.kernels.links import LINK_PATTERN
+
+    return patterns.problems(params, LINK_PATTERN)
