@@ -6,10 +6,14 @@ Messages name the place, what is wrong there and the cure; an error that can hol
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SUCCESS = 0
+
+# Names and values in messages may hold anything; none of it may move a terminal's cursor.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,9 @@ class Problem:
 
     def __str__(self) -> str:
         line = f"{self.where}: {self.what}" if self.where else self.what
-        if self.hint is None:
-            return line
-        return f"{line}{' ' if line.endswith(('.', '?', '!')) else '. '}{self.hint}"
+        if self.hint is not None:
+            line += f"{' ' if line.endswith(('.', '?', '!')) else '. '}{self.hint}"
+        return _CONTROL.sub(lambda match: repr(match[0])[1:-1], line)
 
 
 class RefineryError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,20 +13,7 @@ import pyarrow as pa
 from refinery.library import Function
 
 
-class Clock:
-    """Seconds and rows per function, summed over calls of one connection."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        self.rows: dict[str, int] = defaultdict(int)
-
-    def add(self, name: str, seconds: float, rows: int) -> None:
-        """Count one call."""
-        self.seconds[name] += seconds
-        self.rows[name] += rows
-
-
-def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function], clock: Clock | None = None) -> None:
+def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function]) -> None:
     """Make functions callable from SQL on this connection, by their names.
 
     Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
@@ -34,7 +21,7 @@ def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function], cloc
     for function in functions:
         con.create_function(
             function.name,
-            _vectorised(function, clock),
+            _vectorised(function),
             [*function.columns, *function.constants],
             function.returns,
             type="arrow",
@@ -42,17 +29,17 @@ def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function], cloc
         )
 
 
-def _vectorised(function: Function, clock: Clock | None) -> Callable[..., pa.Array]:
+def _vectorised(function: Function) -> Callable[..., pa.Array]:
     run, width = function.resolve(), len(function.columns)
 
     def call(*arguments: pa.ChunkedArray) -> pa.Array:
-        started = time.perf_counter()
         columns = [_one(argument) for argument in arguments[:width]]
-        result = _by_constants(run, columns, [_one(argument) for argument in arguments[width:]])
-        if clock is not None:
-            clock.add(function.name, time.perf_counter() - started, len(columns[0]))
-        return result
+        return _by_constants(run, columns, [_one(argument) for argument in arguments[width:]])
 
+    # DuckDB counts the parameters of the function that it is given.
+    names = [f"a{i}" for i in range(width + len(function.constants))]
+    positional = inspect.Parameter.POSITIONAL_ONLY
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in names])  # type: ignore[attr-defined]
     return call
 
 
@@ -65,8 +52,6 @@ def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constants: list[pa.Array]) -> pa.Array:
     """Call `run` once per distinct set of constants; in a compiled recipe that is once."""
-    if not len(columns[0]):
-        constants = [pa.nulls(0)] * 0 if not constants else constants
     if not constants or all(_uniform(constant) for constant in constants):
         return run(*columns, *(constant[0].as_py() if len(constant) else None for constant in constants))
     groups: dict[Any, list[int]] = defaultdict(list)

@@ -72,6 +72,7 @@ class Worker:
 
     def __init__(self, program: Program, memory_limit: str | None = None, temporary: str | None = None) -> None:
         self.program = program
+        self._profile_text = "{}"
         self.con = duckdb.connect()
         for statement in _SETTINGS.split(";"):
             if statement.strip():
@@ -113,8 +114,8 @@ class Worker:
         return self._query(self.program.pass_sql, batch, first_row)
 
     def profile(self) -> str:
-        """DuckDB's profile of the last statement, as JSON."""
-        return self.con.get_profiling_information("json")
+        """DuckDB's profile of the last query, as JSON."""
+        return self._profile_text
 
     def matching(self, shard: Shard, task: Task) -> list[int]:
         """Numbers within the shard of the rows that every step keeps."""
@@ -224,6 +225,7 @@ class Worker:
         self.con.register("batch", self._relation(batch, first_row))
         try:
             done = self.con.sql(sql).to_arrow_table()
+            self._profile_text = self.con.get_profiling_information("json")  # lost at the next statement
         finally:
             self.con.unregister("batch")
         if "_i" in done.column_names:

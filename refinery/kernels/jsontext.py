@@ -1,4 +1,4 @@
-"""JSON text in kernels: its values' ends, whether it is valid, members given new values with all else kept as it was."""
+"""JSON text in kernels: where values end, whether they are valid, members given new values and all else kept."""
 
 from __future__ import annotations
 

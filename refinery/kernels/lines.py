@@ -167,7 +167,7 @@ def classify(data, start, ends, count, states):
 
 @njit(nogil=True, cache=True)
 def gather(data, starts, ends, out, offsets):
-    """Copy data[starts[i]:ends[i]] one after another to `out`, which may be `data` itself when the order is ascending."""
+    """Copy data[starts[i]:ends[i]] one after another to `out`; in ascending order, `out` may be `data` itself."""
     w = 0
     offsets[0] = 0
     for i in range(len(starts)):
@@ -183,7 +183,7 @@ def records(data, start, end, delimiter, final, starts, ends, fields, lines):
     """Find the records of a CSV text (RFC 4180: quotes around a field, doubled inside; CR, LF or CR LF at the end).
 
     Fills `starts`, `ends` (the line end left out), `fields` (how many) and `lines` (line ends inside and after it).
-    Answers (how many, where to go on, UNFINISHED when the last record is in quotes that never close, else MORE or FULL).
+    Answers (how many, where to go on, UNFINISHED: the last record is in quotes that never close; or MORE or FULL).
     """
     n = 0
     begin = start
@@ -238,6 +238,22 @@ def records(data, start, end, delimiter, final, starts, ends, fields, lines):
         n += 1
         begin = i
     return n, begin, MORE
+
+
+@njit(nogil=True, cache=True)
+def classify_records(data, starts, ends, states):
+    """Say of each record whether it is GOOD, BLANK (nothing but blanks) or NOT_UTF8."""
+    clean = len(starts) == 0 or valid_utf8(data, starts[0], ends[-1])
+    for k in range(len(starts)):
+        p, end = starts[k], ends[k]
+        states[k] = GOOD
+        if not clean and not valid_utf8(data, p, end):
+            states[k] = NOT_UTF8
+        else:
+            while p < end and (data[p] == 32 or data[p] == 9):
+                p += 1
+            if p == end:
+                states[k] = BLANK
 
 
 @njit(nogil=True, cache=True)

@@ -126,24 +126,29 @@ def _any_ip(block):
 
 
 @njit(nogil=True, cache=True)
-def _next(data, i, high, what):
-    """First position from i on, below high, where a match may be found; else high."""
+def _next(data, i, high, tested, what):
+    """First position from i on, below high, where a match may be found, or high; and up to where windows are tested.
+
+    A window with such positions is tested once, however many they are: from `i` to `tested` bytes are looked at singly.
+    """
     while i < high:
-        if i < BEFORE or i + WINDOW + AFTER > len(data):  # at the very edges of the buffer every byte is looked at
-            return i
-        block = data[i - BEFORE : i + WINDOW + AFTER]
-        if what == LINKS:
-            if _any_link(block):
-                for k in range(i, min(i + WINDOW, high)):
-                    b = data[k]
-                    if (b == COLON or b == SLASH or b | 32 == 0x77) and _may_be_link(data, k - BEFORE):
-                        return k
-        elif _any_ip(block):
-            for k in range(i, min(i + WINDOW, high)):
-                if (data[k] == DOT or data[k] == COLON) and _may_be_ip(data, k - BEFORE):
-                    return k
-        i += WINDOW
-    return high
+        if i >= tested:
+            if i < BEFORE or i + WINDOW + AFTER > len(data):  # at the very edges of the buffer every byte is looked at
+                return i, i
+            block = data[i - BEFORE : i + WINDOW + AFTER]
+            if not (_any_link(block) if what == LINKS else _any_ip(block)):
+                i += WINDOW
+                continue
+            tested = i + WINDOW
+        for k in range(i, min(tested, high)):
+            b = data[k]
+            if what == LINKS:
+                if (b == COLON or b == SLASH or b | 32 == 0x77) and _may_be_link(data, k - BEFORE):
+                    return k, tested
+            elif (b == DOT or b == COLON) and _may_be_ip(data, k - BEFORE):
+                return k, tested
+        i = tested
+    return high, tested
 
 
 @njit(nogil=True, cache=True)
@@ -203,7 +208,7 @@ def _tail(data, i, high, units, classes):
 
 @njit(nogil=True, cache=True)
 def _scheme_start(data, colon, low, limit, classes):
-    """Leftmost start from limit on of a letter at a word boundary, word characters or dashes, up to the colon; or -1."""
+    """Leftmost start from limit on of a scheme before the colon, at a word boundary; or -1."""
     i = colon
     while i > limit:
         back = before(data, i, limit)
@@ -322,7 +327,8 @@ def _is_octet(data, i, end):
         if not 48 <= data[k] <= 57:
             return False
     if end - i == 3:
-        return data[i] == 0x31 or (data[i] == 0x32 and (data[i + 1] < 0x35 or data[i + 1] == 0x35 and data[i + 2] < 0x36))
+        hundreds, tens, ones = data[i], data[i + 1], data[i + 2]
+        return hundreds == 0x31 or (hundreds == 0x32 and (tens < 0x35 or (tens == 0x35 and ones < 0x36)))
     return end - i == 1 or (end - i == 2 and data[i] != 0x30)
 
 
@@ -426,9 +432,9 @@ def _emit(data, done, start, end, out, w, literals, bounds):
 
 @njit(nogil=True, cache=True)
 def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes):
-    """Write data[low:high] with its matches replaced; whether there are any, and the position after it, -1 without room."""
+    """Write data[low:high] with its matches replaced; whether any, and the position after it, -1 without room."""
     done = low
-    i = _next(data, low, high, what)
+    i, tested = _next(data, low, high, low, what)
     while i < high:
         start, end = _match(data, i, low, high, done, what, units, classes)
         if end >= 0:
@@ -436,7 +442,7 @@ def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes
             if w < 0:
                 return True, w
             done = end
-        i = _next(data, max(i + 1, done), high, what)
+        i, tested = _next(data, max(i + 1, done), high, tested, what)
     if done == low:
         return False, w
     if w + high - done > len(out):
@@ -477,7 +483,8 @@ def clean_links(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     A `repl` with other escapes than the whole match goes through the `regex` module, but only for texts with a link.
     Raises what that raises when `repl` is no valid template.
     """
-    return _clean(column, LINKS, LINK_PATTERN, whole_match_pieces(repl, groups=(0, 1)), repl)  # group 1 is the whole link
+    pieces = whole_match_pieces(repl, groups=(0, 1))  # group 1 is the whole link
+    return _clean(column, LINKS, LINK_PATTERN, pieces, repl)
 
 
 def clean_ips(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
@@ -485,7 +492,9 @@ def clean_ips(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     return _clean(column, IPS, IP_PATTERN, whole_match_pieces(repl), repl)
 
 
-def _clean(column: pa.Array | pa.ChunkedArray, what: int, pattern: str, pieces: list[str] | None, repl: str) -> pa.Array:
+def _clean(
+    column: pa.Array | pa.ChunkedArray, what: int, pattern: str, pieces: list[str] | None, repl: str
+) -> pa.Array:
     if pieces is not None:
         return arrow.delta(column, replace, *template(pieces), what, units(), classes())
     # Doubling every match changes exactly the texts that hold one.

@@ -4,8 +4,8 @@ Patterns mean what they mean to Data-Juicer's operators: the `regex` module with
 neither that module nor pyarrow, so a recipe can be checked without them until it holds a pattern.
 
 Many patterns use only what RE2 reads the same way. `re2_equivalent` translates these, and `sub` then lets RE2 do the
-work: it needs no interpreter lock and its time is linear in the text, where `[\\w.]+@x` on a long line of letters costs a
-backtracking engine the square of it.
+work: it needs no interpreter lock and its time is linear in the text, where `[a-z]+@x` on a long line of letters costs
+a backtracking engine the square of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_REPEATS = 1000  # RE2 reads no more than this, counts of nested repeats mul
 
 
 def unwrap(pattern: str) -> str:
-    """The text between the quotes of a pattern that is written as a Python raw string, r'...' or r"...", as in a recipe."""
+    """The inside of a pattern that is written as a Python raw string, r'...' or r"..."; other patterns as they are."""
     if len(pattern) > 2 and pattern[:2] in ("r'", 'r"') and pattern[-1] == pattern[1]:
         return pattern[2:-1]
     return pattern
@@ -55,7 +55,7 @@ def pattern_fault(pattern: str) -> str | None:
 
 def _after(pattern: str, position: int) -> str:
     if position <= 0:
-        return "the start"
+        return "at the start"
     shown = pattern[max(0, position - 20) : position]
     return f"after {shown!r}" if position <= 20 else f"after ...{shown!r}"
 
@@ -78,7 +78,9 @@ def problems(params: Mapping[str, Any], default: str) -> list[str]:
     pattern = default if params["pattern"] is None else unwrap(params["pattern"])
     fault = pattern_fault(pattern)
     if fault:
-        return [f"pattern is not a regular expression: {fault}. A literal ( [ {{ . * + ? | ^ $ or \\ needs a \\ before it."]
+        return [
+            f"pattern is not a regular expression: {fault}. Literal ( [ * + ? . | ^ $ and \\ need a \\ before them."
+        ]
     fault = template_fault(pattern, params["repl"])
     if fault:
         return [f"repl is not a replacement for this pattern: {fault}. A literal backslash is written \\\\."]

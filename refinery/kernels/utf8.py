@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -57,8 +58,10 @@ def encode(cp, out, w):
 @njit(nogil=True, cache=True)
 def copy(data, start, end, out, w):
     """Copy data[start:end] to out[w:]; the position after it."""
-    for i in range(start, end):
-        out[w + i - start] = data[i]
+    # Unsigned indices need no test for being negative, so the loop becomes a block copy.
+    source, target = np.uint64(start), np.uint64(w)
+    for i in range(np.uint64(max(0, end - start))):
+        out[target + i] = data[source + i]
     return w + end - start
 
 

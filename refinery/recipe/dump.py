@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -9,6 +10,9 @@ import yaml
 from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.model import InputConfig, Recipe, Step
 from refinery.recipe.template import escape
+
+
+_UNUSUAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -20,7 +24,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     escaped = escape(text)
-    style = '"' if escaped != text else None
+    style = "|" if "\n" in text else None
+    if escaped != text or _UNUSUAL.search(text):  # doubled quotes would change `{{ '{{' }}`
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", escaped, style=style)
 
 

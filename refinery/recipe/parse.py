@@ -238,7 +238,7 @@ class _Builder:
         return found
 
     def _key(self, node: yaml.Node, place: Place) -> str | None:
-        if isinstance(node, yaml.ScalarNode) and node.value:
+        if isinstance(node, yaml.ScalarNode) and (node.value or node.style):
             return self._unpaired(self._fill(node) or "", place)
         hint = "Put a value that holds braces or brackets in quotes, and a key before every colon."
         self.problems.add(place, "a key must be a word", hint)

@@ -120,7 +120,7 @@ class Template:
         if mask["env"] is not None:
             return _environment(mask["env"], mask["default"], values, where, problems)
         name = _NAME.search(mask["expression"])[0]  # type: ignore[index]  # the pattern starts with a name
-        values.used.add(name)
+        values.used.update(_NAME.findall(mask["expression"]))
         if name not in values.variables and not mask["expression"][0].isspace() and style is not None:
             return mask[0].replace("''", "'") if style == "'" else mask[0]
         return _expression(mask["expression"].strip(), values, where, problems)

@@ -59,11 +59,12 @@ def take(node: Node, spec: Spec, label: str, problems: Problems, otherwise: Any 
     if isinstance(node, Scalar) and node.broken:
         return otherwise
     if isinstance(node, Scalar) and node.value is None and (node.plain or node.text is None):
-        if not spec.nullable and spec.default is not None:
-            hint = f"Leave it out for the default, {describe_value(spec.default)}."
-            problems.add(node.place, f"{label} has no value", hint)
-            return otherwise
-        return None
+        required = bool(getattr(spec, "required", False))
+        if spec.nullable or (spec.default is None and not required):
+            return None
+        hint = None if required else f"Leave it out for the default, {describe_value(spec.default)}."
+        problems.add(node.place, f"{label} has no value", hint)
+        return otherwise
     try:
         value = convert(node, spec.type)
         for item in value if isinstance(value, tuple) else (value,):
@@ -121,7 +122,7 @@ def _int(node: Node) -> int:
         number = _number(scalar.text, wanted)
     if number is None or not number.is_finite():
         raise Mismatch(wanted)
-    if abs(number) >= _LIMIT:
+    if number.copy_abs() >= _LIMIT:
         raise Mismatch("a whole number below 2^63")
     if number != int(number):
         raise Mismatch(wanted)
@@ -155,7 +156,7 @@ def _float(node: Node) -> float:
     if infinite:
         return float(f"{infinite[1]}inf")
     number = _number(scalar.text, wanted)
-    if number is None or abs(number) > _LARGEST:
+    if number is None or number.copy_abs() > _LARGEST:
         raise Mismatch(wanted)
     return float(number)
 

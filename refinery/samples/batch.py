@@ -19,8 +19,11 @@ RAW_LIMIT = 16 << 20
 
 @dataclass(frozen=True)
 class Bad:
-    """What could not be read. row: its number within the shard, samples counted good or bad, from 0. line: physical line
-    within the shard from 1 (of a table: the row's number from 1). raw: as it stands in the file, at most 16 MiB."""
+    """What could not be read.
+
+    row: its number within the shard, samples counted good or bad, from 0. line: physical line within the shard from 1
+    (of a table: the row's number from 1). raw: as it stands in the file, at most 16 MiB.
+    """
 
     row: int
     line: int
@@ -33,8 +36,8 @@ class Batch:
     """Samples of one shard, in order.
 
     table: the column `_line`, JSON text with its line end, when `lines`, else the samples' own columns. rows and
-    line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of this
-    batch. origins: suffix of the sample's file, one for all or one for each row number of the shard.
+    line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of
+    this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard.
     """
 
     lines: bool

@@ -17,13 +17,14 @@ from refinery.samples.sources import Source
 from refinery.samples.window import Window
 
 _NOT_JSON = 3
+_TOO_DEEP = f"nested more than {jsontext.MAX_DEPTH} levels deep"
 # An element that is longer than this is looked into for the start of the next one, before more is read.
 _LONG = 64 << 20
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is held at once: bytes and rows of a batch, bytes of one line. check: test that lines are JSON objects."""
+    """How much is held at once: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects."""
 
     batch_bytes: int = 8 << 20
     rows: int = 8192
@@ -111,9 +112,11 @@ def _batch(
         keep = states == lines.GOOD
         starts, ends = offsets[:-1][keep], offsets[1:][keep]
         rows, line_numbers = rows[keep], line_numbers[keep]
-        offsets = np.zeros(len(starts) + 1, np.int64)
+        # Closed up in place, from the first good line on: earlier batches may still use the bytes before it.
         data = data[int(starts[0]) if len(starts) else 0 :]
-        lines.gather(data, starts - (starts[0] if len(starts) else 0), ends - (starts[0] if len(starts) else 0), data, offsets)
+        shift = starts[:1].sum()
+        offsets = np.zeros(len(starts) + 1, np.int64)
+        lines.gather(data, starts - shift, ends - shift, data, offsets)
     column = strings(data, offsets, np.ones(len(offsets) - 1, np.bool_))
     return Batch(True, pa.table({LINE: column}), rows, line_numbers, bad, numbers.line)
 
@@ -189,7 +192,9 @@ class _Values:
         starts, ends = np.empty(self.limits.rows, np.int64), np.empty(self.limits.rows, np.int64)
         while True:
             window = self.window
-            count, to, why = jsontext.elements(window.data, self.at, window.filled, self.array, window.ended, starts, ends)
+            count, to, why = jsontext.elements(
+                window.data, self.at, window.filled, self.array, window.ended, starts, ends
+            )
             if count:
                 yield self._found(starts[:count].copy(), ends[:count].copy())
             self.at = int(to)
@@ -301,11 +306,12 @@ def explain_json(raw: bytes) -> str:
         return _half_pair(text)
     except json.JSONDecodeError as error:
         return f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.pos + 1}"
-    except (RecursionError, ValueError) as error:  # numbers of thousands of digits are a ValueError
-        reason = f"nested more than {jsontext.MAX_DEPTH} levels deep" if isinstance(error, RecursionError) else str(error)
-        return reason
+    except RecursionError:
+        return _TOO_DEEP
+    except ValueError as error:  # a number of thousands of digits
+        return str(error)
     if isinstance(value, dict):
-        return f"nested more than {jsontext.MAX_DEPTH} levels deep" if _depth(raw) > jsontext.MAX_DEPTH else "a valid object"
+        return _TOO_DEEP if _depth(raw) > jsontext.MAX_DEPTH else "a valid object"
     kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return f"{kinds.get(type(value), 'null')}, not an object"
 

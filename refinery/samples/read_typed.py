@@ -33,7 +33,8 @@ def _pieces(source: Source, start: int, end: int, limits: Limits) -> Iterator[pa
         if source.format == "arrow":
             yield from _between((pa.Table.from_batches([b]) for b in record_batches(reader)), 0, start, end)
             return
-        groups, first, skipped, size = [], 0, 0, 0
+        groups: list[int] = []
+        first = skipped = size = 0
         for i in range(reader.metadata.num_row_groups):
             group = reader.metadata.row_group(i)
             if first + group.num_rows > start and first < end:

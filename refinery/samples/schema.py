@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -53,13 +54,8 @@ def _merge(merged: pa.Schema, schema: pa.Schema, source: Source, seen: Sequence[
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """Dictionaries as the texts they stand for, views as plain texts: kinds that do not merge with others."""
-    fields = []
-    for field in schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        kind = pa.large_string() if pa.types.is_string_view(kind) else kind
-        fields.append(field.with_type(kind))
-    return pa.schema(fields)
+    """Dictionaries as the values they stand for: only then they merge with columns of those."""
+    return pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
 
 
 def schema_of(source: Source) -> pa.Schema:
@@ -72,17 +68,45 @@ def schema_of(source: Source) -> pa.Schema:
         return infer(source)
     with open_table(source) as reader:
         schema = reader.schema_arrow if source.format == "parquet" else reader.schema
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1}) if len(set(schema.names)) < len(schema) else []
-    if twice:
-        raise DataError(f"{source.path}: two columns are named {twice[0]!r}. Rename one of them")
+    seen: set[str] = set()
+    for name in schema.names:
+        if name in seen:
+            raise DataError(f"{source.path}: two columns are named {name!r}. Rename one of them")
+        seen.add(name)
     # What other libraries note about the whole table (an index, their own types) is not true of the results.
-    return schema.remove_metadata()
+    return pa.schema([_without_view(field) for field in schema])
 
 
-def open_table(source: Source):  # type: ignore[no-untyped-def]
-    """A ParquetFile, or a reader of record batches from an Arrow file or stream."""
+def _without_view(field: pa.Field) -> pa.Field:
+    """Views are another layout of texts, which not every writer knows."""
+    if pa.types.is_string_view(field.type):
+        return field.with_type(pa.large_string())
+    return field.with_type(pa.large_binary()) if pa.types.is_binary_view(field.type) else field
+
+
+class _InMemory:
+    """A table in the shape of a reader of record batches."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.schema = table.schema
+        self._table = table
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(self._table.to_batches())
+
+    def __enter__(self) -> _InMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+
+def open_table(source: Source) -> Any:
+    """A ParquetFile, or a reader of record batches."""
     import pyarrow.parquet as pq
 
+    if source.table is not None:
+        return _InMemory(source.table)
     try:
         if source.format == "parquet":
             return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
@@ -103,7 +127,7 @@ def row_groups(source: Source) -> list[tuple[int, int]]:
         return [(batch.num_rows, batch.nbytes) for batch in record_batches(reader)]
 
 
-def record_batches(reader) -> Iterator[pa.RecordBatch]:  # type: ignore[no-untyped-def]
+def record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
     """The record batches of an Arrow file or stream."""
     if hasattr(reader, "num_record_batches"):
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -114,7 +138,7 @@ def record_batches(reader) -> Iterator[pa.RecordBatch]:  # type: ignore[no-untyp
 def conform(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     """The table with exactly the schema's columns; NULL in those that the file lacks."""
     if table.schema.equals(schema):
-        return table
+        return table.replace_schema_metadata(None)
     columns = []
     for field in schema:
         if field.name not in table.column_names:
@@ -123,5 +147,6 @@ def conform(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
         try:
             columns.append(table[field.name].cast(field.type))
         except pa.ArrowException as error:
-            raise DataError(f"{path}: column {field.name!r} does not fit the other files' {field.type}: {error}") from error
+            what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
+            raise DataError(f"{path}: {what}") from error
     return pa.Table.from_arrays(columns, schema=schema)

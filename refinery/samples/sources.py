@@ -6,9 +6,9 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refinery.errors import DataError, did_you_mean
 from refinery.samples.formats import SUPPORTED, format_of, full_suffix, json_shape, magic, split_suffix
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Files that other tools leave beside data: they say something of it and hold no samples.
 _MARKERS = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_infos.json", "_SUCCESS", "Thumbs.db"}
 _TEXTS_PER_SHARD = 10_000
+# Names of formats in recipes that are called otherwise here.
+_FORCED = {"txt": "text", "json": "jsonl"}
 # A row group is decoded from its start for each shard that reads a part of it.
 _CUTS_PER_ROW_GROUP = 8
 
@@ -27,9 +29,9 @@ _CUTS_PER_ROW_GROUP = 8
 class Source:
     """One input file.
 
-    format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text (the
-    file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size: bytes
-    on disk. dataset: which entry of the recipe's data sets it belongs to.
+    format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
+    (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
+    bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
     """
 
     path: str
@@ -38,6 +40,12 @@ class Source:
     suffix: str
     size: int
     dataset: int = 0
+    table: pa.Table | None = field(default=None, compare=False, repr=False)
+
+    @staticmethod
+    def of_table(table: pa.Table) -> Source:
+        """Samples that are in memory."""
+        return Source("dataset", "arrow", None, "", table.nbytes, 0, table)
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ class Shard:
     index: 0 and up in the order of the input. sources: one file, or several text files. start, end: bytes of a JSON
     Lines file (the shard owns the lines that start there; the cuts need not fall between lines) or rows of a table;
     (0, -1) is all. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
+    size: about how many bytes of the input it is; the shards' sizes add up to the sources'.
     """
 
     index: int
@@ -55,6 +64,7 @@ class Shard:
     end: int = -1
     lines: bool = True
     schema: pa.Schema | None = None
+    size: int = 0
 
     @property
     def source(self) -> Source:
@@ -71,28 +81,28 @@ class Shard:
         return self.sources[row if len(self.sources) > 1 else 0].path
 
 
-def find(
-    inputs: Sequence[str | os.PathLike[str] | tuple[str | os.PathLike[str], int]], suffixes: str | Sequence[str] | None = None
-) -> tuple[list[Source], list[str]]:
+def find(inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None) -> tuple[list[Source], list[str]]:
     """The files behind paths, folders (with everything below) and glob patterns, and notes on what was passed over.
 
-    inputs: paths, or pairs of a path and the number of its data set; the order is kept, folders and patterns give theirs
-    sorted by path. suffixes: take files with one of these only. Raises DataError when something named is missing,
-    cannot be read, or nothing is left.
+    inputs: paths, or objects with `path` and `format` (how to read all of it; None: as each file's suffix tells). Their
+    order is kept; folders and patterns give their files sorted by path. suffixes: take files with one of these only.
+    Raises DataError when something named is missing or cannot be read, or nothing is left.
     """
     wanted = _normal(suffixes)
     sources: list[Source] = []
     notes: list[str] = []
-    for item in inputs:
-        path, dataset = item if isinstance(item, tuple) else (item, 0)
-        sources += _expand(os.path.expanduser(os.fspath(path)), dataset, wanted, notes)
+    names = []
+    for dataset, item in enumerate(inputs):
+        names.append(os.path.expanduser(os.fspath(getattr(item, "path", item))))
+        forced = getattr(item, "format", None)
+        order = _Order(dataset, forced and _FORCED.get(forced.partition(".")[0], forced), wanted, notes)
+        sources += order.expand(names[-1])
     if not sources:
         if not inputs:
             raise DataError("no input is named; set dataset_path")
-        names = ", ".join(str(item[0] if isinstance(item, tuple) else item) for item in inputs)
         asked = f" with suffix {' or '.join(sorted(wanted))}" if wanted else ""
         reason = f" ({'; '.join(notes)})" if notes else ""
-        raise DataError(f"{names}: no file{asked} to read{reason}. Readable are {SUPPORTED}")
+        raise DataError(f"{', '.join(names)}: no file{asked} to read{reason}. Readable are {SUPPORTED}")
     return sources, notes
 
 
@@ -114,30 +124,10 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20) -> list[Shard]:
         from refinery.samples.schema import common_schema
 
         schema = common_schema(sources)
-    shards = []
-    for files, start, end in _pieces(sources, max(1, shard_size)):
-        shards.append(Shard(len(shards), files, start, end, lines, schema))
+    shards: list[Shard] = []
+    for files, start, end, size in _pieces(sources, max(1, shard_size)):
+        shards.append(Shard(len(shards), files, start, end, lines, schema, size))
     return shards
-
-
-def parse_dataset_path(text: str) -> list[tuple[str, float]]:
-    """Data-Juicer's short form `0.3 a.jsonl 0.7 "b c.jsonl"`: paths and their weights, 1.0 where none is written.
-
-    Text that names an existing file or folder is that path, blanks included.
-    """
-    import shlex
-
-    if os.path.exists(os.path.expanduser(text)):
-        return [(text, 1.0)]
-    found: list[tuple[str, float]] = []
-    weight = 1.0
-    for word in shlex.split(text):
-        try:
-            weight = max(float(word), 0.0)
-        except ValueError:
-            found.append((word, weight))
-            weight = 1.0
-    return found
 
 
 def _normal(suffixes: str | Sequence[str] | None) -> frozenset[str]:
@@ -145,24 +135,83 @@ def _normal(suffixes: str | Sequence[str] | None) -> frozenset[str]:
     return frozenset("." + suffix.lower().lstrip(".") for suffix in listed if suffix)
 
 
-def _expand(path: str, dataset: int, wanted: frozenset[str], notes: list[str]) -> list[Source]:
-    if "://" in path:
-        raise DataError(f"{path}: only files of this machine can be read. Copy or mount it and name the local path")
-    if os.path.isdir(path):
-        return _pick(path, sorted(_walk(path)), dataset, wanted, notes)
-    if os.path.isfile(path):
-        return _named(path, dataset, wanted, notes)
-    if os.path.exists(path):
-        raise DataError(f"{path}: neither a file nor a folder")
-    if not glob.has_magic(path):
-        raise DataError(_missing(path))
-    matches = sorted(glob.glob(path, recursive=True))
-    if not matches:
-        raise DataError(f"{path}: no file matches the pattern")
-    files = [match for match in matches if os.path.isfile(match)]
-    if "**" not in path:  # else what is below a folder matches by itself
-        files = sorted(files + [name for match in matches if os.path.isdir(match) for name in _walk(match)])
-    return _pick(path, files, dataset, wanted, notes)
+@dataclass(frozen=True)
+class _Order:
+    """What is wanted of one input: every file read as `forced`, only those whose suffix is in `wanted`."""
+
+    dataset: int
+    forced: str | None
+    wanted: frozenset[str]
+    notes: list[str]
+
+    def expand(self, path: str) -> list[Source]:
+        """The sources behind a path, folder or pattern."""
+        if "://" in path:
+            raise DataError(f"{path}: only files of this machine can be read. Copy or mount it and name the local path")
+        if os.path.isdir(path):
+            return self._pick(path, sorted(_walk(path)))
+        if os.path.isfile(path):
+            return self._named(path)
+        if os.path.exists(path):
+            raise DataError(f"{path}: neither a file nor a folder")
+        if not glob.has_magic(path):
+            raise DataError(_missing(path))
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise DataError(f"{path}: no file matches the pattern")
+        files = [match for match in matches if os.path.isfile(match)]
+        if "**" not in path:  # else what is below a folder matches by itself
+            files = sorted(files + [name for match in matches if os.path.isdir(match) for name in _walk(match)])
+        return self._pick(path, files)
+
+    def _named(self, path: str) -> list[Source]:
+        """A file that was named itself: what cannot be read is an error."""
+        if self.wanted and full_suffix(Path(path)) not in self.wanted:
+            self.notes.append(f"{path}: passed over, its suffix is not among {', '.join(sorted(self.wanted))}")
+            return []
+        return self._source(path, self.forced or format_of(Path(path)) or _by_name(Path(path)))
+
+    def _pick(self, place: str, paths: Sequence[str]) -> list[Source]:
+        """Files that a folder or pattern led to: what is no data is passed over, and counted in the notes."""
+        found: list[Source] = []
+        skipped: Counter[str] = Counter()
+        for path in paths:
+            suffix = full_suffix(Path(path))
+            kind = self.forced or format_of(Path(path))
+            below = Path(path).relative_to(place).parts if os.path.isdir(place) else (os.path.basename(path),)
+            if any(part.startswith(".") for part in below) or below[-1] in _MARKERS:
+                skipped["hidden or a marker"] += 1
+            elif self.wanted and suffix not in self.wanted:
+                skipped[f"{suffix or 'without suffix'}, not asked for"] += 1
+            elif kind is None:
+                skipped[f"{suffix or 'without suffix'}, of no known format"] += 1
+            else:
+                found += self._source(path, kind)
+        if skipped:
+            items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
+            self.notes.append(f"{place}: passed over: {items}")
+        return found
+
+    def _source(self, path: str, kind: str) -> list[Source]:
+        """The source; none, with a note, for an empty file that is no table."""
+        try:
+            size = os.path.getsize(path)
+            source = Source(path, kind, None, full_suffix(Path(path)), size, self.dataset)
+            if size == 0 and kind != "text":
+                self.notes.append(f"{path}: empty")
+                return [] if kind in ("parquet", "arrow") else [source]
+            if kind in ("parquet", "arrow", "text"):
+                return [source]
+            source = replace(source, compression=magic(Path(path)))
+            named = split_suffix(Path(path))[1]
+            if named and source.compression is None:
+                cure = f"Drop {Path(path).suffix!r} from its name"
+                raise DataError(f"{path}: the name says {named}, but it holds no {named} data. {cure}")
+            if kind == "jsonl":
+                source = replace(source, format=json_shape(path, source.compression, ".jsonl" in source.suffix))
+            return [source]
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or error}") from error
 
 
 def _missing(path: str) -> str:
@@ -174,17 +223,8 @@ def _missing(path: str) -> str:
         known = os.listdir(parent)
     except OSError as error:
         return f"{path}: {parent} cannot be listed ({error.strerror})"
-    place = "" if name == Path(path).name else f": {parent} has no {name!r}"
+    place = "" if parent == Path(path).absolute().parent else f": {parent} has no {name!r}"
     return f"{path}: no such file or folder{place}{did_you_mean(name, known)}"
-
-
-def _named(path: str, dataset: int, wanted: frozenset[str], notes: list[str]) -> list[Source]:
-    """A file that was named itself: what cannot be read is an error."""
-    if wanted and full_suffix(Path(path)) not in wanted:
-        notes.append(f"{path}: passed over, its suffix is not among {', '.join(sorted(wanted))}")
-        return []
-    source = _source(path, format_of(Path(path)) or _by_name(Path(path)), dataset, notes)
-    return [] if source is None else [source]
 
 
 def _by_name(path: Path) -> str:
@@ -199,27 +239,6 @@ def _by_name(path: Path) -> str:
     else:
         cure = f"Rename it if it is one of: {SUPPORTED}"
     raise DataError(f"{path}: files with suffix {full_suffix(path) or '(none)'!r} cannot be read. {cure}")
-
-
-def _pick(place: str, paths: Sequence[str], dataset: int, wanted: frozenset[str], notes: list[str]) -> list[Source]:
-    """Files that a folder or pattern led to: what is no data is passed over, and counted in the notes."""
-    found: list[Source | None] = []
-    skipped: Counter[str] = Counter()
-    for path in paths:
-        suffix = full_suffix(Path(path))
-        kind = format_of(Path(path))
-        below = Path(path).relative_to(place).parts if os.path.isdir(place) else (os.path.basename(path),)
-        if any(part.startswith(".") for part in below) or below[-1] in _MARKERS:
-            skipped["hidden or a marker"] += 1
-        elif wanted and suffix not in wanted:
-            skipped[f"{suffix or 'without suffix'}, not asked for"] += 1
-        elif kind is None:
-            skipped[f"{suffix or 'without suffix'}, of no known format"] += 1
-        else:
-            found.append(_source(path, kind, dataset, notes))
-    if skipped:
-        notes.append(f"{place}: passed over: {', '.join(f'{count} {what}' for what, count in sorted(skipped.items()))}")
-    return [source for source in found if source is not None]
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -238,76 +257,57 @@ def _unreadable(error: OSError) -> None:
     raise DataError(f"{error.filename}: the folder cannot be read ({error.strerror})") from error
 
 
-def _source(path: str, kind: str, dataset: int, notes: list[str]) -> Source | None:
-    """The source; None, with a note, for an empty file that can hold no sample."""
-    try:
-        size = os.path.getsize(path)
-        if size == 0 and kind != "text":
-            notes.append(f"{path}: empty")
-            return None if kind in ("parquet", "arrow") else _plain(path, kind, size, dataset)
-        source = _plain(path, kind, size, dataset)
-        if kind in ("parquet", "arrow", "text"):
-            return source
-        source = replace(source, compression=magic(Path(path)))
-        named = split_suffix(Path(path))[1]
-        if named and source.compression is None:
-            raise DataError(f"{path}: the name says {named}, but it holds no {named} data. Drop {Path(path).suffix!r} from its name")
-        if kind == "jsonl":
-            return replace(source, format=json_shape(path, source.compression, ".jsonl" in source.suffix))
-        return source
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror or error}") from error
-
-
-def _plain(path: str, kind: str, size: int, dataset: int) -> Source:
-    return Source(path, kind, None, full_suffix(Path(path)), size, dataset)
-
-
-Piece = tuple[tuple[Source, ...], int, int]
+Piece = tuple[tuple[Source, ...], int, int, int]
 
 
 def _pieces(sources: Sequence[Source], shard_size: int) -> Iterator[Piece]:
+    """(files, start, end, bytes) of each shard."""
     texts: list[Source] = []
     size = 0
     for source in sources:
-        together = source.format == "text" and (not texts or source.dataset == texts[0].dataset)
-        if texts and (not together or size + source.size > shard_size or len(texts) == _TEXTS_PER_SHARD):
-            yield tuple(texts), 0, -1
+        full = len(texts) == _TEXTS_PER_SHARD or (texts and size + source.size > shard_size)
+        if texts and (full or source.format != "text" or source.dataset != texts[0].dataset):
+            yield tuple(texts), 0, -1, size
             texts, size = [], 0
         if source.format == "text":
             texts.append(source)
             size += source.size
         elif source.format == "jsonl" and source.compression is None:
-            yield from _even(source, source.size, source.size, shard_size)
+            yield from _even(source, 0, source.size, source.size, -(-source.size // shard_size))
         elif source.format in ("parquet", "arrow"):
             yield from _row_ranges(source, shard_size)
         else:
-            yield (source,), 0, -1
+            yield (source,), 0, -1, source.size
     if texts:
-        yield tuple(texts), 0, -1
+        yield tuple(texts), 0, -1, size
 
 
-def _even(source: Source, length: int, size: int, shard_size: int, first: int = 0) -> Iterator[Piece]:
-    """`length` bytes or rows that take `size` bytes, in equal pieces of at most `shard_size`."""
-    count = max(1, min(length, -(-size // shard_size)))
+def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[Piece]:
+    """Bytes or rows [first, last) in `count` equal pieces, one at least."""
+    count = max(1, min(count, last - first))
     for k in range(count):
-        yield (source,), first + length * k // count, first + length * (k + 1) // count
+        low, high = first + (last - first) * k // count, first + (last - first) * (k + 1) // count
+        yield (source,), low, high, size * (k + 1) // count - size * k // count
 
 
 def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
-    """Small row groups together, a large one in several pieces."""
+    """Row groups together up to the shard size; a group above it in several pieces."""
     from refinery.samples.schema import row_groups
 
-    first = start = size = 0
-    for rows, total in [*row_groups(source), (0, shard_size + 1)]:  # the last one closes what is open
-        if first > start and size + total > shard_size:
-            yield (source,), start, first
-            start, size = first, 0
-        if rows and total > shard_size:
-            yield from _even(source, rows, min(total, shard_size * _CUTS_PER_ROW_GROUP), shard_size, first)
-            start = first + rows
-        elif rows:
-            size += total
+    groups = row_groups(source)
+    whole = max(1, sum(size for _, size in groups))
+    share = lambda size, before: source.size * (before + size) // whole - source.size * before // whole  # noqa: E731
+    first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
+    for rows, size in groups:
+        if first > start and pending + size > shard_size:
+            yield (source,), start, first, share(pending, before)
+            start, pending, before = first, 0, before + pending
+        if size > shard_size:
+            count = min(-(-size // shard_size), _CUTS_PER_ROW_GROUP)
+            yield from _even(source, first, first + rows, share(size, before), count)
+            start, before = first + rows, before + size
+        else:
+            pending += size
         first += rows
-    if first == 0:
-        yield (source,), 0, 0
+    if first > start or first == 0:
+        yield (source,), start, first, share(pending, before)

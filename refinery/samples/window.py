@@ -75,7 +75,8 @@ class Window:
         self.data = np.empty(0, np.uint8)
         try:
             whole = source.compression is not None or end < 0
-            self._stream: Any = open_bytes(source.path, source.compression) if whole else LineRange(source.path, start, end)
+            path = source.path
+            self._stream: Any = open_bytes(path, source.compression) if whole else LineRange(path, start, end)
         except OSError as error:
             raise DataError(f"{source.path}: {error.strerror or error}") from error
         self._compressed = source.compression is not None
@@ -92,7 +93,7 @@ class Window:
         data = np.empty(max(self._block, 2 * kept), np.uint8)
         data[:kept] = self.data[keep : self.filled]
         self.data, self.filled = data, kept
-        view = memoryview(data)
+        view = memoryview(data.data)
         while self.filled < len(data) and not self.ended:
             count = self._read(view[self.filled :])
             self.filled += count

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from ftfy.badness import MOJIBAKE_CATEGORIES, is_bad
 from ftfy.chardata import CHARMAP_ENCODINGS, CONTROL_CHARS, HTML_ENTITIES, LIGATURES, WIDTH_MAP
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from refinery.kernels.arrow import UNCHANGED, delta, texts
@@ -73,14 +73,56 @@ def test_equals_ftfy(rows: list[str], form: str) -> None:
     assert fixed(form, *rows) == [by_ftfy(row, normalization=form) for row in rows]
 
 
+TRAPS = [
+    "\x1b［31m！", "\x1b[１m", "\x1b\x1b[0m", "\x1b\0[0m", "\x1b[1;\x002m",  # escapes before wide forms, controls after
+    "&amp; <", "&amp;\n&amp; <\n&amp;", "“&amp; <", "＜“&amp;", "<\n＆amp;", "＆amp;",  # entities stay
+    "&amp;amp;amp;lt;", "&lt;&amp;gt;", "&#13;\n", "\r&NewLine;", "&acirc;&euro;&trade;", "&\0amp;", "a&ampx;",
+    "\r\r\n\n\r", "“\r", "\r\u2028\r\n", "ｶ\0ﾞ", "か\0ﾞ", "\0\u0301", "e\0\u0301", "é\u0323”", "\ufeff<&amp;",
+    "Â\0 ", "Ã\0\xa0", "ŉ", "ǆ", "é\x07™É", "œ\x07é", "\x85", "a\x80", "Ã©&amp;", "<Ã©&amp;",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TRAPS, ids=ascii)
+def test_traps(text: str) -> None:
+    for form in FORMS:
+        assert fixed(form, text, f"“{text}", f"日{text}\n") == [
+            by_ftfy(row, normalization=form) for row in (text, f"“{text}", f"日{text}\n")
+        ]
+
+
+@pytest.mark.parametrize("around", ["{}", "a “{}”", "<{}", "{}\n<"])
+def test_every_entity(around: str) -> None:
+    rows = [around.format(name) for name in HTML_ENTITIES]
+    assert fixed("NFC", *rows) == [by_ftfy(row) for row in rows]
+
+
+def test_letters_with_two_marks() -> None:
+    letters = [chr(c) for c in range(0x250) if unicodedata.decomposition(chr(c))] + ["a", "か", "क", "가", "각", "ᄀ"]
+    marks = "\u0301\u0307\u0316\u0323\u0327\u0338\u0345\u3099\u093c\u1161\u11a8"
+    rows = [letter + mark for letter in letters for mark in marks]
+    rows += [row + mark for row in rows[::3] for mark in marks]
+    assert fixed("NFC", *rows) == [by_ftfy(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "text", ["xxxx\r\nb", "&amp;b<c", "“&amp;b<c", "ab&amp;", "xxxxe\u0301", "a&amp;\n<&amp;", "éééééé\n"]
+)
+def test_segments_that_end_within_a_line(text: str) -> None:
+    for longest in range(1, 10):
+        equals_ftfy_with_segments_of(longest, text, "NFC")
+
+
 @settings(max_examples=300, deadline=None)
 @given(TEXT, st.integers(1, 9), st.sampled_from(FORMS))
-def test_segments_shorter_than_a_line(text: str, longest: int, form: Any) -> None:
+def test_short_segments(text: str, longest: int, form: Any) -> None:
+    equals_ftfy_with_segments_of(longest, text, form)
+
+
+def equals_ftfy_with_segments_of(longest: int, text: str, form: Any) -> None:
     known = tables(form)
     assert known is not None
     known = known._replace(longest=np.array([longest]))
     result = delta(pa.array([text]), fix_rows, *known, exact=mapper.Rounds(form, known))
-    # Rounds leaves segments to ftfy as they are, so that the default length of a segment does not matter
     assert result.to_pylist() == [by_ftfy(text, normalization=form, max_decode_length=longest)]
 
 
@@ -121,6 +163,10 @@ PATTERN = st.lists(
 
 
 @settings(max_examples=300, deadline=None)
+@example("xé", ["xé", "日xé"])
+@example("éx", ["éx", "日éx"])
+@example("[^a]é", ["xé", " é", "日é"])
+@example(r"\wé\s?x", ["aéx", "aé x"])
 @given(PATTERN, st.lists(st.text("éèax日一 Z", min_size=1, max_size=6), min_size=1, max_size=20))
 def test_necessary_condition_of_any_pattern(pattern: str, found: list[str]) -> None:
     known = tables("NFC")
@@ -218,8 +264,8 @@ def test_unknown_form_is_refused() -> None:
         fixed("NFX", "a")
 
 
-@pytest.mark.parametrize("example", OPERATOR.examples, ids=lambda example: example["out"])
-def test_examples(example: dict[str, Any]) -> None:
-    form = example.get("params", {}).get("normalization", "NFC")
-    assert fixed(form, example["text"]) == [example["out"]]
-    assert by_ftfy(example["text"], normalization=form.upper()) == example["out"]
+@pytest.mark.parametrize("case", OPERATOR.examples, ids=lambda case: ascii(case["out"]))
+def test_examples(case: dict[str, Any]) -> None:
+    form = case.get("params", {}).get("normalization", "NFC")
+    assert fixed(form, case["text"]) == [case["out"]]
+    assert by_ftfy(case["text"], normalization=form.upper()) == case["out"]

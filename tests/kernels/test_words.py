@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ few_words = st.lists(st.sampled_from(["a", "b", "ab", "σ"]), max_size=30).map("
 nasty = settings(max_examples=150, deadline=None)
 
 
-def strings(values: list[str | None], kind: pa.DataType | None = None) -> pa.Array:
+def strings(values: Sequence[str | None], kind: pa.DataType | None = None) -> pa.Array:
     return pa.array(values, kind or pa.string())
 
 
@@ -44,7 +45,7 @@ def refined(text: str, lower: bool) -> list[str]:
     return [word for word in ((w.lower() if lower else w).strip(SPECIAL) for w in split) if word]
 
 
-def apply(function, values: list[str | None]) -> list:
+def apply(function, values: Sequence[str | None]) -> list:
     return [None if value is None else function(value) for value in values]
 
 

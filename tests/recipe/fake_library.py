@@ -96,7 +96,9 @@ FOUNDATION = Library(
             operator("alphanumeric_filter", TOKENS, ratio("min_ratio", 0.25), ratio("max_ratio", MAX), bounds=BETWEEN),
             operator("average_line_length_filter", count("min_len", 10), count("max_len", MAX)),
             operator("maximum_line_length_filter", count("min_len", 10), count("max_len", MAX)),
-            operator("text_length_filter", count("min_len", 10), count("max_len", MAX), bounds={"n": ["min_len", "max_len"]}),
+            operator(
+                "text_length_filter", count("min_len", 10), count("max_len", MAX), bounds={"n": ["min_len", "max_len"]}
+            ),
             operator("character_repetition_filter", REP_LEN, *RATIOS, bounds=BETWEEN),
             operator("word_repetition_filter", LANG, TOKENS, REP_LEN, *RATIOS, bounds=BETWEEN),
             operator("special_characters_filter", *RATIOS, bounds=BETWEEN),

@@ -33,7 +33,6 @@ OPERATOR = {
         "alpha_token_ratio": {"type": "DOUBLE", "doc": "With tokenization: letters for each token."},
     },
     "bounds": {"alnum_ratio": ["min_ratio", "max_ratio"], "alpha_token_ratio": ["min_ratio", "max_ratio"]},
-    "needs": {"tokenizers": "tokenizers"},
     "checks": "check",
     "functions": {
         "alphanumeric_tokens": {

@@ -1,4 +1,4 @@
-"""E-mail addresses: SQL as long as RE2 says what Data-Juicer says, a function for patterns and templates of the user."""
+"""E-mail addresses, in SQL; a function for the user's own patterns and for templates with groups."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from refinery.kernels import patterns
 
 OPERATOR = {
     "doc": (
-        "Replace e-mail addresses. The domain must be lower-case and end with a dot and letters, so JANE@EXAMPLE.COM stays; "
-        "there is no boundary behind it, so of a@b.org2 the 2 stays. A pattern replaces the default one; it is for the "
-        "regex module with DOTALL, and may be written as r'...'."
+        "Replace e-mail addresses. The domain must be lower-case and end with a dot and letters, so JANE@EXAMPLE.COM "
+        "stays; there is no boundary behind it, so of a@b.org2 the 2 stays. A pattern replaces the default one; it is "
+        "for the regex module with DOTALL, and may be written as r'...'."
     ),
     "version": 1,
     "peer": "clean_email_mapper of Data-Juicer 1.6.1",
     "params": {
-        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to replace; null: e-mail addresses."},
-        "repl": {"type": "str", "default": "", "doc": "What stands in its place; \\g<0> is what was found, \\1 a group."},
+        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to find; null: e-mail addresses."},
+        "repl": {"type": "str", "default": "", "doc": "What to put there; \\g<0> is what was found, \\1 a group."},
     },
     "functions": {
         "clean_email_pattern_delta": {
@@ -33,12 +33,13 @@ OPERATOR = {
     "checks": "problems",
     # The default pattern knows ASCII only, cannot match nothing, and prefers what RE2 prefers: both engines agree.
     "sql": r"""
-        {% set email = '[A-Za-z0-9.\\-+_]+@[a-z0-9.\\-+_]+\\.[a-z]+' %}
+        {% set default = '[A-Za-z0-9.\\-+_]+@[a-z0-9.\\-+_]+\\.[a-z]+' %}
         SELECT {% if pattern is none and '\\' not in repl %}
             CASE WHEN contains({{ text }}, '@')
-            THEN nullif(regexp_replace({{ text }}, {{ email | lit }}, {{ repl | lit }}, 'g'), {{ text }}) END AS delta
+            THEN nullif(regexp_replace({{ text }}, {{ default | lit }}, {{ repl | lit }}, 'g'), {{ text }}) END AS delta
         {% else %}
-            clean_email_pattern_delta({{ text }}, {{ (email if pattern is none else pattern) | lit }}, {{ repl | lit }}) AS delta
+            {% set pattern = default if pattern is none else pattern %}
+            clean_email_pattern_delta({{ text }}, {{ pattern | lit }}, {{ repl | lit }}) AS delta
         {% endif %}
     """,
     "examples": [
@@ -49,7 +50,7 @@ OPERATOR = {
         {"text": "a@b.org2 and root@localhost", "params": {"repl": "_"}, "out": "_2 and root@localhost"},
         {"text": "jörg@web.de", "params": {"repl": "_"}, "out": "jö_"},
         {"text": "mail a@b.org", "params": {"repl": "<\\g<0>>"}, "out": "mail <a@b.org>"},
-        {"text": "me@corp.example", "params": {"pattern": "r'@(\\w+)\\.example'", "repl": " at \\1"}, "out": "me at corp"},
+        {"text": "me@corp.ex", "params": {"pattern": "r'@(\\w+)\\.ex'", "repl": " at \\1"}, "out": "me at corp"},
     ],
 }
 
@@ -57,7 +58,7 @@ PATTERN = r"[A-Za-z0-9.\-+_]+@[a-z0-9.\-+_]+\.[a-z]+"  # a fact about Data-Juice
 
 
 def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
-    """`regex.sub(pattern, repl, text, flags=DOTALL)` of every text, the pattern out of its r'...'; NULL if unchanged."""
+    """Every text with what the user's pattern finds replaced, NULL where that is nothing."""
     return patterns.sub(column, patterns.unwrap(pattern), repl)
 
 

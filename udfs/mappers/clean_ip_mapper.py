@@ -11,15 +11,15 @@ from refinery.kernels import patterns
 
 OPERATOR = {
     "doc": (
-        "Replace IPv4 addresses and IPv6 addresses of eight written groups. There are no boundaries: 999.1.1.1 leaves a 9 "
-        "and 1.2.3.456 a 6; a leading zero is not part of an address, and ::1 is none. A pattern replaces the default "
-        "one; it is for the regex module with DOTALL, and may be written as r'...'."
+        "Replace IPv4 addresses and IPv6 addresses of eight written groups. There are no boundaries: 999.1.1.1 leaves "
+        "a 9 and 1.2.3.456 a 6; a leading zero is not part of an address, and ::1 is none. A pattern replaces the "
+        "default one; it is for the regex module with DOTALL, and may be written as r'...'."
     ),
     "version": 1,
     "peer": "clean_ip_mapper of Data-Juicer 1.6.1",
     "params": {
-        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to replace; null: IP addresses."},
-        "repl": {"type": "str", "default": "", "doc": "What stands in its place; \\g<0> is what was found, \\1 a group."},
+        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to find; null: IP addresses."},
+        "repl": {"type": "str", "default": "", "doc": "What to put there; \\g<0> is what was found, \\1 a group."},
     },
     "functions": {
         "clean_ip_delta": {
@@ -66,7 +66,7 @@ def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
 
 
 def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
-    """`regex.sub(pattern, repl, text, flags=DOTALL)` of every text, the pattern out of its r'...'; NULL if unchanged."""
+    """Every text with what the user's pattern finds replaced, NULL where that is nothing."""
     return patterns.sub(column, patterns.unwrap(pattern), repl)
 
 

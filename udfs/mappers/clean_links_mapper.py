@@ -11,16 +11,16 @@ from refinery.kernels import patterns
 
 OPERATOR = {
     "doc": (
-        "Replace links: scheme: with slashes (mailto:a@b.co goes as well), www., or host.tld/, each followed by two more "
-        "characters at least, so example.com/ and x.io/p stay; text like note:this is a link, too. Parentheses belong to "
-        "it when they close; punctuation at its end does not. A pattern replaces the default one; it is for the "
-        "regex module with DOTALL, and may be written as r'...'."
+        "Replace links: scheme: and a slash, letter, digit or percent sign, www., or host.tld/, each followed by at "
+        "least two more characters. So mailto:a@b.co goes, note:this counts as a link, too, and example.com/ and x.io/p "
+        "stay. Parentheses belong to a link when they close, punctuation at its end does not. A pattern replaces the "
+        "default one; it is for the regex module with DOTALL, and may be written as r'...'."
     ),
     "version": 1,
     "peer": "clean_links_mapper of Data-Juicer 1.6.1",
     "params": {
-        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to replace; null: links."},
-        "repl": {"type": "str", "default": "", "doc": "What stands in its place; \\g<0> is what was found, \\1 a group."},
+        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to find; null: links."},
+        "repl": {"type": "str", "default": "", "doc": "What to put there; \\g<0> is what was found, \\1 a group."},
     },
     "functions": {
         "clean_links_delta": {
@@ -52,7 +52,7 @@ OPERATOR = {
         {"text": "https://en.wikipedia.org/wiki/Set_(music), then", "params": {"repl": "_"}, "out": "_, then"},
         {"text": "mailto:jane@x.org or tel:+1", "params": {"repl": "_"}, "out": "_ or tel:+1"},
         {"text": "example.com/ and x.io/p stay, x.io/page goes", "out": "example.com/ and x.io/p stay,  goes"},
-        {"text": "note:this is one, and std::vector is none", "params": {"repl": "_"}, "out": "_ is one, and std::vector is none"},
+        {"text": "note:this is one, a::b is not", "params": {"repl": "_"}, "out": "_ is one, a::b is not"},
         {"text": "at ftp://a.bc/d", "params": {"repl": "<\\g<0>>"}, "out": "at <ftp://a.bc/d>"},
         {"text": "[docs](x.html)", "params": {"pattern": "r'\\[(.*?)\\]\\(.*?\\)'", "repl": "\\1"}, "out": "docs"},
     ],
@@ -67,7 +67,7 @@ def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
 
 
 def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
-    """`regex.sub(pattern, repl, text, flags=DOTALL)` of every text, the pattern out of its r'...'; NULL if unchanged."""
+    """Every text with what the user's pattern finds replaced, NULL where that is nothing."""
     return patterns.sub(column, patterns.unwrap(pattern), repl)
 
 

@@ -1,0 +1,83 @@
+"""Tables as JSON lines: for inputs of mixed formats, and for results written as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.samples.batch import LINE, Batch, as_json
+
+
+class Converter:
+    """Turns rows into JSON objects with a DuckDB connection of its own."""
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self.con = duckdb.connect(config={"threads": 1})
+        self.con.execute("SET arrow_large_buffer_size = true").fetchall()
+
+    def __enter__(self) -> Converter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.con.close()
+
+    def as_lines(self, batch: Batch) -> Batch:
+        """The same samples, carried as JSON lines."""
+        table = pa.table({LINE: self.lines(batch.table)})
+        return Batch(True, table, batch.rows, batch.line_numbers, batch.bad, batch.lines_seen, batch.origins)
+
+    def lines(self, table: pa.Table) -> pa.Array:
+        """Each row as a JSON object and a line feed: every column, in order, NULL as null, times as in ISO 8601."""
+        import duckdb
+
+        columns = [_readable(column) for column in table.columns]
+        names = [f"c{i}" for i in range(len(columns))]
+        keys = ["'" + name.replace("'", "''") + "'" for name in table.column_names]
+        pairs = ", ".join(f"{key}, {name}" for key, name in zip(keys, names, strict=True))
+        relation = pa.table(dict(zip(names, columns, strict=True)))
+        try:
+            self.con.register("_rows", relation)
+            sql = f"SELECT json_object({pairs})::VARCHAR || chr(10) AS line FROM _rows"
+            found = self.con.sql(sql).to_arrow_table()["line"]
+            return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
+        except duckdb.Error:  # a type that DuckDB does not know, a NUL in a name
+            return pa.array([as_json(row).decode() + "\n" for row in table.to_pylist()], pa.large_string())
+        finally:
+            self.con.unregister("_rows")
+
+
+def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with timestamps, at any depth, as the texts that Python's isoformat gives; others as they are."""
+    if not _has_time(column.type):
+        return column
+    return pa.chunked_array([pa.array([_iso(value) for value in column.to_pylist()], _iso_type(column.type))])
+
+
+def _has_time(kind: pa.DataType) -> bool:
+    if pa.types.is_timestamp(kind):
+        return True
+    return any(_has_time(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _iso_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_iso_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_iso_type(kind.key_type), _iso_type(kind.item_type))
+    if pa.types.is_nested(kind):
+        return pa.large_list(_iso_type(kind.value_type))
+    return kind
+
+
+def _iso(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _iso(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_iso(item) for item in value)
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,79 @@
+"""Reads a shard's samples in batches, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from refinery.samples.batch import Bad, Batch, in_vectors
+from refinery.samples.read_lines import Limits, explain_json, read_lines, read_values
+from refinery.samples.sources import Shard
+
+__all__ = ["Bad", "Batch", "count_rows", "explain_json", "read"]
+
+
+def read(
+    shard: Shard, batch_bytes: int = 8 << 20, rows: int = 8192, max_line: int = 1 << 30, check: bool = True
+) -> Iterator[Batch]:
+    """The samples of a shard in order, at least one batch, with memory for a batch and the longest line.
+
+    batch_bytes, rows: how much a batch holds at most; one sample that is larger is a batch. max_line: a longer line, or
+    text file, is a Bad row. check: lines that are no JSON objects are Bad rows too (NaN and Infinity are let through,
+    as Python and Data-Juicer do). Raises DataError when a file cannot be read at all, or is not what its name says.
+    """
+    limits = Limits(batch_bytes, rows, max_line, check)
+    origins = tuple(source.suffix for source in shard.sources)
+    batch = None
+    for batch in _batches(shard, limits):
+        yield replace(batch, table=in_vectors(batch.table), origins=origins)
+    if batch is None:
+        empty = Batch.empty(shard.lines)
+        if shard.schema is not None and not shard.lines:
+            empty.table = shard.schema.empty_table()
+        yield replace(empty, origins=origins)
+
+
+def count_rows(shard: Shard) -> int:
+    """How many samples a shard has, good or bad, exactly."""
+    kind = shard.source.format
+    if kind in ("parquet", "arrow"):
+        return shard.end - shard.start
+    if kind == "text":
+        return len(shard.sources)
+    if kind in ("csv", "tsv"):
+        from refinery.samples.read_csv import count_records
+
+        return count_records(shard.source, Limits())
+    return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, Limits(check=False)))
+
+
+def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
+    source = shard.source
+    if source.format == "jsonl":
+        yield from read_lines(source, shard.start, shard.end, limits)
+    elif source.format == "json":
+        yield from read_values(source, limits)
+    elif shard.lines:
+        from refinery.samples.convert import Converter
+
+        with Converter() as converter:
+            for batch in _typed(shard, limits):
+                yield converter.as_lines(batch)
+    else:
+        yield from _typed(shard, limits)
+
+
+def _typed(shard: Shard, limits: Limits) -> Iterator[Batch]:
+    from refinery.samples.read_csv import read_csv
+    from refinery.samples.read_typed import read_table, read_texts
+    from refinery.samples.schema import schema_of
+
+    source = shard.source
+    if source.format == "text":
+        yield from read_texts(shard.sources, limits)
+        return
+    schema = shard.schema if shard.schema is not None else schema_of(source)
+    if source.format in ("csv", "tsv"):
+        yield from read_csv(source, schema, limits)
+    else:
+        yield from read_table(source, shard.start, shard.end, schema, limits)

@@ -1,0 +1,280 @@
+"""Reads CSV and TSV: whole files, types inferred over all of their rows.
+
+pandas' meaning, which is Data-Juicer's, with three exceptions that keep values as they were written: a number with
+leading zeros stays text, so does one that 64 bits do not hold, and words such as NA or null are missing values only in
+columns of numbers or booleans. A short record is filled up with missing values; a long one is a Bad row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.errors import DataError
+from refinery.kernels import lines
+from refinery.samples.batch import RAW_LIMIT, Bad, Batch
+from refinery.samples.read_lines import Limits, not_utf8
+from refinery.samples.schema import conform
+from refinery.samples.sources import Source
+from refinery.samples.window import Window
+
+_MISSING = pa.array(
+    "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")
+)
+_BOOLEANS = pa.array(["True", "False", "TRUE", "FALSE", "true", "false"])
+_INTEGER = r"^ *[+-]?(0|[1-9][0-9]*) *$"
+_FLOAT = r"^ *[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$|^[+-]?(?i:inf(inity)?)$"
+_LONG_INTEGER = r"^ *[+-]?[0-9]{16,} *$"  # a double would round it
+
+
+@dataclass
+class _Records:
+    """Records of one block. data: their bytes, one to a line. line_numbers, lines_seen: as in a batch."""
+
+    data: np.ndarray
+    rows: np.ndarray
+    line_numbers: np.ndarray
+    bad: list[Bad]
+    lines_seen: int
+
+
+def read_csv(source: Source, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
+    """Batches of a CSV or TSV file, its columns as `schema` says."""
+    reader = _Reader(source, limits)
+    try:
+        for records in reader.records():
+            table = _strings(records.data, reader.names, reader.delimiter)
+            table = conform(_typed(table, schema, source.path), schema, source.path)
+            yield Batch(False, table, records.rows, records.line_numbers, records.bad, records.lines_seen)
+    finally:
+        reader.close()
+
+
+def count_records(source: Source, limits: Limits) -> int:
+    """Records of a file, good and bad, the header left out."""
+    reader = _Reader(source, limits)
+    try:
+        return sum(len(records.rows) + len(records.bad) for records in reader.records())
+    finally:
+        reader.close()
+
+
+def infer(source: Source, limits: Limits | None = None) -> pa.Schema:
+    """Columns of a file and their types over all rows: bool, int64, double or string."""
+    reader = _Reader(source, limits or Limits())
+    kinds: list[pa.DataType] = [pa.null()] * len(reader.names)
+    try:
+        for records in reader.records():
+            table = _strings(records.data, reader.names, reader.delimiter)
+            kinds = [_widen(kind, column) for kind, column in zip(kinds, table.columns, strict=True)]
+    finally:
+        reader.close()
+    kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in kinds]
+    return pa.schema(list(zip(reader.names, kinds, strict=True)))
+
+
+class _Reader:
+    """Splits a file into its header and blocks of records."""
+
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self.path = source.path
+        self.limits = limits
+        self.delimiter = "\t" if source.format == "tsv" else ","
+        self.window = Window(source, 0, -1, limits.batch_bytes)
+        self.at = self.window.first
+        self.row = self.line = 0
+        self._room = [np.empty(limits.rows, np.int64) for _ in range(4)]
+        self.names = self._header()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.window.close()
+
+    def _header(self) -> list[str]:
+        """Column names; those missing or repeated are named as pandas does."""
+        while True:
+            count, why = self._split(1)
+            if count or why == lines.UNFINISHED:
+                start, end, fields, _ = (int(room[0]) for room in self._room)
+                if why == lines.UNFINISHED or not lines.valid_utf8(self.window.data, start, end):
+                    reason = "it is not UTF-8, or a quote in it is not closed"
+                    raise DataError(f"{self.path}: the first line cannot be the header: {reason}")
+                if self.window.data[start:end].tobytes().strip():
+                    return self._names(self.window.data[start:end], fields)
+            elif self.window.ended:
+                return []
+            else:
+                self._refill()
+
+    def _names(self, header: np.ndarray, fields: int) -> list[str]:
+        numbers = [str(i) for i in range(fields)]
+        row = _strings(np.append(header, np.uint8(10)), numbers, self.delimiter)
+        names: list[str] = []
+        seen: set[str] = set()
+        for i, column in enumerate(row.columns):
+            name = first = column[0].as_py() or f"Unnamed: {i}"
+            repeated = 0
+            while name in seen:
+                repeated += 1
+                name = f"{first}.{repeated}"
+            seen.add(name)
+            names.append(name)
+        return names
+
+    def _split(self, most: int) -> tuple[int, int]:
+        """Find records from `at` on, and move it after them."""
+        room = [part[:most] for part in self._room]
+        window = self.window
+        mark = np.uint8(ord(self.delimiter))
+        count, to, why = lines.records(window.data, self.at, window.filled, mark, window.ended, *room)
+        if count:
+            self.at = int(to)
+            self.line += int(room[3][:count].sum())
+        return int(count), int(why)
+
+    def _refill(self) -> None:
+        self.window.refill(self.at)
+        self.at = 0
+
+    def records(self) -> Iterator[_Records]:
+        """Blocks of records, until the file ends."""
+        window = self.window
+        while self.names:
+            before = self.line
+            count, why = self._split(len(self._room[0]))
+            if count:
+                yield self._block(count, before)
+            rest = window.filled - self.at
+            if why == lines.UNFINISHED or (why == lines.MORE and rest > self.limits.line):
+                yield self._unclosed()
+            elif why == lines.MORE and window.ended:
+                break
+            elif why == lines.MORE:
+                self._refill()
+        if window.damage:
+            yield self._only_bad(self.at, window.damage)
+
+    def _block(self, count: int, line: int) -> _Records:
+        starts, ends, fields, physical = (part[:count].copy() for part in self._room)
+        data = self.window.data
+        first = np.concatenate(([0], np.cumsum(physical)[:-1])) + line + 1
+        states = np.zeros(count, np.uint8)
+        lines.classify_records(data, starts, ends, states)
+        samples = states != lines.BLANK
+        rows = np.cumsum(samples) - 1 + self.row
+        self.row += int(np.count_nonzero(samples))
+        good = (states == lines.GOOD) & (fields <= len(self.names))
+        bad = []
+        for i in np.flatnonzero(samples & ~good).tolist():
+            raw = data[starts[i] : min(ends[i], starts[i] + RAW_LIMIT)].tobytes()
+            error = f"{fields[i]} fields, but {len(self.names)} columns"
+            error = not_utf8(raw) if states[i] == lines.NOT_UTF8 else error
+            bad.append(Bad(int(rows[i]), int(first[i]), raw, error))
+        starts, ends, fields = starts[good], ends[good], fields[good]
+        room = int((ends - starts).sum() + (len(self.names) - fields).sum() + len(starts))
+        out = np.empty(room, np.uint8)
+        mark = np.uint8(ord(self.delimiter))
+        lines.gather_records(data, starts, ends, fields, len(self.names), mark, out)
+        return _Records(out, rows[good], first[good], bad, self.line)
+
+    def _unclosed(self) -> _Records:
+        """The line with a quote that never closes is a Bad row; the next record starts after it."""
+        end = int(lines.first_line_end(self.window.data, self.at, self.window.filled))
+        return self._only_bad(end if end >= 0 else self.window.filled, "a quote is opened here and never closed")
+
+    def _only_bad(self, stop: int, error: str) -> _Records:
+        raw = self.window.data[self.at : min(stop, self.at + RAW_LIMIT)].tobytes().rstrip(b"\r\n")
+        bad = Bad(self.row, self.line + 1, raw, error)
+        self.at = stop
+        self.row += 1
+        self.line += 1
+        nothing = np.zeros(0, np.int64)
+        return _Records(np.zeros(0, np.uint8), nothing, nothing, [bad], self.line)
+
+
+def _strings(data: np.ndarray, names: Sequence[str], delimiter: str) -> pa.Table:
+    """Records, one to a line, as columns of text; an empty field is NULL."""
+    import pyarrow.csv as csv
+
+    kind = pa.string() if len(data) < 2**31 - 1 else pa.large_string()
+    if len(data) == 0:
+        return pa.schema([(name, kind) for name in names]).empty_table()
+    return csv.read_csv(
+        pa.BufferReader(pa.py_buffer(data)),
+        csv.ReadOptions(use_threads=False, block_size=len(data), column_names=list(names)),
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(
+            check_utf8=False,
+            column_types={name: kind for name in names},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with pandas' words for a missing value as NULL."""
+    return pc.if_else(pc.is_in(column, _MISSING), pa.scalar(None, column.type), column)
+
+
+def _widen(kind: pa.DataType, column: pa.ChunkedArray) -> pa.DataType:
+    """The type that holds what `kind` held and this column's texts."""
+    if pa.types.is_string(kind):
+        return kind
+    head = column.slice(0, 100).drop_null()
+    if not all(re.match(r" *[-+.\dTtFfIiNn#<]", text) and len(text) < 400 for text in head.to_pylist()):
+        return pa.string()
+    found = _narrowest(_values(column.drop_null()).drop_null())
+    if pa.types.is_null(found) or pa.types.is_null(kind) or found == kind:
+        return kind if pa.types.is_null(found) else found
+    return pa.float64() if {found, kind} == {pa.int64(), pa.float64()} else pa.string()
+
+
+def _narrowest(column: pa.ChunkedArray) -> pa.DataType:
+    if len(column) == 0:
+        return pa.null()
+    every = lambda found: bool(pc.all(found).as_py())  # noqa: E731
+    if every(pc.is_in(column, _BOOLEANS)):
+        return pa.bool_()
+    if every(pc.match_substring_regex(column, _INTEGER)):
+        try:
+            _integers(column)
+        except pa.ArrowInvalid:
+            return pa.string()
+        return pa.int64()
+    if not every(pc.match_substring_regex(column, _FLOAT)):
+        return pa.string()
+    return pa.string() if pc.any(pc.match_substring_regex(column, _LONG_INTEGER)).as_py() else pa.float64()
+
+
+def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.replace_substring(pc.utf8_trim(column, " "), "+", "").cast(pa.int64())
+
+
+def _typed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+    """Columns of text as the types that the schema gives them."""
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = schema.field(name).type if name in schema.names else pa.string()
+        try:
+            columns.append(_as(column, kind))
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{path}: column {name!r} was {kind} when the file was first read: {error}") from error
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return column
+    column = _values(column)
+    if pa.types.is_boolean(kind):
+        return pc.equal(pc.utf8_lower(column), "true")
+    if pa.types.is_integer(kind):
+        return _integers(column)
+    return pc.utf8_trim(column, " ").cast(kind)

@@ -1,0 +1,211 @@
+"""Writes the samples of one shard that are kept: JSON lines with new values set into them, or a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.errors import OutputError
+from refinery.kernels import jsontext
+from refinery.kernels.arrow import texts
+from refinery.samples.batch import LINE, Batch
+
+Keys = tuple[str, ...]
+
+SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst"}
+_CODECS = {".gz": ("gzip", 4), ".zst": ("zstd", 3)}
+# Rows of a table are encoded together up to here.
+_ROW_GROUP = 32 << 20
+
+
+def _letters() -> np.ndarray:
+    """What stands after the backslash for each byte that a JSON string must escape; 'u' is the long form."""
+    table = np.zeros(256, np.uint8)
+    table[:32] = ord("u")
+    for byte, letter in zip(b'\b\t\n\f\r"\\', b'btnfr"\\', strict=True):
+        table[byte] = letter
+    return table
+
+
+_LETTERS = _letters()
+
+
+def set_members(
+    column: pa.Array | pa.ChunkedArray, rows: np.ndarray, keys: Keys, values: pa.Array | pa.ChunkedArray, quote: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lines `rows` of a column of JSON objects, the k-th with member `keys` set to value k; (bytes, int64 offsets).
+
+    Where the value is NULL the line stays as it is. Else every member of that name gets it (a name that stands twice
+    would else keep an old value for readers that take the last), and a missing one is added at the end. All other bytes
+    are kept, except that white space after the line becomes one line feed. quote: values are texts; else JSON.
+    Raises ValueError when something on the way to a nested member is no object.
+    """
+    lines, new = texts(column), texts(values)
+    encoded = [key.encode() for key in keys]
+    path = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
+    ends = np.cumsum([len(key) for key in encoded]).astype(np.int64)
+    rows = np.ascontiguousarray(rows, np.int64)
+    old = int((lines.offsets[rows + 1] - lines.offsets[rows]).sum())
+    room = old + int(new.size * 1.125) + len(rows) * (int(ends[-1]) + 8 * len(keys) + 16) + 64
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    while True:
+        out = np.empty(room, np.uint8)
+        used = jsontext.splice(
+            lines.data, lines.offsets, rows, path, ends, new.data, new.offsets, new.valid, quote, _LETTERS, out, offsets
+        )
+        if used >= 0:
+            return out[:used], offsets
+        if used < -1:
+            raise ValueError(f"{'.'.join(keys)!r} cannot be set: something on its path is no object")
+        room *= 2
+
+
+class PartWriter:
+    """Writes a part to a temporary name; it gets its own when everything is written, and does not exist before.
+
+    base: the part's path without suffix. lines: the samples are JSON lines (else a table, written as Parquet).
+    compression: gz or zst, of JSON lines; parts that are put one after another are then one valid file. After the end,
+    `path`, `rows` and `bytes` (of the file) say what was written. Raises OutputError when that fails.
+    """
+
+    def __init__(self, base: str | os.PathLike[str], lines: bool, compression: str | None = None) -> None:
+        self._suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
+        self._final = Path(f"{os.fspath(base)}{self._suffix}")
+        self._aside = self._final.with_name(f".{self._final.name}.{os.getpid()}.tmp")
+        self._lines = lines
+        self._file: Any = None
+        self._table: Any = None
+        self._pending: list[pa.Table] = []
+        self.path: Path | None = None
+        self.rows = 0
+        self.bytes = 0
+
+    def __enter__(self) -> PartWriter:
+        with writing(self._final):
+            self._final.parent.mkdir(parents=True, exist_ok=True)
+            if self._lines:
+                self._file = open_output(self._aside, self._suffix)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        with writing(self._final):
+            if kind is None and self._pending:
+                self._flush()
+            if self._table is not None:
+                self._table.close()
+            if self._file is not None:
+                self._file.close()
+            if kind is not None or not self._aside.exists():
+                self._aside.unlink(missing_ok=True)
+                return
+            self.bytes = self._aside.stat().st_size
+            os.replace(self._aside, self._final)
+            self.path = self._final
+
+    def write(
+        self,
+        batch: Batch,
+        keep: np.ndarray,
+        replaced: Mapping[Keys, pa.Array | pa.ChunkedArray] | None = None,
+        extra: Mapping[str, pa.Array | pa.ChunkedArray] | None = None,
+    ) -> None:
+        """Write the samples at positions `keep` of a batch.
+
+        replaced: new texts of fields, one per kept sample, NULL where the field stays. extra: further columns, one value
+        per kept sample: JSON text for lines (NULL: none), any array for tables.
+        """
+        with writing(self._final):
+            if self._lines:
+                self._write_lines(batch.table[LINE], keep, replaced or {}, extra or {})
+            else:
+                self._write_table(batch.table, keep, replaced or {}, extra or {})
+        self.rows += len(keep)
+
+    def _write_lines(self, column: pa.ChunkedArray, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
+        changes = [(keys, values, True) for keys, values in replaced.items() if values.null_count < len(values)]
+        changes += [((name,), values, False) for name, values in extra.items() if values.null_count < len(values)]
+        if not changes:
+            changes = [(("",), pa.nulls(len(keep), pa.string()), True)]
+        rows = np.asarray(keep, np.int64)
+        data = np.zeros(0, np.uint8)
+        for i, (keys, values, quote) in enumerate(changes):
+            data, offsets = set_members(column, rows, keys, values, quote)
+            if i + 1 < len(changes):
+                column, rows = _large(data, offsets), np.arange(len(rows))
+        if len(data):
+            self._file.write(memoryview(data.data))
+
+    def _write_table(self, table: pa.Table, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
+        kept = table if len(keep) == len(table) else table.take(pa.array(keep, pa.int64()))
+        for keys, values in replaced.items():
+            at = kept.schema.get_field_index(keys[0])
+            if at < 0:
+                kept = kept.append_column(keys[0], values)
+            elif values.null_count < len(values):
+                field = kept.schema.field(at)
+                kept = kept.set_column(at, field, _replace(kept.column(at), keys[1:], values, field.type))
+        for name, values in extra.items():
+            at = kept.schema.get_field_index(name)
+            kept = kept.append_column(name, values) if at < 0 else kept.set_column(at, name, values)
+        self._pending.append(kept)
+        if self._table is None or sum(piece.nbytes for piece in self._pending) >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._pending)
+        if self._table is None:
+            self._table = parquet_writer(self._aside, table.schema, "lz4")
+        if len(table):
+            self._table.write_table(table, row_group_size=max(1, len(table)))
+        self._pending = []
+
+
+def _large(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers, 0)
+
+
+def _replace(column: pa.ChunkedArray, keys: Sequence[str], values: Any, kind: pa.DataType) -> pa.ChunkedArray:
+    """The column with its texts, or those of a field inside its structs, replaced where `values` is not NULL."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks else pa.array([], kind)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not keys:
+        plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+        return pc.if_else(pc.is_valid(values), values.cast(plain.type), plain).cast(kind)
+    if not pa.types.is_struct(kind):
+        raise ValueError(f"{keys[0]!r} is no field of a column of type {kind}")
+    fields = {field.name: child for field, child in zip(kind, column.flatten(), strict=True)}
+    fields[keys[0]] = _replace(fields[keys[0]], keys[1:], values, kind.field(keys[0]).type)
+    return pa.StructArray.from_arrays(list(fields.values()), fields=list(kind), mask=pc.is_null(column))
+
+
+def parquet_writer(path: Path, schema: pa.Schema, compression: str) -> Any:
+    """A writer for text: no dictionaries for columns of text, which seldom repeat and are slow to find that out."""
+    import pyarrow.parquet as pq
+
+    small = [f.name for f in schema if pa.types.is_dictionary(f.type) or not pa.types.is_nested(f.type) and not _text(f.type)]
+    level = 1 if compression == "zstd" else None
+    return pq.ParquetWriter(
+        path, schema, compression=compression, compression_level=level, use_dictionary=small or False, write_statistics=small or False
+    )
+
+
+def _text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def open_output(path: Path, suffix: str) -> Any:
+    """A file to write bytes to, compressed as the suffix says."""
+    for end, (codec, level) in _CODECS.items():
+        if suffix.endswith(end):
+            return _Compressed(path, codec, level)
+    return open(path, "wb", buffering=0)

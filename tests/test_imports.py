@@ -1,0 +1,40 @@
+"""Help answers at once: the command line loads nothing that takes time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+HEAVY = ("duckdb", "numba", "numpy", "pandas", "pyarrow", "ray", "sqlglot", "rich", "jinja2")
+
+CODE = """
+import sys
+from refinery.cli import cli
+try:
+    cli.main(["--help"], standalone_mode=False)
+finally:
+    print("\\nLOADED", *sorted(set(sys.modules) & set({heavy!r})))
+"""
+
+
+def test_help_loads_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE.format(heavy=HEAVY)], capture_output=True, text=True, check=True)
+    assert "Commands" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
+
+
+def test_help_answers_soon() -> None:
+    """Generous, for machines that are busy: on an idle one it takes 0.1 s. Importing DuckDB and numba takes over a second."""
+    spent = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "refinery", "--help"], capture_output=True, check=True)
+        spent.append(time.perf_counter() - started)
+    assert min(spent) < 1.0
+
+
+def test_package_import_is_light() -> None:
+    code = f"import sys, refinery; print(*sorted(set(sys.modules) & set({HEAVY!r})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
