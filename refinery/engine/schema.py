@@ -13,7 +13,7 @@ from refinery.compiler.env import lit
 from refinery.errors import DataError
 from refinery.library import Library, Operator
 from refinery.samples.read import read
-from refinery.samples.sources import Shard, Source
+from refinery.samples.sources import Shard
 
 # Lines looked at per file to tell the types of a JSON file's fields.
 _SAMPLE = 20_480
@@ -24,7 +24,7 @@ def names_columns(operator: Operator) -> bool:
     return "field(" in operator.sql or any(param.type == "sql" for param in operator.params.values())
 
 
-def infer(lines: bool, sources: Sequence[Source], shards: Sequence[Shard], steps: Sequence[Any], library: Library) -> Schema:
+def infer(lines: bool, shards: Sequence[Shard], steps: Sequence[Any], library: Library) -> Schema:
     """The schema of a batch; types of JSON fields are inferred only when a step may ask for them."""
     if not lines:
         return Schema(False, typed_columns(shards))

@@ -82,7 +82,16 @@ def _markup(data, start, end, longest):
 
 
 @njit(nogil=True, cache=True)
-def _scan(data, start, end, markup, mode, info, classes, pairs, names, longest):
+def _completed(data, i, end, kind, info, thirds):
+    """Whether a pair of this kind, which ends before i, is followed by what mojibake needs."""
+    if kind == 1 or i >= end:
+        return kind == 1
+    cp, _ = decode(data, i)
+    return thirds[kind << 8 | (info[cp] & 0xFF)]
+
+
+@njit(nogil=True, cache=True)
+def _scan(data, start, end, markup, mode, info, classes, pairs, thirds, names, longest):
     """UNCHANGED when ftfy leaves data[start:end] alone, CHANGED when only mapped characters stand against it.
 
     EXACT when there is more that `mode` objects to. Entities are replaced before position `markup`; -1: find it.
@@ -95,7 +104,8 @@ def _scan(data, start, end, markup, mode, info, classes, pairs, names, longest):
     while i < end:
         b = data[i]
         if b < 0x80:
-            if pairs[before << 8 | (info[b] & 0xFF)] and mode != TRUSTING:
+            kind = int(pairs[before << 8 | (info[b] & 0xFF)])
+            if kind and mode != TRUSTING and _completed(data, i + 1, end, kind, info, thirds):
                 return EXACT
             if b == AMPERSAND:
                 if _entity(data, i, end, names):
@@ -121,7 +131,8 @@ def _scan(data, start, end, markup, mode, info, classes, pairs, names, longest):
             order = 0
             continue
         signature = word & 0xFF
-        if pairs[before << 8 | signature] and mode != TRUSTING:
+        kind = int(pairs[before << 8 | signature])
+        if kind and mode != TRUSTING and _completed(data, i, end, kind, info, thirds):
             return EXACT
         before = signature
         if word & RARE:
@@ -186,9 +197,9 @@ def _rewrite(data, start, end, out, w, info, mapped, ends, pool):
 
 
 @njit(nogil=True, cache=True)
-def _fix(data, start, end, markup, out, w, info, classes, pairs, mapped, ends, pool, names, longest):
+def _fix(data, start, end, markup, out, w, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
     """State of data[start:end], and the position after what was written at out[w:], -1 without room."""
-    verdict = _scan(data, start, end, markup, STRICT, info, classes, pairs, names, longest)
+    verdict = _scan(data, start, end, markup, STRICT, info, classes, pairs, thirds, names, longest)
     if verdict != CHANGED:
         return verdict, w
     if markup < 0:
@@ -202,21 +213,36 @@ def _fix(data, start, end, markup, out, w, info, classes, pairs, mapped, ends, p
     after = _rewrite(data, markup, end, out, middle, info, mapped, ends, pool)
     if after < 0:
         return EXACT, after
-    if _scan(out, w, after, middle, STRICT, info, classes, pairs, names, longest) != UNCHANGED:
+    if _scan(out, w, after, middle, STRICT, info, classes, pairs, thirds, names, longest) != UNCHANGED:
         return EXACT, w
     return CHANGED, after
 
 
 @njit(nogil=True, cache=True)
 def _fix_all(
-    data, offsets, valid, markup, out, out_offsets, state, info, classes, pairs, mapped, ends, pool, names, longest
+    data,
+    offsets,
+    valid,
+    markup,
+    out,
+    out_offsets,
+    state,
+    info,
+    classes,
+    pairs,
+    thirds,
+    mapped,
+    ends,
+    pool,
+    names,
+    longest,
 ):
     w = 0
     for row in range(len(valid)):
         if valid[row]:
             state[row], w = _fix(
                 data, offsets[row], offsets[row + 1], markup, out, w,
-                info, classes, pairs, mapped, ends, pool, names, longest[0],
+                info, classes, pairs, thirds, mapped, ends, pool, names, longest[0],
             )  # fmt: skip
             if w < 0:
                 return -1
@@ -225,8 +251,8 @@ def _fix_all(
 
 
 @njit(nogil=True, cache=True)
-def _once(data, mode, out, info, classes, pairs, mapped, ends, pool, names, longest):
-    if _scan(data, 0, len(data), 0, mode, info, classes, pairs, names, longest[0]) == EXACT:
+def _once(data, mode, out, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
+    if _scan(data, 0, len(data), 0, mode, info, classes, pairs, thirds, names, longest[0]) == EXACT:
         return -2
     return _rewrite(data, 0, len(data), out, 0, info, mapped, ends, pool)
 

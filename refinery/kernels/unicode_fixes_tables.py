@@ -15,7 +15,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -46,8 +46,9 @@ class UnknownShape(Exception):
 class Tables(NamedTuple):
     """Everything a kernel reads, in the order of its arguments.
 
-    info: uint16 per code point. classes: uint8 per code point, the canonical combining class. pairs: bool, at
-    `before << 8 | after` whether these two signatures side by side may be mojibake. mapped: int32, sorted, the code
+    info: uint16 per code point. classes: uint8 per code point, the canonical combining class. pairs: uint8, at
+    `before << 8 | after` what these two signatures side by side mean: 0 nothing; 1 that they may be mojibake; n that
+    they may when a signature comes next for which `thirds[n << 8 | signature]` holds. mapped: int32, sorted, the code
     points with MAPPED; what the i-th becomes is `pool[ends[i]:ends[i + 1]]` (UTF-8). names: bool, a bitmap of the
     hashes of entity names. longest: one element, the code points of the longest segment that ftfy fixes at once.
     """
@@ -55,6 +56,7 @@ class Tables(NamedTuple):
     info: np.ndarray
     classes: np.ndarray
     pairs: np.ndarray
+    thirds: np.ndarray
     mapped: np.ndarray
     ends: np.ndarray
     pool: np.ndarray
@@ -112,7 +114,7 @@ def build(form: Form) -> Tables:
 
     everything = [chr(c) for c in range(CODE_POINTS)]
     classes = np.fromiter(map(unicodedata.combining, everything), np.uint8, CODE_POINTS)
-    info, pairs = mojibake(BADNESS_RE)
+    info, pairs, thirds = mojibake(BADNESS_RE)
     for c in range(0x80, 0xA0):  # C1 controls have a step of their own
         info[c] |= ALONE
     info[classes > 0] |= MARK
@@ -129,6 +131,7 @@ def build(form: Form) -> Tables:
         info,
         classes,
         pairs,
+        thirds,
         mapped,
         np.cumsum([0, *map(len, encoded)], dtype=np.int32),
         np.frombuffer(b"".join(encoded), np.uint8),
@@ -204,29 +207,37 @@ def entity_names() -> np.ndarray:
     return names
 
 
-def mojibake(regex: re.Pattern[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Signatures of code points and pairs of signatures, one of which is in every text that `regex` finds.
+def mojibake(regex: re.Pattern[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Signatures of code points, and pairs and thirds of them, one of which is in every text that `regex` finds.
 
     The condition is necessary, not sufficient: of every alternative of the pattern the least common pair of adjacent
-    pieces is kept. Code points that matter by themselves are marked ALONE; so is everything beyond ASCII when the
-    pattern is not understood. Texts of ASCII alone are never mojibake to ftfy.
+    pieces is kept, and the piece that follows. Code points that matter by themselves are marked ALONE; so is everything
+    beyond ASCII when the pattern is not understood. Texts of ASCII alone are never mojibake to ftfy.
     """
     info = np.zeros(CODE_POINTS, np.uint16)
-    pairs = np.zeros(1 << 16, np.bool_)
+    pairs = np.zeros(1 << 16, np.uint8)
     try:
         clues = _clues(regex)
-        elements = {element for clue in clues for element in clue if len(clue) == 2}
-        members = _signatures(elements, info)
+        members = _signatures({element for clue in clues if len(clue) > 1 for element in clue}, info)
     except UnknownShape:
         info[0x80:] = ALONE
-        return info, pairs
+        return info, pairs, np.zeros(2 << 8, np.bool_)
+    next_of: dict[int, set[Element | None]] = {}  # what may follow a pair; None: whatever there is
     for clue in clues:
         if len(clue) == 1:
             info[sorted(clue[0][1])] |= ALONE
         else:
             for before, after in product(members[clue[0]], members[clue[1]]):
-                pairs[before << 8 | after] = True
-    return info, pairs
+                next_of.setdefault(before << 8 | after, set()).add(clue[2] if len(clue) > 2 else None)
+    kinds: dict[frozenset[Element | None], int] = {}
+    for place, following in next_of.items():
+        kind = 1 if None in following else kinds.setdefault(frozenset(following), len(kinds) + 2)
+        pairs[place] = kind if kind < 256 else 1
+    thirds = np.zeros((len(kinds) + 2) << 8, np.bool_)
+    for elements, kind in kinds.items():
+        for element in elements:
+            thirds[[kind << 8 | signature for signature in members[element]]] = True
+    return info, pairs, thirds
 
 
 def _clues(regex: re.Pattern[str]) -> list[tuple[Element, ...]]:
@@ -269,29 +280,49 @@ def _pieces(op: Any, argument: Any) -> list[list[Element | None]]:
     raise UnknownShape(op)
 
 
+CATEGORIES = {
+    sre.CATEGORY_WORD: r"\w",
+    sre.CATEGORY_NOT_WORD: r"\W",
+    sre.CATEGORY_SPACE: r"\s",
+    sre.CATEGORY_NOT_SPACE: r"\S",
+    sre.CATEGORY_DIGIT: r"\d",
+    sre.CATEGORY_NOT_DIGIT: r"\D",
+}
+
+
 def _element(items: list[tuple[Any, Any]]) -> Element:
     negated = items[0][0] is sre.NEGATE
     chars: set[int] = set()
+    wide = False
     for op, argument in items[1:] if negated else items:
         if op is sre.LITERAL:
             chars.add(argument)
         elif op is sre.RANGE and argument[1] - argument[0] < 10_000:
             chars.update(range(argument[0], argument[1] + 1))
-        else:  # a category such as \w: taken for anything, which is true of its negation as well
+        elif op is sre.CATEGORY and argument in CATEGORIES:
+            chars.update(c for c in range(0x80) if re.match(CATEGORIES[argument], chr(c)))
+            wide = True
+        else:
             return ANYTHING
+    if wide:  # looked up in ASCII only; beyond it, taken for anything, negated or not
+        return True, frozenset(c for c in range(0x80) if (c in chars) is negated)
     return negated, frozenset(chars)
 
 
 def _best(sequence: list[Element | None]) -> tuple[Element, ...]:
-    """The rarest pair of neighbours, or the rarest single piece where there are no neighbours."""
-    rated: list[tuple[int, tuple[Element, ...]]]
-    rated = [(_commonness(a) * _commonness(b), (a, b)) for a, b in pairwise(sequence) if a and b]
-    if not rated:
-        rated = [(_commonness(a), (a,)) for a in sequence if a]
-    clue = min(rated, key=lambda rating: rating[0])[1] if rated else ()
+    """The rarest pair of neighbours with what follows it, or the rarest single piece where there are no neighbours."""
+    places = range(len(sequence) - 1)
+    rated = [(_commonness(a) * _commonness(b), i) for i, a, b in zip(places, sequence, sequence[1:]) if a and b]
+    if rated:
+        place = min(rated)[1]
+        clue = tuple(element for element in sequence[place : place + 2] if element)
+        third = sequence[place + 2 : place + 3]
+    else:
+        clue = tuple(sorted((element for element in sequence if element), key=_commonness)[:1])
+        third = []
     if all(negated or min(chars) < 0x80 for negated, chars in clue):  # would be found in plain ASCII
         raise UnknownShape(clue)
-    return clue
+    return (*clue, *(element for element in third if element))
 
 
 def _commonness(element: Element) -> int:

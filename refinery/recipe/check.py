@@ -31,10 +31,12 @@ class _Checker:
     def __init__(self, root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool) -> None:
         self.root, self.source, self.problems, self.need_inputs = root, library, problems, need_inputs
         self.notes: Notes = []
+        self.unknown: list[tuple[str, Entry]] = []
 
     def run(self) -> Recipe | None:
         values = self._keys()
         library = self._library(values.get("operators") or ())
+        self._tell_unknown(library)
         inputs, most = self._inputs()
         steps = self._steps(library)
         self._trace_list(values.get("op_list_to_trace") or (), library)
@@ -60,7 +62,7 @@ class _Checker:
         for name, entry in self.root.entries.items():
             key = KEYS.get(name) or self._nested(name)
             if key is None:
-                self.problems.add(entry.place, f"there is no key {name!r}", self._near(name))
+                self.unknown.append((name, entry))
             elif key.note:
                 self.notes.append((entry.place, f"{name} has no effect: {key.note}"))
             elif name not in _SEPARATE:
@@ -81,13 +83,11 @@ class _Checker:
         root = KEYS.get(name.partition(".")[0])
         return root if "." in name and root is not None and root.note else None
 
-    def _near(self, name: str) -> str | None:
-        if name in self._known_operators():
-            return f"Operators stand below process: '- {name}:'"
-        return suggestion(name, KEYS) or None
-
-    def _known_operators(self) -> Any:
-        return () if callable(self.source) else self.source.operators
+    def _tell_unknown(self, library: LibraryLike) -> None:
+        for name, entry in self.unknown:
+            misplaced = name in library.operators
+            hint = f"Operators stand below process: '- {name}:'" if misplaced else suggestion(name, KEYS)
+            self.problems.add(entry.place, f"there is no key {name!r}", hint)
 
     def _value(self, key: Key, entry: Entry, values: dict[str, Any]) -> None:
         value = take(entry.node, key, key.name, self.problems, key.default)
@@ -124,19 +124,17 @@ class _Checker:
 
     def _inputs(self) -> tuple[Any, int | None]:
         path, dataset = self.root.entries.get("dataset_path"), self.root.entries.get("dataset")
+        before = len(self.problems.found)
         inputs = from_path(path.node, self.problems) if path and _is_set(path) else ()
-        most: int | None = None
         if dataset is not None and _is_set(dataset):
-            sources, most = from_dataset(dataset.node, self.problems)
-            if path is not None and _is_set(path):
-                self.notes.append((dataset.place, "dataset has no effect: dataset_path goes before it"))
-                most = None
-            else:
-                return sources, most
-        if self.need_inputs and not (path is not None and _is_set(path)):
-            place = path.place if path is not None else self.root.place
-            self.problems.add(place, "there is no input", "Write dataset_path: with a file, directory or glob.")
-        return inputs, most
+            if path is None or not _is_set(path):
+                return from_dataset(dataset.node, self.problems)
+            self.notes.append((dataset.place, "dataset has no effect: dataset_path goes before it"))
+        if self.need_inputs and not inputs and len(self.problems.found) == before:
+            if path is None or not _is_broken(path):
+                place = path.place if path is not None else self.root.place
+                self.problems.add(place, "there is no input", "Write dataset_path: with a file, directory or glob.")
+        return inputs, None
 
     def _steps(self, library: LibraryLike) -> Any:
         entry = self.root.entries.get("process")
@@ -209,6 +207,10 @@ class _Checker:
 def _is_set(entry: Entry) -> bool:
     node = entry.node
     return not isinstance(node, Scalar) or node.broken or bool(node.value is not None and node.text)
+
+
+def _is_broken(entry: Entry) -> bool:
+    return isinstance(entry.node, Scalar) and entry.node.broken
 
 
 def _is_mapping(entry: Entry) -> bool:

@@ -11,7 +11,6 @@ from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.model import InputConfig, Recipe, Step
 from refinery.recipe.template import escape
 
-
 _UNUSUAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 

@@ -1,4 +1,4 @@
-"""Mappers for source code, LaTeX and HTML, against plain Python: the peer's patterns in the `regex` module, and lexbor."""
+"""Mappers for source code, LaTeX and HTML against plain Python: the peer's patterns in `regex`, and lexbor."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from refinery.engine.functions import register
 from refinery.library import Library, load_module
 
 OPERATORS = Library().operators
-MAPPERS = (
-    *("clean_copyright_mapper", "clean_html_mapper", "expand_macro_mapper"),
-    *("remove_bibliography_mapper", "remove_comments_mapper", "remove_header_mapper"),
-)
+MAPPERS = ("clean_html_mapper", "expand_macro_mapper", "remove_comments_mapper")  # those with functions
 Text = st.SearchStrategy[str]
 
 # Line ends and spaces of every kind, marks, and letters and digits that only Python takes for some.
-NASTY = "\n\r\v\f\x1c\x85\u2028\u2029 \t\0\u00a0\u3000{}[]()*%\\/-#\"'<>&;!?=_aZ0é日İıſK٣²\u0301\ufeff\ufffd👍\U0010ffff"
 SPACES = "\n\r\v\f\x1c\x85\u2028\u00a0\u3000 \t"
+NASTY = SPACES + "\u2029\0{}[]()*%\\/-#\"'<>&;!?=_aZ0é日İıſK٣²\u0301\ufeff\ufffd👍\U0010ffff"
 
 
 def texts(*tokens: str) -> Text:
@@ -49,16 +46,17 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def selected(con: duckdb.DuckDBPyConnection, name: str, rows: dict[str, Any], **params: Any) -> list[Any]:
     """What the operator's own SELECT gives for a column `text` (and `suffix`)."""
     operator = OPERATORS[name]
-    values = {n: p.default for n, p in operator.params.items()} | params
-    body = template(operator.sql).render(text="text", suffix="suffix", params=values, **values)
-    con.register("rows", pa.table({n: pa.array(v, pa.string()) for n, v in rows.items()} | {"i": range(len(rows["text"]))}))
+    settled = {n: p.default for n, p in operator.params.items()} | params
+    body = template(operator.sql).render(text="text", suffix="suffix", params=settled, **settled)
+    columns = {name: pa.array(values, pa.string()) for name, values in rows.items()}
+    con.register("rows", pa.table(columns | {"i": range(len(rows["text"]))}))
     return [value for (value,) in con.execute(f"{body} FROM rows ORDER BY i").fetchall()]
 
 
-def agrees(con: Any, name: str, given_texts: Sequence[str | None], expected: Callable[[str], str], **params: Any) -> None:
+def agrees(con: Any, name: str, rows: Sequence[str | None], expected: Callable[[str], str], **params: Any) -> None:
     """The operator says NULL exactly where the expected text is the text itself, and else the expected text."""
-    wanted = [None if text is None or expected(text) == text else expected(text) for text in given_texts]
-    assert selected(con, name, {"text": given_texts}, **params) == wanted
+    wanted = [None if text is None or expected(text) == text else expected(text) for text in rows]
+    assert selected(con, name, {"text": rows}, **params) == wanted
 
 
 COMMENT = regex.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
@@ -75,10 +73,10 @@ def without_copyright(text: str) -> str:
     return "\n".join(lines)
 
 
-@settings(deadline=None, max_examples=250)
-@given(column(texts("/*", "*/", "/", "*", "/**", "copyright", "CopyrIGHT", "copyrİght", "//x\n", "#", "--", "\n", "-", "a\n")))
-def test_clean_copyright(con: duckdb.DuckDBPyConnection, given_texts: list[str | None]) -> None:
-    agrees(con, "clean_copyright_mapper", given_texts, without_copyright)
+@settings(deadline=None, max_examples=150)
+@given(column(texts(*"/* */ / * /** copyright CopyrIGHT copyrİght # -- -".split(), "//x\n", "\n", "a\n")))
+def test_clean_copyright(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
+    agrees(con, "clean_copyright_mapper", rows, without_copyright)
 
 
 def test_case_of_copyright(con: duckdb.DuckDBPyConnection) -> None:
@@ -98,13 +96,13 @@ def from_heading(text: str, drop: bool) -> str:
     return regex.sub(f"^(.*?)({HEADING})", r"\2", text, flags=regex.DOTALL)
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=150)
 @given(
-    column(texts("\\section", "\\part", "\\subparagraph", "\\sub", "\\", "section", "*", "[", "]", "]{", "{", "}", "{a\n}")),
+    column(texts(*r"\section \part \subparagraph \sub \ section * [ ] ]{ { }".split(), "{a\n}")),
     st.booleans(),
 )
-def test_remove_header(con: duckdb.DuckDBPyConnection, given_texts: list[str | None], drop: bool) -> None:
-    agrees(con, "remove_header_mapper", given_texts, lambda text: from_heading(text, drop), drop_no_head=drop)
+def test_remove_header(con: duckdb.DuckDBPyConnection, rows: list[str | None], drop: bool) -> None:
+    agrees(con, "remove_header_mapper", rows, lambda text: from_heading(text, drop), drop_no_head=drop)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -115,36 +113,32 @@ def test_every_heading(con: duckdb.DuckDBPyConnection, name: str) -> None:
     assert selected(con, "remove_header_mapper", {"text": rows}, drop_no_head=False) == found + [None] * len(others)
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=150)
 @given(column(texts("%", "\\", "\\%", "%%", "a%b", "\n", "\n%", "%\n", "é%", "x")), st.booleans(), st.booleans())
-def test_remove_comments(
-    con: duckdb.DuckDBPyConnection, given_texts: list[str | None], inline: bool, multiline: bool
-) -> None:
+def test_remove_comments(con: duckdb.DuckDBPyConnection, rows: list[str | None], inline: bool, multiline: bool) -> None:
     def without_comments(text: str) -> str:
         if inline:
             text = regex.sub(r"[^\\]%.+$", "", text, flags=regex.MULTILINE)
         return regex.sub(r"^%.*\n?", "", text, flags=regex.MULTILINE) if multiline else text
 
-    agrees(con, "remove_comments_mapper", given_texts, without_comments, inline=inline, multiline=multiline)
+    agrees(con, "remove_comments_mapper", rows, without_comments, inline=inline, multiline=multiline)
 
 
-BIBLIOGRAPHY = r"(\\appendix|\\begin\{references\}|\\begin\{REFERENCES\}|\\begin\{thebibliography\}|\\bibliography\{.*\}).*$"
+PLACES = ("references", "REFERENCES", "thebibliography")
+BIBLIOGRAPHY = "|".join([r"\\appendix", *(rf"\\begin\{{{place}\}}" for place in PLACES), r"\\bibliography\{.*\}"])
 
 
-@settings(deadline=None, max_examples=250)
-@given(
-    column(
-        texts(
-            *("\\appendix", "\\begin{references}", "\\begin{REFERENCES}", "\\begin{thebibliography}", "\\bibliography"),
-            *("\\bibliography{", "}", "{", "\\begin{", "references", "a\n", "\\bibliographystyle{x}", "appendix", "\\"),
-        )
-    )
-)
-def test_remove_bibliography(con: duckdb.DuckDBPyConnection, given_texts: list[str | None]) -> None:
+CITED = r"\appendix \begin{references} \begin{REFERENCES} \begin{thebibliography} \bibliography{ \bibliography".split()
+PROSE = r"\begin{ references } { \bibliographystyle{x} appendix \ ".split()
+
+
+@settings(deadline=None, max_examples=150)
+@given(column(texts(*CITED, *PROSE, "a\n")))
+def test_remove_bibliography(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
     def body(text: str) -> str:
-        return regex.sub(BIBLIOGRAPHY, "", text, flags=regex.DOTALL)
+        return regex.sub(f"({BIBLIOGRAPHY}).*$", "", text, flags=regex.DOTALL)
 
-    agrees(con, "remove_bibliography_mapper", given_texts, body)
+    agrees(con, "remove_bibliography_mapper", rows, body)
 
 
 DEFINITIONS = (
@@ -167,28 +161,30 @@ def expanded(text: str) -> str:
 
 
 MACROS = texts(
-    *("\\newcommand", "*", "{\\a}", "{\\b1}", "{", "}", "}\n", "\\def", "\\a", "\\a", "\\b1", "\\b", "a", "1", "{x}\n"),
-    *("\\newcommand{\\a}{\\b1 é}\n", "\\newcommand*{\\b1}{}\n", "\\def\\a{\\1\\g<2>}\n", "\\def\\b {\\a\\a}\n", "\\a\\a.", "%"),
+    *r"\newcommand * {\a} {\b1} { } \def \a \a \b1 \b a 1 \a\a. %".split(),
+    *("}\n", "{x}\n", "\\newcommand{\\a}{\\b1 é}\n", "\\newcommand*{\\b1}{}\n"),
+    *("\\def\\a{\\1\\g<2>}\n", "\\def\\b {\\a\\a}\n"),
 )
 
 
-@settings(deadline=None, max_examples=400)
-@given(column(MACROS))
-def test_expand_macro(con: duckdb.DuckDBPyConnection, given_texts: list[str | None]) -> None:
-    agrees(con, "expand_macro_mapper", given_texts, expanded)
-
-
 @settings(deadline=None, max_examples=200)
+@given(column(MACROS))
+def test_expand_macro(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
+    agrees(con, "expand_macro_mapper", rows, expanded)
+
+
+@settings(deadline=None, max_examples=100)
 @given(st.text(st.sampled_from(SPACES), max_size=3), st.text(st.sampled_from(SPACES), max_size=2), st.text(max_size=6))
 def test_macro_values(con: duckdb.DuckDBPyConnection, before: str, after: str, value: str) -> None:
-    definition = f"\\def{before}\\x{after}{{{value}}}\n\\x|\\x"
-    agrees(con, "expand_macro_mapper", [definition, f"\\newcommand{{\\x}}{{{value}}}\r\n\\x.", definition + value], expanded)
+    defined = f"\\def{before}\\x{after}{{{value}}}\n\\x|\\x"
+    command = f"\\newcommand{{\\x}}{{{value}}}\n\\x."
+    agrees(con, "expand_macro_mapper", [defined, command, defined + value, command.replace("\n", "\r\n")], expanded)
 
 
 def test_macros_whose_text_explodes() -> None:
     macros = "".join(f"\\newcommand{{\\m{i}}}{{\\m{i + 1} \\m{i + 1} }}\n" for i in range(40))
     expand_macro = load_module(OPERATORS["expand_macro_mapper"].path).expand_macro
-    with pytest.raises(ValueError, match="more than 64 MiB"):
+    with pytest.raises(ValueError, match="more than 16 MiB"):
         expand_macro(pa.array([None, "\\def\\x{y}\n\\x.", macros + "\\m0 ."]))
 
 
@@ -198,14 +194,14 @@ def html_text(text: str) -> str:
     return LexborHTMLParser(text).text()
 
 
-TAGS = ("<li>", "</li>", "<ol>", "</ol>", "<LI>", "<p>", "</p>", "<a b='>'>", "<pre>", "<table>", "<td>", "<script>", "<!--")
-REFERENCES = ("&amp;", "&amp", "&lt;b>", "&#0;", "&#x41", "&#;", "&notit;", "&", "&é", "<", "< b", "<é", "</", "<?", "-->", "\r\n")
+TAGS = ("<a b='>'>", *"<li> </li> <ol> </ol> <LI> <p> </p> <pre> <table> <td> <script> <!--".split())
+MARKS = ("< b", "\r\n", *"&amp; &amp &lt;b> &#0; &#x41 &#; &notit; & &é < <é </ <? -->".split())
 
 
-@settings(deadline=None, max_examples=400)
-@given(column(texts(*TAGS, *REFERENCES, "a", " ", "\n")))
-def test_clean_html(con: duckdb.DuckDBPyConnection, given_texts: list[str | None]) -> None:
-    agrees(con, "clean_html_mapper", given_texts, html_text)
+@settings(deadline=None, max_examples=200)
+@given(column(texts(*TAGS, *MARKS, "a", " ", "\n")))
+def test_clean_html(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
+    agrees(con, "clean_html_mapper", rows, html_text)
 
 
 def test_characters_that_html_leaves_alone(con: duckdb.DuckDBPyConnection) -> None:
@@ -234,11 +230,3 @@ def test_suffix_filter(
     expected = [not allowed or (suffix in allowed) is not reverse for suffix in suffixes]
     rows = {"text": ["x"] * len(suffixes), "suffix": suffixes}
     assert selected(con, "suffix_filter", rows, suffixes=wanted, reversed_range=reverse) == expected
-
-
-def test_examples_are_true_of_the_peer() -> None:
-    """The expected texts of the headers' examples, from the plain statements above."""
-    for name, expected in (
-    XX    ):
-        for example in OPERATORS[name].examples:
-            assert expected(example["text"]) == example["out"], (name, example)

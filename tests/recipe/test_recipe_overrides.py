@@ -21,6 +21,7 @@ process:
   - replace_content_mapper: {extra: {a: {b: 1}}}
 dataset: {configs: [{path: a.jsonl}]}
 """
+BOTH = ("clean_email_mapper", "words_num_filter")
 
 
 def run(*arguments: str) -> Recipe:
@@ -43,8 +44,7 @@ def failure(*arguments: str) -> str:
         (["--open-tracer"], "open_tracer", True),
         (["--open_tracer", "--np", "2"], "open_tracer", True),
         (["--use_tracer", "yes"], "open_tracer", True),
-        (["--op_list_to_trace", "clean_email_mapper,words_num_filter"], "op_list_to_trace",
-         ("clean_email_mapper", "words_num_filter")),
+        (["--op_list_to_trace", "clean_email_mapper,words_num_filter"], "op_list_to_trace", BOTH),
         (["--trace_keys", "sample_id,source_file"], "trace_keys", ("sample_id", "source_file")),
         (["--trace_keys", "sample_id"], "trace_keys", ("sample_id",)),
         (["--trace_keys", '["id", "a,b"]'], "trace_keys", ("id", "a,b")),
@@ -60,7 +60,7 @@ def failure(*arguments: str) -> str:
         (["--set=np=3"], "np", 3),
         (["--suffixes", ".md,.txt"], "suffixes", (".md", ".txt")),
     ],
-)  # fmt: skip
+)
 def test_keys(arguments: list[str], key: str, expected: Any) -> None:
     recipe = run(*arguments)
     assert getattr(recipe, key) == expected
@@ -143,14 +143,20 @@ def test_whole_parts_can_be_replaced() -> None:
         ),
         (["--set", "np.x=3"], "--set np.x: np must be a whole number, not a mapping"),
         (["--set", "use_tracer.x=3"], "--set use_tracer.x: there is nothing below it named 'x'"),
-        (["--set", "dataset.configs.7.path=b"], "--set dataset.configs.7.path: '7' is not one of the 1 items of a list. Count from 1."),
+        (
+            ["--set", "dataset.configs.7.path=b"],
+            "--set dataset.configs.7.path: '7' is not one of the 1 items of a list. Count from 1.",
+        ),
         (
             ["--words_nun_filter.max_num", "3"],
             "--words_nun_filter.max_num: the recipe has no step 'words_nun_filter'. Did you mean 'words_num_filter'?",
         ),
-        (["--words_num_filter.max_num", "x"], "--words_num_filter.max_num: words_num_filter.max_num must be a whole number, not 'x'"),
+        (
+            ["--words_num_filter.max_num", "x"],
+            "--words_num_filter.max_num: words_num_filter.max_num must be a whole number, not 'x'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_messages_name_the_option(arguments: list[str], expected: str) -> None:
     assert failure(*arguments) == expected
 

@@ -76,16 +76,18 @@ def test_value(kind: str, written: str, expected: Any) -> None:
     assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize(
-    ("kind", "written"),
-    [
-        ("int", "1.5"), ("int", "yes"), ("int", "1e400"), ("int", "1e-999999999"), ("int", "''"), ("int", "9223372036854775808"),
-        ("int", "012"), ("int", "1:30"), ("int", "0b"), ("int", "[1]"), ("int", "٣"), ("float", ".nan"), ("float", "1e400"),
-        ("float", "1:30"), ("float", "false"), ("bool", "1"), ("bool", "t"), ("str", "[a]"), ("str", "{a: b}"),
-        ("list[str]", "a"), ("list[str]", "[a, ~]"), ("list[int]", "[1, a]"), ("str_or_list", "{a: b}"),
-        ("str", r'"\ud83d"'),
-    ],
-)  # fmt: skip
+REFUSED = {
+    "int": ["1.5", "yes", "1e400", "1e-999999999", "''", "9223372036854775808", "012", "1:30", "0b", "[1]", "\u0663"],
+    "float": [".nan", "1e400", "1:30", "false"],
+    "bool": ["1", "t"],
+    "str": ["[a]", "{a: b}", r'"\ud83d"'],
+    "list[str]": ["a", "[a, ~]"],
+    "list[int]": ["[1, a]"],
+    "str_or_list": ["{a: b}"],
+}
+
+
+@pytest.mark.parametrize(("kind", "written"), [(kind, text) for kind, texts in REFUSED.items() for text in texts])
 def test_refused(kind: str, written: str) -> None:
     with pytest.raises(RecipeError, match=r"^recipe.yaml:4: "):
         value(kind, written)

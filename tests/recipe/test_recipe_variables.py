@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -67,9 +68,10 @@ def test_variables(written: str, variables: dict[str, Any], expected: str) -> No
 
 
 def test_values_of_vars_are_defaults_and_keep_their_spelling() -> None:
-    text = HEAD + "vars: {lang: no, least: 1e2, where: '${HOME_OF_DATA}', keys: [id, url]}\n" + (
+    text = (
+        f"{HEAD}vars: {{lang: no, least: 1e2, where: '${{HOME_OF_DATA}}', keys: [id, url]}}\n"
         "project_name: '{{ lang }}{{ least }}{{ where }}'\nnp: {{ least / 50 }}\ntrace_keys: {{ keys }}\n"
-    )  # fmt: skip
+    )
     recipe = loads(text, library=FOUNDATION, environ=ENVIRON, variables=parse_variables(["least=200"]))
     assert recipe.project_name == "no200/data"
     assert recipe.np == 4
@@ -149,11 +151,6 @@ def test_jinja_is_loaded_only_for_an_expression() -> None:
         f"loads({HEAD!r} + 'project_name: \"{{{{ x }}}}\"', variables={{'x': 'a'}}, library=FOUNDATION)\n"
         "print([m for m in ('jinja2', 'duckdb', 'numba', 'pyarrow', 'pandas') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=_environment())
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environ)
     assert done.stdout == "[]\n", done.stderr
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

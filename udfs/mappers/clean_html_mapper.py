@@ -12,7 +12,7 @@ OPERATOR = {
         "Replace HTML by its text. The tags <li> and <ol>, in lower case and without attributes, first become a "
         "newline and a star; then the text is parsed as a whole HTML document and the text of all its nodes joined "
         "without separators, title, style and script included. As HTML rules say, white space before the first "
-        "content goes, CR LF and CR become LF, NUL goes, entities are decoded; anything like <T> in source code is a tag."
+        "content goes, CR LF and CR become LF, NUL goes, and entities are decoded; a <T> in source code is a tag."
     ),
     "version": 1,
     "peer": "clean_html_mapper of Data-Juicer 1.6.1 (results follow the release of selectolax; matched with 1.0.2)",

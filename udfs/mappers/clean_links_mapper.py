@@ -12,7 +12,7 @@ from refinery.kernels import patterns
 OPERATOR = {
     "doc": (
         "Replace links: scheme: and a slash, letter, digit or percent sign, www., or host.tld/, each followed by at "
-        "least two more characters. So mailto:a@b.co goes, note:this counts as a link, too, and example.com/ and x.io/p "
+        "least two more characters. So mailto:a@b.co goes, note:this counts as a link too, and example.com/ and x.io/p "
         "stay. Parentheses belong to a link when they close, punctuation at its end does not. A pattern replaces the "
         "default one; it is for the regex module with DOTALL, and may be written as r'...'."
     ),

@@ -12,11 +12,11 @@ from refinery.kernels.utf8 import decode, same
 
 OPERATOR = {
     "doc": (
-        r"Replace LaTeX macros without arguments by their values. Macros are \newcommand{\name}{value} (starred or not) "
-        r"and \def\name{value}, where the closing brace ends the line and the name is of ASCII letters and digits; a "
-        r"macro defined twice has its last value. One after another, \newcommand before \def, each is replaced wherever "
-        r"some character other than an ASCII letter or digit follows, in the definitions as well. That character is used up, "
-        r"so of \a\a only the first is replaced. A text that would grow by more than 64 MiB is refused with an error."
+        r"Replace LaTeX macros without arguments by their values: \newcommand{\name}{value}, starred or not, and "
+        r"\def\name{value}, where the closing brace ends the line and the name has only ASCII letters and digits. A "
+        r"macro defined twice has its last value. One after another, \newcommand first, each is replaced wherever "
+        r"a character other than an ASCII letter or digit follows, in the definitions as well; that character is used "
+        r"up, so of \a\a only the first is replaced. A text that would grow by more than 16 MiB is an error."
     ),
     "version": 1,
     "peer": "expand_macro_mapper of Data-Juicer 1.6.1",
@@ -46,16 +46,16 @@ OPERATOR = {
 
 BACKSLASH, STAR, OPEN, CLOSE, NEWLINE = 0x5C, 0x2A, 0x7B, 0x7D, 0x0A
 NEWCOMMAND, DEF = tuple(b"\\newcommand"), tuple(b"\\def")
-GROWTH = 1 << 26
+GROWTH = 1 << 24
 
 
 def expand_macro(column: pa.Array) -> pa.Array:
-    """Each text with its macros expanded, NULL where nothing changes. ValueError: a text grows by more than 64 MiB."""
+    """Each text with its macros expanded, NULL where nothing changes. ValueError: a text grows by more than 16 MiB."""
     return delta(column, _expand_rows, classes(), exact=_refuse, growth=2.0)
 
 
 def _refuse(text: str) -> str:
-    raise ValueError(f"expand_macro_mapper: the macros of this text ({len(text)} characters) add more than 64 MiB")
+    raise ValueError(f"expand_macro_mapper: the macros of this text ({len(text)} characters) add more than 16 MiB")
 
 
 @njit(nogil=True, cache=True)

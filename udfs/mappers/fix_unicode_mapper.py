@@ -90,12 +90,14 @@ class Rounds:
 
         self.form, self.known, self.longest = form, known, int(known.longest[0])
         self.is_bad, self.unescape, self.fix = is_bad, ftfy.fixes.unescape_html, ftfy.fix_and_explain
+        self.remove_escapes = ftfy.fixes.remove_terminal_escapes
         config = ftfy.TextFixerConfig(explain=False, normalization=form)
         self.configs = (config._replace(unescape_html=False), config)
 
     def __call__(self, text: str) -> str:
         """What `ftfy.fix_text` makes of a text of any length."""
-        if len(text) <= self.longest:  # every segment is a line, and all lines may go through a round together
+        if len(text) <= self.longest or max(map(len, text.split("\n"))) < self.longest:
+            # every segment is a line, and all lines may go through a round together
             less = text.find("<")
             markup = len(text) if less < 0 else text.rfind("\n", 0, less) + 1
             fixed = self._settle(text[:markup], True, False), self._settle(text[markup:], False, False)
@@ -115,7 +117,8 @@ class Rounds:
                 text = self.unescape(text)
             mapped = once(text, LOOSE, self.known)
             if mapped is None and segment and not self.is_bad(text):
-                mapped = once(text, TRUSTING, self.known)
+                # escapes that the character maps may yet complete are left, and the kernel refuses them
+                mapped = once(self.remove_escapes(text), TRUSTING, self.known)
             if mapped is None:
                 return None
             text = unicodedata.normalize(self.form, mapped)
