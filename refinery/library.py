@@ -7,6 +7,7 @@ none of the operators' own libraries. `sql/README.md` is the contract of a heade
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 import sys
 import threading
@@ -324,7 +325,9 @@ def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:
 
 def load_module(path: Path) -> ModuleType:
     """Import an operator's Python file by its path, once."""
-    name = f"refinery_udf_{path.parent.name}_{path.stem}_{abs(hash(str(path.resolve()))):x}"
+    # The same in every process: numba's cache on disk knows a kernel by the name of its module.
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    name = f"refinery_udf_{path.parent.name}_{path.stem}_{digest}"
     with _importing:
         return sys.modules.get(name) or _import(name, path)
 

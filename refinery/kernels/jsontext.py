@@ -324,12 +324,12 @@ def _is_object(data, i, end, stack):
 
 
 @njit(nogil=True, cache=True)
-def objects(data, offsets, good):
-    """Say of each text whether it is a valid JSON object (RFC 8259, with NaN and Infinity); how many are not."""
+def objects(data, starts, ends, good):
+    """Say of each data[starts[i]:ends[i]] whether it is a JSON object (RFC 8259, and NaN, Infinity); how many are not."""
     stack = np.zeros(MAX_DEPTH, np.uint8)
     others = 0
     for i in range(len(good)):
-        good[i] = _is_object(data, offsets[i], offsets[i + 1], stack)
+        good[i] = _is_object(data, starts[i], ends[i], stack)
         if not good[i]:
             others += 1
     return others
@@ -385,7 +385,7 @@ def _put(data, start, end, out, w):
 @njit(nogil=True, cache=True)
 def _escapes(data, start, end):
     """Bytes of data[start:end] that a JSON string must escape."""
-    total = 0
+    total = np.int64(0)
     part = data[start:end]
     for i in range(len(part)):
         b = part[i]

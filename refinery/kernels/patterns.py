@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# All counts of a pattern multiplied. Above that, RE2's automaton can outgrow its memory (`e.{30}q` is ten times as slow as
-# with a backtracking engine); what it does not read at all begins at 1001.
+# All counts of a pattern multiplied. Above that, RE2's automaton can outgrow its memory, and `e.{30}q` takes ten times
+# as long as with a backtracking engine; counts that it does not read at all begin at 1001.
 MOST_REPEATS = 16
 
 

@@ -70,7 +70,8 @@ def same(data, start, end, out, w_start, w_end):
     """Whether data[start:end] equals out[w_start:w_end]."""
     if end - start != w_end - w_start:
         return False
-    for i in range(end - start):
-        if data[start + i] != out[w_start + i]:
-            return False
-    return True
+    left, right = data[start:end], out[w_start:w_end]
+    differ = np.uint8(0)
+    for i in range(len(left)):
+        differ = np.uint8(differ | (left[i] ^ right[i]))
+    return differ == 0

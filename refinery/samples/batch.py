@@ -104,4 +104,3 @@ def _plain(value: Any) -> Any:
 def in_vectors(table: pa.Table) -> pa.Table:
     """The same table in record batches of at most 2,048 rows; nothing is copied."""
     return pa.Table.from_batches(table.to_batches(max_chunksize=VECTOR), table.schema)
-

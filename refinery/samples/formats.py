@@ -69,8 +69,7 @@ def json_shape(path: str, compression: str | None, trusted: bool) -> str:
 
     trusted: the name says JSON Lines, so one broken first line is taken for just that.
     """
-    with open_bytes(path, compression) as file:
-        head = bytes(file.read(_HEAD) or b"").removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    head = _head(path, compression).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if head[:1] == b"[":
         return "json"
     first, feed, rest = head.partition(b"\n")
@@ -80,6 +79,19 @@ def json_shape(path: str, compression: str | None, trusted: bool) -> str:
     if second[:1] == b"{" or (trusted and not _first_value_ends(head)):
         return "jsonl"
     return "json"
+
+
+def _head(path: str, compression: str | None) -> bytes:
+    """The first bytes of a file; fewer where compressed data is damaged."""
+    with open_bytes(path, compression) as file:
+        found = b""
+        try:
+            while len(found) < _HEAD and (piece := file.read(1 << 14)):
+                found += piece
+        except OSError:
+            if compression is None:
+                raise
+        return found
 
 
 def encoding_mark(head: bytes) -> str | None:

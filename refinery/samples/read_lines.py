@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from refinery.samples.sources import Source
 from refinery.samples.window import Window
 
 _NOT_JSON = 3
+_ENDLESS = "a value starts here and never ends"
 _TOO_DEEP = f"nested more than {jsontext.MAX_DEPTH} levels deep"
 # An element that is longer than this is looked into for the start of the next one, before more is read.
 _LONG = 64 << 20
@@ -99,7 +100,7 @@ def _batch(
     """Samples over `data`, in which those that are none are closed up; `states` says which, `others` how many."""
     if limits.check:
         good = np.zeros(len(states), np.bool_)
-        if jsontext.objects(data, offsets, good):
+        if jsontext.objects(data, offsets[:-1], offsets[1:], good):
             states[~good & (states == lines.GOOD)] = _NOT_JSON
             others = int(np.count_nonzero(states))
     samples = states != lines.BLANK
@@ -122,9 +123,13 @@ def _batch(
 
 
 def _bad(line: np.ndarray, row: int, number: int, state: int) -> Bad:
-    raw = line.tobytes().rstrip(b"\r\n") if len(line) <= RAW_LIMIT else line[:RAW_LIMIT].tobytes()
-    error = f"malformed JSON: {explain_json(raw)}" if state == _NOT_JSON else not_utf8(raw)
-    return Bad(row, number, raw, error if len(line) <= RAW_LIMIT else f"{error}; of {len(line)} bytes")
+    raw = line[:RAW_LIMIT].tobytes().rstrip(b"\r\n")
+    if state == _NOT_JSON:
+        reason = explain_json(line.tobytes())
+        error = f"{'no sample' if reason.endswith('not an object') else 'malformed JSON'}: {reason}"
+    else:
+        error = not_utf8(line.tobytes())
+    return Bad(row, number, raw, error)
 
 
 def not_utf8(raw: bytes) -> str:
@@ -189,20 +194,26 @@ class _Values:
         self.at += int(self.array)
 
     def batches(self) -> Iterator[Batch]:
-        starts, ends = np.empty(self.limits.rows, np.int64), np.empty(self.limits.rows, np.int64)
+        """All batches, to the end of the file."""
+        room = np.empty(self.limits.rows, np.int64), np.empty(self.limits.rows, np.int64)
         while True:
             window = self.window
-            count, to, why = jsontext.elements(
-                window.data, self.at, window.filled, self.array, window.ended, starts, ends
-            )
+            count, to, why = jsontext.elements(window.data, self.at, window.filled, self.array, window.ended, *room)
             if count:
-                yield self._found(starts[:count].copy(), ends[:count].copy())
+                starts, ends = (part[:count].copy() for part in room)
+                sound = self._sound(starts, ends)
+                if sound:
+                    yield self._found(starts[:sound], ends[:sound])
+                if sound < count:
+                    self.at = int(starts[sound])
+                    yield self._bad(self._next_value(), _ENDLESS)
+                    continue
             self.at = int(to)
             rest = window.filled - self.at
             if why == jsontext.UNFINISHED or (why == jsontext.MORE and not window.ended and rest > _LONG):
                 after = self._next_value()
                 if after >= 0:
-                    yield self._bad(after, "a value starts here and never ends")
+                    yield self._bad(after, _ENDLESS)
                     continue
             if why == jsontext.UNFINISHED or (why == jsontext.MORE and rest > self.limits.line):
                 yield self._lost(why)
@@ -222,6 +233,16 @@ class _Values:
         self.numbers.line += int(lines.count_lines(self.window.data, self.counted, position))
         self.counted = position
 
+    def _sound(self, starts: np.ndarray, ends: np.ndarray) -> int:
+        """How many values there are before one that is malformed because it swallowed the next ones."""
+        good = np.zeros(len(starts), np.bool_)
+        if jsontext.objects(self.window.data, starts, ends, good):
+            for k in np.flatnonzero(~good).tolist():
+                self.at = int(starts[k])
+                if 0 <= self._next_value() < ends[k]:
+                    return k
+        return len(starts)
+
     def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
         data = self.window.data
         line_numbers = np.empty(len(starts), np.int64)
@@ -236,17 +257,17 @@ class _Values:
         return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
 
     def _next_value(self) -> int:
-        """Where the next value starts that stands in the same column as the one at `at`; -1 when none does."""
+        """Where the next object starts that begins a line in the same column as the value at `at`; -1: none does."""
         data = self.window.data[: self.window.filled]
         first = int(lines.last_line_end(data, 0, self.at))
         indent = data[first : self.at].tobytes()
         # A value that shares its line with the bracket does not tell the column of the others.
         column = rb"[ \t]?" if indent.strip() else re.escape(indent)
-        found = re.search(rb"\n" + column + rb"\{", data[self.at :].tobytes())
-        return self.at + found.end() - 1 if found else -1
+        found = re.compile(rb"\n" + column + rb"\{").search(memoryview(data.data), self.at)
+        return found.end() - 1 if found else -1
 
     def _bad(self, stop: int, error: str) -> Batch:
-        """An entry for the bytes up to `stop`."""
+        """An entry for the bytes from `at` to `stop`."""
         self._count_to(self.at)
         batch = _only_bad(self.numbers, 0, self.window.data[self.at : stop], error)
         self._count_to(stop)
@@ -256,7 +277,7 @@ class _Values:
 
     def _lost(self, why: int) -> Batch:
         """An entry for the rest of the file, which is read only to count its lines."""
-        error = "a value starts here and never ends; what follows it cannot be told apart"
+        error = f"{_ENDLESS}; what follows it cannot be told apart"
         if self.window.damage:
             error = self.window.damage
         elif why != jsontext.UNFINISHED:
@@ -277,7 +298,9 @@ class _Values:
                 break
             self._refill()
         if self.at < self.window.filled:
-            yield self._lost_after("text after the end of the array")
+            batch = self._lost(jsontext.UNFINISHED)
+            batch.bad = [replace(bad, error="text after the end of the array") for bad in batch.bad]
+            yield batch
         elif self.window.damage:
             yield self._bad(self.at, self.window.damage)
         elif self.array and why != jsontext.CLOSED:
@@ -287,11 +310,6 @@ class _Values:
             batch = Batch.empty(True)
             batch.lines_seen = self.numbers.line
             yield batch
-
-    def _lost_after(self, error: str) -> Batch:
-        batch = self._lost(jsontext.UNFINISHED)
-        batch.bad = [Bad(bad.row, bad.line, bad.raw, error) for bad in batch.bad]
-        return batch
 
 
 def explain_json(raw: bytes) -> str:
@@ -305,7 +323,7 @@ def explain_json(raw: bytes) -> str:
     except UnicodeEncodeError:
         return _half_pair(text)
     except json.JSONDecodeError as error:
-        return f"{error.msg[:1].lower()}{error.msg[1:]} at column {error.pos + 1}"
+        return f"{error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')} at column {error.pos + 1}"
     except RecursionError:
         return _TOO_DEEP
     except ValueError as error:  # a number of thousands of digits

@@ -93,10 +93,9 @@ def find(inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None) -> 
     notes: list[str] = []
     names = []
     for dataset, item in enumerate(inputs):
-        names.append(os.path.expanduser(os.fspath(getattr(item, "path", item))))
-        forced = getattr(item, "format", None)
-        order = _Order(dataset, forced and _FORCED.get(forced.partition(".")[0], forced), wanted, notes)
-        sources += order.expand(names[-1])
+        path, form = (item, None) if isinstance(item, (str, os.PathLike)) else (item.path, item.format)
+        names.append(os.path.expanduser(os.fspath(path)))
+        sources += _Order(dataset, _kind(form), wanted, notes).expand(names[-1])
     if not sources:
         if not inputs:
             raise DataError("no input is named; set dataset_path")
@@ -128,6 +127,11 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20) -> list[Shard]:
     for files, start, end, size in _pieces(sources, max(1, shard_size)):
         shards.append(Shard(len(shards), files, start, end, lines, schema, size))
     return shards
+
+
+def _kind(form: str | None) -> str | None:
+    """A format as recipes name it, under the name that it has here."""
+    return None if form is None else _FORCED.get(form.partition(".")[0], form.partition(".")[0])
 
 
 def _normal(suffixes: str | Sequence[str] | None) -> frozenset[str]:

@@ -67,6 +67,7 @@ class Window:
 
     def __init__(self, source: Source, start: int, end: int, block: int) -> None:
         self._path = source.path
+        self._compression = source.compression
         self._block = max(block, 4096)
         self._total = 0
         self.damage: str | None = None
@@ -79,7 +80,6 @@ class Window:
             self._stream: Any = open_bytes(path, source.compression) if whole else LineRange(path, start, end)
         except OSError as error:
             raise DataError(f"{source.path}: {error.strerror or error}") from error
-        self._compressed = source.compression is not None
         self.refill(0)
         if start == 0:
             self._check_encoding()
@@ -98,18 +98,37 @@ class Window:
             count = self._read(view[self.filled :])
             self.filled += count
             self._total += count
-            self.ended = count == 0
+            self.ended = count == 0 or self.damage is not None
 
     def _read(self, view: memoryview) -> int:
         try:
-            return int(self._stream.readinto(view) or 0)
+            return int(self._stream.readinto(view[:_STEP] if self._compression else view) or 0)
         except OSError as error:
-            if not self._compressed:
+            if not self._compression:
                 raise DataError(f"{self._path}: reading failed: {error.strerror or error}") from error
-            self.damage = f"the compressed data is damaged after {self._total + self.filled} bytes of text ({error})"
-            if self._total == 0:
+            count = self._salvage(view[:_STEP])
+            self.damage = f"the compressed data is damaged after {self._total + count} bytes of text ({error})"
+            if self._total + count == 0:
                 raise DataError(f"{self._path}: {self.damage}") from error
+            return count
+
+    def _salvage(self, view: memoryview) -> int:
+        """Read again up to where reading failed, then in small steps, to get what stands before the damage."""
+        self._stream.close()
+        if self.damage:  # this is the second time: there is nothing more
             return 0
+        self._stream = open_bytes(self._path, self._compression)
+        scratch = memoryview(bytearray(_STEP))
+        left = self._total
+        count = 0
+        try:
+            while left > 0 and (got := self._stream.readinto(scratch[:left])):
+                left -= got
+            while left == 0 and (got := self._stream.readinto(view[count : count + 64])):
+                count += got
+        except OSError:
+            return count
+        return count
 
     def _check_encoding(self) -> None:
         head = self.data[: min(4, self.filled)].tobytes()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,9 @@ Keys = tuple[str, ...]
 
 SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst"}
 _CODECS = {".gz": ("gzip", 4), ".zst": ("zstd", 3)}
+_FRAME = 4 << 20
 # Rows of a table are encoded together up to here.
-_ROW_GROUP = 32 << 20
+ROW_GROUP = 32 << 20
 
 
 def _letters() -> np.ndarray:
@@ -46,7 +49,7 @@ def set_members(
     are kept, except that white space after the line becomes one line feed. quote: values are texts; else JSON.
     Raises ValueError when something on the way to a nested member is no object.
     """
-    lines, new = texts(column), texts(values)
+    lines, new = texts(_plain(column)), texts(_plain(values))
     encoded = [key.encode() for key in keys]
     path = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
     ends = np.cumsum([len(key) for key in encoded]).astype(np.int64)
@@ -64,6 +67,16 @@ def set_members(
         if used < -1:
             raise ValueError(f"{'.'.join(keys)!r} cannot be set: something on its path is no object")
         room *= 2
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of texts without the layouts and names that others know it by."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return column
+    if isinstance(kind, pa.BaseExtensionType):
+        column = column.cast(kind.storage_type)
+    return column.cast(pa.large_string())
 
 
 class PartWriter:
@@ -117,8 +130,8 @@ class PartWriter:
     ) -> None:
         """Write the samples at positions `keep` of a batch.
 
-        replaced: new texts of fields, one per kept sample, NULL where the field stays. extra: further columns, one value
-        per kept sample: JSON text for lines (NULL: none), any array for tables.
+        replaced: new texts of fields, one per kept sample, NULL where the field stays. extra: further columns, one
+        value per kept sample: JSON text for lines (NULL: none), any array for tables.
         """
         with writing(self._final):
             if self._lines:
@@ -154,7 +167,7 @@ class PartWriter:
             at = kept.schema.get_field_index(name)
             kept = kept.append_column(name, values) if at < 0 else kept.set_column(at, name, values)
         self._pending.append(kept)
-        if self._table is None or sum(piece.nbytes for piece in self._pending) >= _ROW_GROUP:
+        if self._table is None or sum(piece.nbytes for piece in self._pending) >= ROW_GROUP:
             self._flush()
 
     def _flush(self) -> None:
@@ -162,7 +175,7 @@ class PartWriter:
         if self._table is None:
             self._table = parquet_writer(self._aside, table.schema, "lz4")
         if len(table):
-            self._table.write_table(table, row_group_size=max(1, len(table)))
+            self._table.write_table(table, row_group_size=len(table))
         self._pending = []
 
 
@@ -189,23 +202,68 @@ def _replace(column: pa.ChunkedArray, keys: Sequence[str], values: Any, kind: pa
 
 
 def parquet_writer(path: Path, schema: pa.Schema, compression: str) -> Any:
-    """A writer for text: no dictionaries for columns of text, which seldom repeat and are slow to find that out."""
+    """A writer for columns of text: these seldom repeat, so no dictionary is tried, and no statistics are kept."""
     import pyarrow.parquet as pq
 
-    small = [f.name for f in schema if pa.types.is_dictionary(f.type) or not pa.types.is_nested(f.type) and not _text(f.type)]
-    level = 1 if compression == "zstd" else None
-    return pq.ParquetWriter(
-        path, schema, compression=compression, compression_level=level, use_dictionary=small or False, write_statistics=small or False
-    )
+    def plain(kind: pa.DataType) -> bool:
+        return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_nested(kind)
+
+    small = [field.name for field in schema if not plain(field.type)] or False
+    return pq.ParquetWriter(path, schema, compression=compression, use_dictionary=small, write_statistics=small)
 
 
-def _text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+class Compressed:
+    """A file of compressed frames, each of some megabytes; an empty one holds an empty frame."""
+
+    def __init__(self, path: Path, codec: str, level: int) -> None:
+        self._codec = pa.Codec(codec, compression_level=level)
+        self._file = open(path, "wb")
+        self._pending = bytearray()
+        self._any = False
+
+    def write(self, data: memoryview | bytes) -> None:
+        """Add bytes."""
+        self._pending += data
+        if len(self._pending) >= _FRAME:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._file.write(self._codec.compress(pa.py_buffer(self._pending)))
+        self._pending = bytearray()
+        self._any = True
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        try:
+            if self._pending or not self._any:
+                self._flush()
+        finally:
+            self._file.close()
 
 
 def open_output(path: Path, suffix: str) -> Any:
     """A file to write bytes to, compressed as the suffix says."""
     for end, (codec, level) in _CODECS.items():
         if suffix.endswith(end):
-            return _Compressed(path, codec, level)
-    return open(path, "wb", buffering=0)
+            return Compressed(path, codec, level)
+    return open(path, "wb")
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the operating system's errors into OutputError, naming the file and the cure."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        cures = {
+            errno.ENOSPC: "Free some space, or set export_path and work_dir to another disk",
+            errno.EDQUOT: "Free some space, or set export_path and work_dir to another disk",
+            errno.EACCES: "Choose a place that you may write to",
+            errno.EPERM: "Choose a place that you may write to",
+            errno.EROFS: "Choose a place that you may write to",
+            errno.ENOTDIR: "A part of the path is a file; choose another",
+            errno.EISDIR: "It is a folder; name a file in it",
+        }
+        cure = cures.get(error.errno or 0)
+        raise OutputError(f"{os.fspath(path)}: cannot be written: {reason}{f'. {cure}' if cure else ''}") from error

@@ -2,7 +2,8 @@
 doc: >-
   Cut a LaTeX text where its bibliography or appendix begins: at the first \appendix, \begin{references},
   \begin{REFERENCES}, \begin{thebibliography} or \bibliography{...}, to the end of the text. \appendix also matches
-  as the beginning of a longer command; \bibliographystyle{...} does not match; the braces of \bibliography may span lines.
+  as the beginning of a longer command; \bibliographystyle{...} does not match; the braces of \bibliography may span
+  lines.
 version: 1
 peer: remove_bibliography_mapper of Data-Juicer 1.6.1
 params: {}
@@ -18,5 +19,5 @@ examples:
 regexp_extract({{ text }},
     '\\(?:appendix|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{[^}]*\})')
 {%- endset %}
-{#- An earlier occurrence of what the first match found would be a match itself, so splitting there cuts at the match. -#}
+{#- What the first match found stands nowhere before it (that would be a match), so splitting there cuts at it. -#}
 SELECT CASE WHEN {{ opening }} <> '' THEN string_split({{ text }}, {{ opening }})[1] END AS delta

@@ -18,7 +18,7 @@ examples:
 regexp_extract({{ text }},
     '(?s)\\(?:chapter|part|section|subsection|subsubsection|paragraph|subparagraph)\*?(?:\[.*?\])?\{[^}]*\}')
 {%- endset %}
-{#- An earlier occurrence of what the first match found would be a match itself: instr finds the match. -#}
+{#- What the first match found stands nowhere before it (that would be a match), so instr finds the match. -#}
 SELECT CASE {{ heading }}
     WHEN '' THEN {% if drop_no_head %}nullif('', {{ text }}){% else %}NULL{% endif %}
 
