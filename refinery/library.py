@@ -325,6 +325,8 @@ def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:
 
 def load_module(path: Path) -> ModuleType:
     """Import an operator's Python file by its path, once."""
+    import refinery.kernels  # noqa: F401  it says where numba keeps compiled kernels, before numba asks
+
     # The same in every process: numba's cache on disk knows a kernel by the name of its module.
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     name = f"refinery_udf_{path.parent.name}_{path.stem}_{digest}"

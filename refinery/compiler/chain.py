@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.env import ident, lit, template
+from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.layers import Layers
 from refinery.compiler.names import json_column, parse, resolve, text_of_columns, text_of_line, unstable
 from refinery.errors import Problem, RecipeError
@@ -182,6 +182,8 @@ class _Compiler:
         return self.text_key if not given else tuple(given.split("."))
 
     def _text(self, keys: Keys) -> str:
+        if self.schema.lines and keys == self.text_key:
+            return f"_line ->> {lit(json_path(keys))}"
         if self.schema.lines:
             return text_of_line(keys)
         return text_of_columns(keys)
@@ -191,31 +193,24 @@ class _Compiler:
         return name
 
     def _bad(self) -> None:
-        text = self.version[self.text_key][0]
-        if self.schema.lines:
-            self.source_columns = {
-                "_i": "_i",
-                "_bad": f"CASE WHEN _json IS NOT NULL THEN _json WHEN {text} IS NULL THEN 'no text' END",
-                **{name: sql for name, sql in self.source_columns.items() if name != "_i"},
-            }
-        else:
-            self._source("_bad", f"CASE WHEN {text} IS NULL THEN 'no text' END")
+        if not self.schema.lines:
+            self._source("_bad", f"CASE WHEN {self.version[self.text_key][0]} IS NULL THEN 'no text' END")
 
     def _source_sql(self) -> str:
         if not self.schema.lines:
             columns = ", ".join(f"{sql} AS {ident(name)}" for name, sql in self.source_columns.items())
             return f"SELECT {columns.replace('_i AS _i', '_i')} FROM batch"
-        names = dict(self.source_columns)
-        bad = names.pop("_bad")
-        guarded = ", ".join(
-            sql if name in ("_i", "_row", "_suffix") else f"CASE WHEN _json IS NULL THEN {sql} END AS {ident(name)}"
-            for name, sql in names.items()
+        # One look at the line tells whether it is JSON with a text; only for others it is asked what is wrong.
+        bad = (
+            "CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN NOT json_valid(_line) THEN 'malformed JSON' "
+            "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
         )
-        check = (
-            "CASE WHEN NOT json_valid(_line) THEN 'malformed JSON' "
-            "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' END AS _json"
+        columns = ", ".join(
+            sql if name in ("_i", "_row", "_suffix") else f"CASE WHEN _kind = 'VARCHAR' THEN {sql} END AS {ident(name)}"
+            for name, sql in self.source_columns.items()
         )
-        return f"SELECT *, {bad} AS _bad FROM (SELECT _json, {guarded} FROM (SELECT *, {check} FROM batch))"
+        kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))})) AS _kind"
+        return f"SELECT {columns}, {bad} FROM (SELECT *, {kind} FROM batch)"
 
     # Steps
 

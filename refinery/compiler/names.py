@@ -73,7 +73,7 @@ def json_column(name: str, kind: str) -> str:
     if kind.upper() == "VARCHAR":
         return f"_line ->> {path}"
     if kind.upper() == "JSON":
-        return f"_line -> {path}"
+        return f"CASE WHEN json_type(_line, {path}) <> 'NULL' THEN _line -> {path} END"
     return f"TRY_CAST((_line -> {path}) AS {kind})"
 
 

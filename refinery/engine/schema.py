@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,16 +55,23 @@ def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
             if batch is not None:
                 texts += batch.table["_line"].slice(0, _SAMPLE).to_pylist()
         con.register("lines", pa.table({"line": pa.array(texts, pa.large_string())}))
-        rows = con.execute("SELECT json_group_structure(line) FROM lines WHERE json_valid(line)").fetchall()
-        structure = rows[0][0] if rows else None
-        if not structure or not structure.startswith("{"):
-            return {}
-        sql = f"SELECT UNNEST(from_json('{{}}', {lit(structure)}))"
-        return {name: _loose(kind) for name, kind, *_ in con.execute(f"DESCRIBE {sql}").fetchall()}
+        sql = "SELECT json_group_structure(TRY_CAST(line AS JSON)) FROM lines WHERE json_type(TRY_CAST(line AS JSON)) = 'OBJECT'"
+        rows = con.execute(sql).fetchall()
+        structure = json.loads(rows[0][0]) if rows and rows[0][0] else {}
+        return {name: _field_type(con, kind) for name, kind in structure.items()}
 
 
-def _loose(kind: str) -> str:
-    return "BIGINT" if kind == "UBIGINT" else kind
+def _field_type(con: duckdb.DuckDBPyConnection, structure: Any) -> str:
+    """The type of one field; field by field, because two names may differ in case only, which no STRUCT can hold."""
+    if structure == "NULL":
+        return "VARCHAR"
+    try:
+        sql = f"DESCRIBE SELECT from_json('{{}}', {lit(json.dumps(structure))}) AS field"
+        kind = str(con.execute(sql).fetchall()[0][1])
+    except duckdb.Error:
+        return "JSON"
+    # Any later line may hold a negative number, or a value where only nulls and empty lists were seen.
+    return "JSON" if '"NULL"' in kind else kind.replace("UBIGINT", "BIGINT")
 
 
 def _describe(table: pa.Table) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from refinery.samples.batch import Bad, Batch, in_vectors
 from refinery.samples.read_lines import Limits, explain_json, read_lines, read_values
 from refinery.samples.sources import Shard
@@ -23,8 +25,11 @@ def read(
     """
     limits = Limits(batch_bytes, rows, max_line, check)
     origins = tuple(source.suffix for source in shard.sources)
+    batches = _batches(shard, limits)
+    if shard.only is not None:
+        batches = _only(batches, shard.only)
     batch = None
-    for batch in _batches(shard, limits):
+    for batch in batches:
         yield replace(batch, table=in_vectors(batch.table), origins=origins)
     if batch is None:
         empty = Batch.empty(shard.lines)
@@ -35,6 +40,8 @@ def read(
 
 def count_rows(shard: Shard) -> int:
     """How many samples a shard has, good or bad, exactly."""
+    if shard.only is not None:
+        return len(shard.only)
     kind = shard.source.format
     if kind in ("parquet", "arrow"):
         return shard.end - shard.start
@@ -45,6 +52,20 @@ def count_rows(shard: Shard) -> int:
 
         return count_records(shard.source, Limits())
     return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, Limits(check=False)))
+
+
+def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
+    """The rows of these numbers, counted anew."""
+    for batch in batches:
+        bad = [
+            replace(bad, row=int(place))
+            for bad, place in zip(batch.bad, np.searchsorted(only, [bad.row for bad in batch.bad]), strict=True)
+            if place < len(only) and only[place] == bad.row
+        ]
+        place = np.searchsorted(only, batch.rows)
+        index = np.flatnonzero(only[np.minimum(place, len(only) - 1)] == batch.rows)
+        part = batch.take(index)
+        yield replace(part, rows=place[index], bad=bad)
 
 
 def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:

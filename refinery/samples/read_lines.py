@@ -239,7 +239,7 @@ class _Values:
         if jsontext.objects(self.window.data, starts, ends, good):
             for k in np.flatnonzero(~good).tolist():
                 self.at = int(starts[k])
-                if 0 <= self._next_value() < ends[k]:
+                if self._next_value(int(ends[k])) >= 0:
                     return k
         return len(starts)
 
@@ -256,14 +256,16 @@ class _Values:
         others = int(lines.classify(out, 0, offsets[1:], len(starts), states))
         return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
 
-    def _next_value(self) -> int:
+    def _next_value(self, end: int | None = None) -> int:
         """Where the next object starts that begins a line in the same column as the value at `at`; -1: none does."""
         data = self.window.data[: self.window.filled]
         first = int(lines.last_line_end(data, 0, self.at))
         indent = data[first : self.at].tobytes()
         # A value that shares its line with the bracket does not tell the column of the others.
         column = rb"[ \t]?" if indent.strip() else re.escape(indent)
-        found = re.compile(rb"\n" + column + rb"\{").search(memoryview(data.data), self.at)
+        found = re.compile(rb"\n" + column + rb"\{").search(
+            memoryview(data.data), self.at, len(data) if end is None else end
+        )
         return found.end() - 1 if found else -1
 
     def _bad(self, stop: int, error: str) -> Batch:

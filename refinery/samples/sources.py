@@ -14,6 +14,7 @@ from refinery.errors import DataError, did_you_mean
 from refinery.samples.formats import SUPPORTED, format_of, full_suffix, json_shape, magic, split_suffix
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 # Files that other tools leave beside data: they say something of it and hold no samples.
@@ -55,7 +56,8 @@ class Shard:
     index: 0 and up in the order of the input. sources: one file, or several text files. start, end: bytes of a JSON
     Lines file (the shard owns the lines that start there; the cuts need not fall between lines) or rows of a table;
     (0, -1) is all. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
-    size: about how many bytes of the input it is; the shards' sizes add up to the sources'.
+    size: about how many bytes of the input it is; the shards' sizes add up to the sources'. only: ascending numbers of
+    the rows that are samples of this run, when not all are; they are then counted anew, from 0.
     """
 
     index: int
@@ -65,6 +67,7 @@ class Shard:
     lines: bool = True
     schema: pa.Schema | None = None
     size: int = 0
+    only: np.ndarray | None = field(default=None, compare=False, repr=False)
 
     @property
     def source(self) -> Source:

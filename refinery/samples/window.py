@@ -113,7 +113,7 @@ class Window:
             return count
 
     def _salvage(self, view: memoryview) -> int:
-        """Read again up to where reading failed, then in small steps, to get what stands before the damage."""
+        """Read again up to where reading failed, then byte by byte, to get what stands before the damage."""
         self._stream.close()
         if self.damage:  # this is the second time: there is nothing more
             return 0
@@ -124,7 +124,7 @@ class Window:
         try:
             while left > 0 and (got := self._stream.readinto(scratch[:left])):
                 left -= got
-            while left == 0 and (got := self._stream.readinto(view[count : count + 64])):
+            while left == 0 and (got := self._stream.readinto(view[count : count + 1])):
                 count += got
         except OSError:
             return count

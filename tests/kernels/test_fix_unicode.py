@@ -80,6 +80,7 @@ TRAPS = [
     "&amp;amp;amp;lt;", "&lt;&amp;gt;", "&#13;\n", "\r&NewLine;", "&acirc;&euro;&trade;", "&\0amp;", "a&ampx;",
     "\r\r\n\n\r", "“\r", "\r\u2028\r\n", "ｶ\0ﾞ", "か\0ﾞ", "\0\u0301", "e\0\u0301", "é\u0323”", "\ufeff<&amp;",
     "Â\0 ", "Ã\0\xa0", "ŉ", "ǆ", "é\x07™É", "œ\x07é", "\x85", "a\x80", "Ã©&amp;", "<Ã©&amp;",
+    ".\nÂ b", "1\nÃ la", "\r\x1b[31m\n", "\r\n\x1b[1m\r\x1b[31m\r\n", "é”x\x1b[0m", "é”\x1b[0mx", "é”", "é” x",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from numba import njit
 
 from refinery.kernels.arrow import CHANGED, EXACT, delta
 from refinery.kernels.charclass import RE_SPACE, classes
-from refinery.kernels.utf8 import decode, same
+from refinery.kernels.utf8 import copy, decode, same
 
 OPERATOR = {
     "doc": (
@@ -183,14 +183,6 @@ def _hits(text, marks, name):
 
 
 @njit(nogil=True, cache=True)
-def _put(out, w, piece):
-    target = out[w : w + len(piece)]
-    for i in range(len(piece)):  # over views of equal length this becomes one copy of memory
-        target[i] = piece[i]
-    return w + len(piece)
-
-
-@njit(nogil=True, cache=True)
 def _replaced(text, marks, hits, name, value):
     """`text` with the names at `hits` replaced by `value`, and where its backslashes are now."""
     inner = _backslashes(value)
@@ -201,15 +193,15 @@ def _replaced(text, marks, hits, name, value):
         for k in range(first, hit):
             out_marks[n + k - first] = marks[k] - r + w
         n += hit - first
-        w = _put(out, w, text[r : marks[hit]])
+        w = copy(text, r, marks[hit], out, w)
         for k in range(len(inner)):
             out_marks[n + k] = inner[k] + w
         n += len(inner)
-        w = _put(out, w, value)
+        w = copy(value, 0, len(value), out, w)
         first, r = hit + 1, marks[hit] + len(name)
     for k in range(first, len(marks)):
         out_marks[n + k - first] = marks[k] - r + w
-    _put(out, w, text[r:])
+    copy(text, r, len(text), out, w)
     return out, out_marks
 
 
@@ -242,7 +234,7 @@ def _expand_rows(data, offsets, valid, out, out_offsets, state, table):
         elif not same(text, 0, len(text), new, 0, len(new)):
             if w + len(new) > len(out):
                 return -1
-            w = _put(out, w, new)
+            w = copy(new, 0, len(new), out, w)
             out_offsets[row + 1] = w
             state[row] = CHANGED
     return w

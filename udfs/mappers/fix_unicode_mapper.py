@@ -117,8 +117,10 @@ class Rounds:
                 text = self.unescape(text)
             mapped = once(text, LOOSE, self.known)
             if mapped is None and segment and not self.is_bad(text):
-                # escapes that the character maps may yet complete are left, and the kernel refuses them
-                mapped = once(self.remove_escapes(text), TRUSTING, self.known)
+                # Line ends first, or an escape between CR and LF would join them. Escapes that the character maps may
+                # yet complete are left, and refused by the kernel.
+                lines = text.replace("\r\n", "\n").replace("\r", "\n")
+                mapped = once(self.remove_escapes(lines), TRUSTING, self.known)
             if mapped is None:
                 return None
             text = unicodedata.normalize(self.form, mapped)

@@ -1,0 +1,250 @@
+"""Kernels over lines and JSON text against Python's own decoder, json and csv."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refinery.kernels import jsontext, lines
+from refinery.samples.read import explain_json
+from refinery.samples.write import set_members
+
+TEXT = st.text(alphabet="ab\"\\/{}[],: \n\r\t\b\f\x00\x1f\x7fé\u2028漢😀")
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(TEXT | st.sampled_from(["text", "meta"]), VALUES, max_size=4)
+
+
+def as_array(raw: bytes) -> np.ndarray:
+    return np.frombuffer(raw + b" ", np.uint8)[:-1]
+
+
+def is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [b"a", "é".encode(), "漢".encode(), "😀".encode(), b"\x80", b"\xc0\x80", b"\xc1", b"\xe0\x80\x80", b"\xe0\xa0"]
+        + [b"\xed\xa0\x80", b"\xed\x9f\xbf", b"\xf0\x80\x80\x80", b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf", b"\xf4\x90"]
+        + [b"\xf5", b"\xff", b"\xe2\x82", b"\xf0\x9f\x98", b"\x00", b"\xc3"]
+    ),
+    max_size=6,
+).map(b"".join)
+
+
+@settings(max_examples=500, deadline=None)
+@given(PIECES, st.sampled_from([0, 1, 2, 3, 8189, 8190, 8191, 8192, 8193]), st.integers(0, 3))
+def test_valid_utf8_agrees_with_python(raw: bytes, before: int, after: int) -> None:
+    raw = b"x" * before + raw + b"y" * after
+    assert lines.valid_utf8(as_array(raw), 0, len(raw)) == is_utf8(raw)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=12))
+def test_valid_utf8_on_any_bytes(raw: bytes) -> None:
+    assert lines.valid_utf8(as_array(raw), 0, len(raw)) == is_utf8(raw)
+
+
+def test_every_character_is_valid_and_no_surrogate() -> None:
+    everything = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000).encode()
+    assert lines.valid_utf8(as_array(everything), 0, len(everything))
+    for code in (0xD800, 0xDBFF, 0xDC00, 0xDFFF):
+        raw = chr(code).encode("utf-8", "surrogatepass")
+        assert not lines.valid_utf8(as_array(raw), 0, 3)
+
+
+def accepted(text: str) -> bool:
+    """What a sample may be, said with Python's json."""
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except ValueError:
+        return False
+    return isinstance(value, dict)
+
+
+def kernel_accepts(raw: bytes) -> bool:
+    good = np.zeros(1, np.bool_)
+    jsontext.objects(as_array(raw), np.array([0]), np.array([len(raw)]), good)
+    return bool(good[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(OBJECTS, st.sampled_from([None, 1]), st.booleans())
+def test_valid_objects_are_accepted(value: dict, indent: int | None, ascii_only: bool) -> None:
+    assert kernel_accepts(json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode())
+
+
+@settings(max_examples=400, deadline=None)
+@given(OBJECTS, st.data())
+def test_damaged_objects_are_judged_as_python_does(value: dict, data: st.DataObject) -> None:
+    text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
+    at = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(0, 2))
+    junk = data.draw(st.sampled_from(["", '"', "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e", "\\u", "\x01", "t"]))
+    text = text[:at] + junk + text[at + cut :]
+    assert kernel_accepts(text.encode()) == accepted(text)
+
+
+@pytest.mark.parametrize(
+    "number", ["0", "-0", "1.5", "1e5", "1E+5", "1e-5", "NaN", "Infinity", "-Infinity", "01", "1.", ".5", "+1", "1e", "-", "0x1"]
+)
+def test_numbers(number: str) -> None:
+    text = f'{{"a": {number}}}'
+    assert kernel_accepts(text.encode()) == accepted(text)
+
+
+@pytest.mark.parametrize(
+    "escape", ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\ud83dx", "\\ud83d\\u0041", "\\u00zz", "\\x", "\\", "\\uD83D\\uDE0"]
+)
+def test_escapes(escape: str) -> None:
+    text = f'{{"a": "{escape}"}}'
+    assert kernel_accepts(text.encode()) == accepted(text)
+
+
+def test_nesting_is_limited() -> None:
+    deep = lambda n: b'{"a":' + b"[" * n + b"]" * n + b"}"  # noqa: E731
+    assert kernel_accepts(deep(jsontext.MAX_DEPTH - 1))
+    assert not kernel_accepts(deep(jsontext.MAX_DEPTH))
+    assert not kernel_accepts(deep(100_000))
+    assert "levels deep" in explain_json(deep(jsontext.MAX_DEPTH))
+    assert "levels deep" in explain_json(deep(100_000))
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b'{"a": tru}', "expecting value at column 7"),
+        (b'{"a": 1} x', "extra data at column 10"),
+        (b'{"a": "x\x00"}', "invalid control character at column 9"),
+        (b'{"a": "\\\\\\ud800"}', "unpaired surrogate \\ud800 at column 10"),
+        (b'{"a": "\\ud83d\\ude00 \\udc00"}', "unpaired surrogate \\udc00 at column 21"),
+        (b"[1]", "an array, not an object"),
+        (b"null", "null, not an object"),
+        (b"1", "a number, not an object"),
+        (b"true", "a boolean, not an object"),
+        (b"\xff", "invalid UTF-8: byte 0xff at position 1 (invalid start byte)"),
+        (b'{"a":1,}', "expecting property name enclosed in double quotes at column 8"),
+    ],
+)
+def test_reasons(raw: bytes, reason: str) -> None:
+    assert explain_json(raw) == reason
+
+
+# Values set into lines
+
+
+def put(line: str, keys: tuple[str, ...], value: str | None, quote: bool = True) -> str:
+    data, offsets = set_members(pa.array([line]), np.array([0]), keys, pa.array([value], pa.string()), quote)
+    assert offsets.tolist() == [0, len(data)]
+    return data.tobytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "keys", "expected"),
+    [
+        ('{"a": 1, "text": "x", "b":2.50}\r\n', ("text",), '{"a": 1, "text": "N", "b":2.50}\n'),
+        ('  {"text":"x"} \t\n', ("text",), '  {"text":"N"}\n'),
+        ("{}", ("text",), '{"text": "N"}\n'),
+        ('{ "a":1 }', ("text",), '{ "a":1, "text": "N" }\n'),
+        ('{"\\u0074ext":1}', ("text",), '{"\\u0074ext":"N"}\n'),
+        ('{"te\\"xt":1}', ('te"xt',), '{"te\\"xt":"N"}\n'),
+        ('{"\\ud83d\\ude00":[1,{"a":"}"}]}', ("😀",), '{"\\ud83d\\ude00":"N"}\n'),
+        ('{"text":"a","text":"b"}', ("text",), '{"text":"N","text":"N"}\n'),
+        ('{"body":1,"meta":{"x":{"body":2},"body":3}}', ("meta", "body"), '{"body":1,"meta":{"x":{"body":2},"body":"N"}}\n'),
+        ('{"meta":{}}', ("meta", "body"), '{"meta":{"body": "N"}}\n'),
+        ('{"a":1}', ("meta", "body"), '{"a":1, "meta": { "body": "N" }}\n'),
+        ('{"meta.body":1}', ("meta.body",), '{"meta.body":"N"}\n'),
+        ('{"":1}', ("",), '{"":"N"}\n'),
+        ('{"n":123456789012345678901234567890,"text":null}', ("text",), '{"n":123456789012345678901234567890,"text":"N"}\n'),
+    ],
+)
+def test_a_member_is_set_and_all_else_kept(line: str, keys: tuple[str, ...], expected: str) -> None:
+    assert put(line, keys, "N") == expected
+    assert put(line, keys, None) == line.rstrip(" \t\r\n") + "\n"
+
+
+def test_values_are_escaped_as_json_does_without_ascii() -> None:
+    text = "".join(map(chr, range(0x100))) + "\u2028漢😀\"\\/"
+    assert put('{"text":1}', ("text",), text) == json.dumps({"text": text}, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def test_json_is_set_as_it_is() -> None:
+    assert put('{"a":1}', ("__dj__stats__",), '{"n": 2.0}', quote=False) == '{"a":1, "__dj__stats__": {"n": 2.0}}\n'
+    assert put('{"s":{"n":1}}', ("s",), '{"n": 2}', quote=False) == '{"s":{"n": 2}}\n'
+
+
+def test_a_path_through_no_object_is_refused() -> None:
+    with pytest.raises(ValueError, match="meta.body"):
+        put('{"meta": null}', ("meta", "body"), "N")
+
+
+def test_room_is_found_for_values_that_grow() -> None:
+    text = "\x01" * 100_000
+    assert json.loads(put('{"text":""}', ("text",), text)) == {"text": text}
+
+
+def same(one: object, two: object) -> bool:
+    """Equality for which NaN is NaN."""
+    if isinstance(one, float) and isinstance(two, float) and math.isnan(one):
+        return math.isnan(two)
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(same, one, two))
+    return one == two
+
+
+@settings(max_examples=300, deadline=None)
+@given(OBJECTS, TEXT, TEXT, st.sampled_from([None, 2]), st.booleans())
+def test_setting_a_member_is_what_python_would_do(
+    value: dict, key: str, text: str, indent: int | None, ascii_only: bool
+) -> None:
+    line = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert same(json.loads(put(line, (key,), text)), {**value, key: text})
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(OBJECTS, max_size=5), st.sampled_from([None, 0, 2]), st.booleans(), st.booleans())
+def test_elements_of_an_array(values: list[dict], indent: int | None, ascii_only: bool, array: bool) -> None:
+    if array:
+        text = json.dumps(values, indent=indent, ensure_ascii=ascii_only)
+    else:
+        text = "\n".join(json.dumps(value, indent=indent, ensure_ascii=ascii_only) for value in values)
+    raw = as_array(text.encode())
+    starts, ends = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    count, _, why = jsontext.elements(raw, int(array), len(raw), array, True, starts, ends)
+    assert why == (jsontext.CLOSED if array else jsontext.MORE)
+    out, offsets = np.empty(len(raw) + 8, np.uint8), np.zeros(count + 1, np.int64)
+    jsontext.one_line(raw, starts[:count], ends[:count], out, offsets)
+    found = [out[offsets[i] : offsets[i + 1]].tobytes().decode() for i in range(count)]
+    assert all(line.endswith("\n") and "\n" not in line[:-1] for line in found)
+    assert len(found) == len(values) and all(map(same, map(json.loads, found), values))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="a\n\r ", max_size=300), st.integers(1, 5))
+def test_line_ends(text: str, room: int) -> None:
+    raw = as_array(text.encode())
+    ends = np.zeros(room, np.int64)
+    found = []
+    at = 0
+    while count := lines.line_ends(raw, at, len(raw), ends):
+        found += ends[:count].tolist()
+        at = found[-1]
+    assert found == [i + 1 for i, char in enumerate(text) if char == "\n"]
+    assert lines.count_lines(raw, 0, len(raw)) == len(found)
+    assert lines.last_line_end(raw, 0, len(raw)) == (found[-1] if found else 0)
+    assert lines.first_line_end(raw, 0, len(raw)) == (found[0] if found else -1)
