@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +21,7 @@ from refinery.compiler.program import Program, build
 from refinery.engine import schema as schemas
 from refinery.engine.local import Pool, cores, run_shards
 from refinery.engine.worker import ShardResult, Task, Worker
-from refinery.errors import DataError, OperatorError, OutputError, Problem, RecipeError
+from refinery.errors import ConservationError, DataError, OperatorError, OutputError, Problem, RecipeError
 from refinery.library import Library
 from refinery.outputs import database, manifest, trace
 from refinery.outputs.database import Counts, Database
@@ -28,6 +29,7 @@ from refinery.plan.stages import Stage, cut_at_barriers
 from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, write_stats
+from refinery.samples.mixture import sample
 from refinery.samples.read import count_rows
 from refinery.samples.sources import Shard, Source, carrier, cut, find
 
@@ -86,7 +88,7 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
-    shards = cut(sources, size)
+    shards, few = _drawn(recipe, cut(sources, size), workers) if dataset is None else (cut(sources, size), [])
     stages = cut_at_barriers(recipe.steps, library)
     if any(stage.barrier for stage in stages):
         raise OperatorError("this version runs mappers and filters only")
@@ -96,7 +98,12 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     share, stats = recipe.op_fusion, recipe.keep_stats_in_res_ds
     program, chain = build(stages[0].steps, library, schema, text_key, share=share, stats_json=stats)
     _bind(program, lines, shards)
-    return Prepared(recipe, library, stages[0], sources, shards, program, chain, workers, size, list(notes))
+    return Prepared(recipe, library, stages[0], sources, shards, program, chain, workers, size, [*notes, *few])
+
+
+def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shard], list[str]]:
+    """The shards of the samples that `max_sample_num` and the weights choose; all of them without it."""
+    return sample(shards, [source.weight for source in recipe.inputs], recipe.max_sample_num, workers)
 
 
 def _in_memory(dataset: Any) -> Source:
@@ -141,12 +148,15 @@ def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Pro
     with Pool(prepared.program, prepared.workers, memory, spill) as pool:
         task = partial(_task, prepared, str(folder), _first_rows(prepared))
         results = run_shards(pool, prepared.shards, task, _reporter(prepared, progress))
-        with Database(run_dir.database) as db:
+        with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
+            exporting = beside.submit(_export, prepared, results)  # copies files while the tables are built
             parameters = database.parameters_json(recipe.steps)
             database.fill(db, prepared.program, prepared.chain, prepared.shards, results, parameters)
-            counts = database.check(db, prepared.program, results)
+            outputs = exporting.result()
+            counts = _checked(db, prepared, results, outputs)
+            if prepared.program.stats:
+                write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.program.stats])
             files = _trace(db, pool, prepared, results, task, run_dir, folder)
-            outputs = _export(db, prepared, results, counts)
             seconds, size = time.perf_counter() - started, sum(result.bytes for result in results)
             description = manifest.describe(prepared_facts(prepared), outputs, counts, began, seconds, size)
             manifest.write(db, run_dir, description, dump(recipe), {"stages": [_plan(prepared)]})
@@ -231,16 +241,23 @@ def _trace(
     return trace.write_files(db, program, run_dir, chosen) if chosen else []
 
 
-def _export(db: Database, prepared: Prepared, results: list[ShardResult], counts: Counts) -> list[Written]:
+def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
     recipe = prepared.recipe
     parts = [result.part for result in results if result.part]
-    written = export(
-        parts, recipe.export_path, recipe.export_format, recipe.export_shard_size, prepared.program.lines, recipe.export_in_parallel
-    )
-    database.check_written(counts, sum(item.rows for item in written))
-    if prepared.program.stats:
-        write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.program.stats])
-    return written
+    kind, lines = recipe.export_format, prepared.program.lines
+    return export(parts, recipe.export_path, kind, recipe.export_shard_size, lines, recipe.export_in_parallel)
+
+
+def _checked(db: Database, prepared: Prepared, results: list[ShardResult], outputs: list[Written]) -> Counts:
+    """The run's counts, when the books balance; results that do not are taken away again."""
+    try:
+        counts = database.check(db, prepared.program, results)
+        database.check_written(counts, sum(item.rows for item in outputs))
+    except ConservationError:
+        for item in outputs:
+            os.unlink(item.path)
+        raise
+    return counts
 
 
 def _idle(prepared: Prepared, run_dir: RunDir) -> list[str]:

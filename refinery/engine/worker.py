@@ -120,7 +120,7 @@ class Worker:
     def matching(self, shard: Shard, task: Task) -> list[int]:
         """Numbers within the shard of the rows that every step keeps."""
         found: list[int] = []
-        for batch in read(shard, task.batch_bytes, check=False):
+        for batch in read(shard, task.batch_bytes):
             done, _ = self._bisect(batch, task.first_row, np.arange(len(batch.rows)))
             kept = done.filter(pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"])))
             found += batch.rows[kept["_i"].to_numpy()].tolist()
@@ -135,7 +135,7 @@ class Worker:
         folder = Path(task.folder)
         writer = PartWriter(folder / f"{shard.index:05d}", self.program.lines, task.compression)
         with writer:
-            for batch in read(shard, task.batch_bytes, check=False):
+            for batch in read(shard, task.batch_bytes):
                 started = time.perf_counter()
                 done = self._batch(shard, batch, task.first_row, bad)
                 for step, spent in self._profile(time.perf_counter() - started).items():
@@ -158,7 +158,7 @@ class Worker:
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
         """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
         wanted, found = np.array(sorted(set(rows)), np.int64), 0
-        for batch in read(shard, task.batch_bytes, check=False):
+        for batch in read(shard, task.batch_bytes):
             index = np.flatnonzero(np.isin(batch.rows, wanted))
             if len(index):
                 part = batch.take(index)

@@ -10,6 +10,9 @@ import pyarrow as pa
 
 UNCHANGED, CHANGED, EXACT = 0, 1, 2
 
+_NO_BYTES = np.zeros(1, np.uint8)
+_NO_BYTES.flags.writeable = False
+
 
 class Texts(NamedTuple):
     """A column of texts as kernels see it.
@@ -41,9 +44,12 @@ def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
     _, offsets_buffer, data_buffer = array.buffers()
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
     if rows == 0 or offsets_buffer is None:
-        return Texts(np.zeros(1, np.uint8), np.zeros(rows + 1, np.int64), np.zeros(rows, np.bool_), array)
+        return Texts(_NO_BYTES, np.zeros(rows + 1, np.int64), np.zeros(rows, np.bool_), array)
     offsets = np.frombuffer(offsets_buffer, width)[array.offset : array.offset + rows + 1].astype(np.int64)
-    data = np.zeros(1, np.uint8) if data_buffer is None or not data_buffer.size else np.frombuffer(data_buffer, np.uint8)
+    data = _NO_BYTES
+    if data_buffer is not None and data_buffer.size:
+        data = np.frombuffer(data_buffer, np.uint8)
+        data.flags.writeable = False  # numba compiles a kernel anew for arrays that it may write to
     if array.null_count:
         valid = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     else:

@@ -249,7 +249,7 @@ def test_a_text_file_is_a_sample(tmp_path: Path) -> None:
     assert batch.suffixes() == [".txt", ".py", ".md"]
     assert batch.take(np.array([0, 2])).suffixes() == [".txt", ".md"]
     assert batch.line_numbers.tolist() == [1, 1, 1]
-    assert [len(found) for found in batches(tmp_path, batch_bytes=5)] == [2, 1]
+    assert [len(found) for found in batches(tmp_path, batch_bytes=5)] == [1, 2]
 
 
 # CSV
@@ -271,6 +271,8 @@ def test_csv_is_read_as_it_was_written(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / ("a.tsv" if tabs else "a.csv")
     text = io.StringIO(newline="")
+    if any(char in cell for row in rows for cell in row for char in "\r\n"):
+        quoting = csv.QUOTE_ALL  # the writer would leave some line ends bare
     rows = [("x" + one, two, three) for one, two, three in rows]  # no blank records
     writer = csv.writer(text, delimiter="\t" if tabs else ",", lineterminator=end, quoting=quoting)
     writer.writerows([("one", "two", "three"), *rows])

@@ -1,0 +1,333 @@
+"""Input that is damaged, odd or huge: read, set apart with its place, or refused; nothing else is lost."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from refinery.errors import DataError
+from refinery.samples.batch import Bad
+from refinery.samples.read import count_rows, read
+from refinery.samples.sources import cut, find
+
+GOOD = [b'{"text": "one"}', b'{"text": "two"}']
+
+
+def read_all(path: Path, shard_size: int = 1 << 30, **options: int) -> tuple[list, list[Bad]]:
+    """Good samples, and bad ones with the lines counted through the file."""
+    good, bad, lines = [], [], 0
+    for shard in cut(find([path])[0], shard_size):
+        rows = []
+        seen = 0
+        for batch in read(shard, **options):
+            good += [batch.sample(i) for i in range(len(batch))]
+            bad += [Bad(b.row, b.line + lines, b.raw, b.error) for b in batch.bad]
+            rows += [*batch.rows.tolist(), *(b.row for b in batch.bad)]
+            seen = max(seen, batch.lines_seen)
+        assert sorted(rows) == list(range(count_rows(shard)))
+        lines += seen
+    return good, bad
+
+
+BROKEN = [
+    (b'{"text": "cut', "malformed JSON: unterminated string starting at column 10"),
+    (b'{"text": "x",}', "malformed JSON: expecting property name enclosed in double quotes at column 14"),
+    (b'{"text": "x"}{"text": "y"}', "malformed JSON: extra data at column 14"),
+    (b"{'text': 'x'}", "malformed JSON: expecting property name enclosed in double quotes at column 2"),
+    (b"plain text", "malformed JSON: expecting value at column 1"),
+    (b"[1, 2]", "no sample: an array, not an object"),
+    (b'"text"', "no sample: a string, not an object"),
+    (b"17", "no sample: a number, not an object"),
+    (b"null", "no sample: null, not an object"),
+    (b"NaN", "no sample: a number, not an object"),
+    (b'{"text": "\xff"}', "invalid UTF-8: byte 0xff at position 11 (invalid start byte)"),
+    (b'{"text": "\xc0\xaf"}', "invalid UTF-8: byte 0xc0 at position 11 (invalid start byte)"),
+    (b'{"text": "\xed\xa0\x80"}', "invalid UTF-8: byte 0xed at position 11 (invalid continuation byte)"),
+    (b'{"text": "\xf4\x90\x80\x80"}', "invalid UTF-8: byte 0xf4 at position 11 (invalid continuation byte)"),
+    (b'{"text": "\xe6\xbc"}', "invalid UTF-8: byte 0xe6 at position 11 (invalid continuation byte)"),
+    (b'{"text": "\\ud800"}', "malformed JSON: unpaired surrogate \\ud800 at column 11"),
+    (b'{"text": "\\ude00\\ud83d"}', "malformed JSON: unpaired surrogate \\ude00 at column 11"),
+    (b'{"text": "a\x00b"}', "malformed JSON: invalid control character at column 12"),
+    (b'{"text": "a\tb"}', "malformed JSON: invalid control character at column 12"),
+    (b"\x00\x00\x00", "malformed JSON: expecting value at column 1"),
+    (b'{"a": ' + b"[" * 2000 + b"]" * 2000 + b"}", "malformed JSON: nested more than 500 levels deep"),
+    (b'{"n": ' + b"9" * 5000 + b"x}", None),
+    (b"\xef\xbb\xbf{}", None),
+]
+
+
+@pytest.mark.parametrize(("line", "error"), BROKEN)
+@pytest.mark.parametrize("size", [1 << 30, 7])
+def test_a_broken_line_is_set_apart_alone(tmp_path: Path, line: bytes, error: str | None, size: int) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n".join([GOOD[0], b"", line, GOOD[1]]))
+    if size == 7 and len(line) > 100:
+        size = 1000
+    good, [bad] = read_all(path, size)
+    assert good == [{"text": "one"}, {"text": "two"}]
+    assert (bad.line, bad.raw) == (3, line)
+    assert bad.error == error if error else bad.error.startswith("malformed JSON: ")
+
+
+def test_broken_lines_at_both_ends(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\xff\n" + GOOD[0] + b"\n{")
+    good, bad = read_all(path)
+    assert good == [{"text": "one"}]
+    assert [(b.row, b.line, b.raw) for b in bad] == [(0, 1, b"\xff"), (2, 3, b"{")]
+
+
+def test_odd_but_valid_lines_are_samples(tmp_path: Path) -> None:
+    lines = ["{}", '{"text": null}', '{"text": 5}', '{"text": ["x"]}', '{"x": NaN, "y": -Infinity}', '{"text": "a\\u0000b"}']
+    lines += ['{"text": "\\ud83d\\ude00"}', '\t{ "text" : "x" } ', '{"text": "\x7f\u2028\x85"}', '{"n": 1e999}', '{"":{}}']
+    lines += ['{"text": 1}', '{"text": "x"}', '{"text": {"a": 1}}']  # a column whose type changes
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8", newline="")
+    good, bad = read_all(tmp_path / "a.jsonl")
+    assert bad == [] and len(good) == len(lines)
+    assert good[5] == {"text": "a\0b"} and good[8] == {"text": "\x7f\u2028\x85"}
+
+
+def test_a_million_fields(tmp_path: Path) -> None:
+    wide = json.dumps({f"k{i}": i for i in range(1_000_000)})
+    (tmp_path / "a.jsonl").write_bytes(GOOD[0] + b"\n" + wide.encode() + b"\n" + GOOD[1])
+    good, bad = read_all(tmp_path / "a.jsonl")
+    assert bad == [] and [len(sample) for sample in good] == [1, 1_000_000, 1]
+
+
+@pytest.mark.parametrize("head", [b"\xff\xfe", b"\xfe\xff", b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"])
+def test_other_encodings_are_named(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "a.jsonl").write_bytes(head + '{"text": "x"}'.encode("utf-16-le"))
+    with pytest.raises(DataError, match=r"a\.jsonl: the file is UTF-(16|32), not UTF-8. Convert it: iconv -f UTF"):
+        read_all(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.txt", "a.jsonl.gz"])
+def test_an_empty_file_has_no_samples(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    if name == "a.jsonl.gz":
+        (tmp_path / name).write_bytes(gzip.compress(b""))
+    good, bad = read_all(tmp_path / name)
+    assert (good, bad) == ([{"text": ""}] if name == "a.txt" else [], [])
+
+
+# Long lines
+
+
+def test_a_line_above_the_limit_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    long = b'{"text": "' + b"x" * 100_000 + b'"}'
+    path.write_bytes(b"\n".join([GOOD[0], long, GOOD[1], long]))
+    good, bad = read_all(path, batch_bytes=5000, max_line=20_000)
+    assert good == [{"text": "one"}, {"text": "two"}]
+    assert [(b.row, b.line) for b in bad] == [(1, 2), (3, 4)]
+    assert bad[0].error == "a line of 100013 bytes is longer than the limit" and long.startswith(bad[0].raw)
+    for size in (50_000, 100_030):
+        good, bad = read_all(path, size, batch_bytes=5000, max_line=20_000)
+        assert (len(good), [b.line for b in bad]) == (2, [2, 4])
+
+
+def test_a_document_of_100_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    text = "some text\\n" * 10_000_000
+    path.write_text(f'{{"text": "one"}}\n{{"text": "{text}"}}\n{{"text": "two"}}\n')
+    good, bad = read_all(path, 16 << 20)
+    assert bad == [] and [len(sample["text"]) for sample in good] == [3, 100_000_000, 3]
+    path.with_suffix(".json").write_bytes(b"[" + path.read_bytes().strip().replace(b"}\n", b"},\n") + b"]")
+    good, bad = read_all(path.with_suffix(".json"))
+    assert bad == [] and [len(sample["text"]) for sample in good] == [3, 100_000_000, 3]
+
+
+_PEAK = """
+import resource, sys
+from refinery.samples.read import read
+from refinery.samples.sources import cut, find
+def rows(path):
+    return sum(len(batch) for shard in cut(find([path])[0], 1 << 40) for batch in read(shard))
+rows(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(rows(sys.argv[2]), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz", "a.parquet"])
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
+    for folder, count in (("small", 1_000), ("large", 100_000)):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / name
+        lines = [json.dumps({"id": k, "text": f"{k} " * 400}) for k in range(count)]
+        text = "[" + ",\n".join(lines) + "]" if name == "a.json" else "\n".join(lines)
+        if name == "a.parquet":
+            table = pa.table({"text": [f"{k} " * 400 for k in range(count)]})
+            pq.write_table(table, path, row_group_size=count, compression="zstd")
+        else:
+            path.write_bytes(gzip.compress(text.encode(), 1) if name.endswith("gz") else text.encode())
+    arguments = [sys.executable, "-c", _PEAK, *(str(tmp_path / folder / name) for folder in ("small", "large"))]
+    found = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.split()
+    assert int(found[0]) == 100_000
+    assert int(found[1]) < 120_000, f"{int(found[1]) / 1000} MB more for 250 MB of text"
+
+
+# JSON that is no lines
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ('[{"a":1},\n{"a":2,\n{"a":3},\n{"a":4}]', [1, 3, 4], [(2, '{"a":2,', "never ends")]),
+        ('[\n  {"a":1},\n  {"a":"2},\n  {"a":3}\n]', [1, 3], [(3, '{"a":"2},', "never ends")]),
+        ('[{"a":1}, {"a":tru}, 5, {"a":3}]', [1, 3], [(1, '{"a":tru}', "expecting value"), (1, "5", "not an object")]),
+        ('[{"a":1},\n{"a":2}', [1, 2], [(2, "", "not closed")]),
+        ('[{"a":1}] {"a":2}', [1], [(1, '{"a":2}', "after the end")]),
+        ('[{"a":1},\n{"a":', [1], [(2, '{"a":', "never ends; what follows")]),
+        ('[{"a":1}}, {"a":2}]', [1, 2], [(1, "}", "expecting value")]),
+        ('[{"a":1} {"a":2},,{"a":3}]', [1, 2, 3], []),
+        ('{\n "a": 1\n}\n{\n "a": 2,\n}\n{\n "a": 3\n}', [1, 3], [(4, '{ "a": 2,}', "expecting property name")]),
+    ],
+)
+def test_what_is_wrong_in_an_array_is_set_apart(tmp_path: Path, text: str, good: list, bad: list) -> None:
+    (tmp_path / "a.json").write_text(text)
+    for block in (1 << 20, 1):
+        samples, found = read_all(tmp_path / "a.json", batch_bytes=block)
+        assert [sample["a"] for sample in samples] == good
+        assert [(b.line, b.raw.decode()) for b in found] == [(line, raw) for line, raw, _ in bad]
+        assert all(error in b.error for b, (_, _, error) in zip(found, bad, strict=True))
+
+
+def test_many_broken_elements_take_no_long_time(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[" + ",\n".join(['{"a":1,'] * 3000 + ["5"] * 3000) + "]")
+    good, bad = read_all(tmp_path / "a.json")
+    assert good == [] and len(bad) >= 3000
+
+
+# Damaged files
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("cut_off", [1, 200])
+def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str, cut_off: int) -> None:
+    rng = np.random.default_rng(1)
+    lines = [json.dumps({"text": str(rng.integers(1 << 60, size=20).tolist())}) for _ in range(2000)]
+    whole = pa.Codec(codec).compress("\n".join(lines).encode(), asbytes=True)
+    path = tmp_path / {"gzip": "a.jsonl.gz", "zstd": "a.jsonl.zst"}[codec]
+    path.write_bytes(whole[:-cut_off])
+    good, [bad] = read_all(path)
+    assert [json.dumps(sample) for sample in good] == lines[: len(good)]
+    assert len(good) > (1990 if codec == "gzip" else 1000)
+    assert bad.line == len(good) + 1 and bad.error.startswith("the compressed data is damaged after ")
+
+
+def test_junk_after_compressed_data_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(GOOD[0] + b"\n") + b"\0" * 100)
+    good, [bad] = read_all(tmp_path / "a.jsonl.gz")
+    assert good == [{"text": "one"}] and "damaged after 16 bytes" in bad.error
+
+
+def test_a_damaged_start_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(GOOD[0])[:9] + b"\xff" * 50)
+    with pytest.raises(DataError, match=r"a\.jsonl\.gz: the compressed data is damaged after 0 bytes"):
+        read_all(tmp_path / "a.jsonl.gz")
+
+
+def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [f"{k}" * 50 for k in range(10_000)]}), path, row_group_size=1000)
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 2000] = b"\xff" * 2000
+    path.write_bytes(bytes(raw))
+    with pytest.raises(DataError, match=r"a\.parquet: reading failed after row \d+"):
+        read_all(path)
+
+
+def test_a_file_that_vanishes_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(GOOD[0])
+    [shard] = cut(find([path])[0])
+    path.unlink()
+    with pytest.raises(DataError, match=r"a\.jsonl: No such file"):
+        list(read(shard))
+
+
+# Texts in tables that are none
+
+
+def broken(values: list[bytes | None]) -> pa.Array:
+    """A column of type string whose bytes nobody checked."""
+    array = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(array), array.buffers(), array.null_count)
+
+
+def test_rows_with_broken_texts_are_set_apart(tmp_path: Path) -> None:
+    plain = pa.array([b"a", b"b\xff", b"c", None, b"e", b"f"])
+    nested = pa.ListArray.from_arrays([0, 1, 1, 2, 3, 4, 4], broken([b"x", b"\xed\xa0\x80", b"y", b"z"]))
+    split = broken([b"\xc3", b"\xa9", b"ok", b"ok", b"ok", b"ok"])  # together one character, apart none
+    inner = pa.StructArray.from_arrays([broken([b"s"] * 4 + [b"\xc0\x80", b"s"])], ["t"])
+    cases = {
+        "text": (broken(plain.to_pylist()), [1]),
+        "nested": (nested, [2]),
+        "split": (split, [0, 1]),
+        "inner": (inner, [4]),
+    }
+    for name, (column, wrong) in cases.items():
+        table = pa.table({"id": range(6), name: column})
+        pq.write_table(table, tmp_path / "a.parquet")
+        good, bad = read_all(tmp_path / "a.parquet")
+        assert [sample["id"] for sample in good] == [k for k in range(6) if k not in wrong]
+        assert [(b.row, b.line) for b in bad] == [(k, k + 1) for k in wrong]
+        assert all(name in b.error and "invalid UTF-8" in b.error for b in bad)
+    pq.write_table(pa.table({"text": cases["text"][0]}), tmp_path / "a.parquet")
+    assert read_all(tmp_path / "a.parquet")[1][0].raw == b'{"text": "b\xff"}'
+
+
+@pytest.mark.parametrize(
+    ("content", "good", "bad"),
+    [
+        (b"text,n\na,1\nb,2,3\nc,3\n", [("a", 1), ("c", 3)], [(3, b"b,2,3", "3 fields, but 2 columns")]),
+        (b"text,n\na,1\nb\nc,3\n", [("a", 1), ("b", None), ("c", 3)], []),
+        (b"text,n\na,1\nb\xff,2\nc,3\n", [("a", 1), ("c", 3)], [(3, b"b\xff,2", "invalid UTF-8")]),
+        (b'text,n\na,1\nb,"2\nc,3\n', [("a", 1), ("c", 3)], [(3, b'b,"2', "never closed")]),
+        (b'text,n\n"a\nb",1\n\n  \n"c""d"e,2', [("a\nb", 1), ('c"de', 2)], []),
+        (b'text,n\na"b,1\n"a" b,2\n', [('a"b', 1), ("a b", 2)], []),
+        (b"text,n\r\na\x00b,1\r\n", [("a\0b", 1)], []),
+        (b"\xef\xbb\xbftext,n\na,1\n", [("a", 1)], []),
+    ],
+)
+def test_hostile_csv(tmp_path: Path, content: bytes, good: list, bad: list) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    samples, found = read_all(tmp_path / "a.csv", batch_bytes=1)
+    assert [(sample["text"], sample["n"]) for sample in samples] == good
+    assert [(b.line, b.raw) for b in found] == [(line, raw) for line, raw, _ in bad]
+    assert all(error in b.error for b, (_, _, error) in zip(found, bad, strict=True))
+
+
+def test_a_csv_with_a_long_document_and_many_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('text,n\n"' + "line one\n" * 1_000_000 + '",1\nx,2\n')
+    good, bad = read_all(tmp_path / "a.csv", batch_bytes=10_000)
+    assert bad == [] and [len(sample["text"]) for sample in good] == [9_000_000, 1]
+    (tmp_path / "a.csv").write_text(",".join(f"c{k}" for k in range(20_000)) + "\n" + "x," * 19_999 + "1\n")
+    good, bad = read_all(tmp_path / "a.csv")
+    assert bad == [] and len(good[0]) == 20_000 and good[0]["c19999"] == 1
+
+
+def test_a_header_that_is_none_is_refused(tmp_path: Path) -> None:
+    for content in (b"te\xffxt\nx\n", b'"text\nx\n'):
+        (tmp_path / "a.csv").write_bytes(content)
+        with pytest.raises(DataError, match="the first line cannot be the header"):
+            read_all(tmp_path / "a.csv")
+
+
+def test_text_files_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine")
+    (tmp_path / "b.txt").write_bytes(b"line\nbad \xff\n")
+    (tmp_path / "c.txt").write_bytes(b"x" * 3000)
+    good, bad = read_all(tmp_path, max_line=2000)
+    assert good == [{"text": "fine"}]
+    assert [(b.row, b.line, b.error) for b in bad] == [
+        (1, 2, "invalid UTF-8: byte 0xff at position 10 (invalid start byte)"),
+        (2, 1, "a text of 3000 bytes is longer than the limit"),
+    ]
