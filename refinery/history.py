@@ -92,7 +92,7 @@ class Histories:
         prepared = self.prepared
         library = prepared.library
         params = {"where": where}
-        step = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, line=0, file="--where")
+        step = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
         schema = schemas.infer(prepared.program.lines, prepared.shards, [step], library)
         program, _ = build([step], library, schema, prepared.program.text_key)
         found: list[int] = []
@@ -118,8 +118,8 @@ class Histories:
         removed = self.con.execute("SELECT step, reason, value, bound FROM ledger WHERE _row = ?", [row]).fetchall()
         if broken:
             step, operator, error, line, path = broken[0]
-            events = (Event(step, operator, self._where(step), "quarantined", reason=error),) if step else ()
-            return History(row, f"{path}:{line}", None, "quarantined", events, error)
+            ended = [Event(step, operator, self._where(step), "quarantined", reason=error)] if step else []
+            return History(row, f"{path}:{line}", None, "quarantined", tuple(ended), error)
         worker = Worker(self.prepared.program)
         try:
             found = next(replay(worker, self.prepared.shards[shard], [row - first], Task("", BATCH, first_row=first)), None)

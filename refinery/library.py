@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from refinery.errors import OperatorError, did_you_mean
+
+Item = TypeVar("Item")
 
 _importing = threading.RLock()
 
@@ -156,19 +158,23 @@ class Library:
     def functions(self) -> list[Function]:
         """Every function of every operator and feature, each name once."""
         found: dict[str, Function] = {}
-        for item in (*self.features.values(), *self.operators.values()):
-            for function in item.functions:
-                other = found.setdefault(function.name, function)
-                if other.path != function.path:
-                    raise OperatorError(f"{function.path}: function {function.name!r} is also in {other.path}")
+        functions = [function for feature in self.features.values() for function in feature.functions]
+        functions += [function for operator in self.operators.values() for function in operator.functions]
+        for function in functions:
+            other = found.setdefault(function.name, function)
+            if other.path != function.path:
+                raise OperatorError(f"{function.path}: function {function.name!r} is also in {other.path}")
         return list(found.values())
 
 
-class _Lazy(Mapping[str, Any]):
-    def __init__(self, paths: dict[str, Path], read: Callable[[Path], Any]) -> None:
-        self._paths, self._read, self._loaded = paths, read, {}  # type: ignore[var-annotated]
+class _Lazy(Mapping[str, Item]):
+    """Reads what a name stands for when it is first asked for."""
 
-    def __getitem__(self, name: str) -> Any:
+    def __init__(self, paths: dict[str, Path], read: Callable[[Path], Item]) -> None:
+        self._paths, self._read = paths, read
+        self._loaded: dict[str, Item] = {}
+
+    def __getitem__(self, name: str) -> Item:
         if name not in self._loaded:
             self._loaded[name] = self._read(self._paths[name])
         return self._loaded[name]

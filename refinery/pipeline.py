@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -32,6 +33,7 @@ from refinery.samples.export import Written, export, write_stats
 from refinery.samples.mixture import sample
 from refinery.samples.read import count_rows
 from refinery.samples.sources import Shard, Source, carrier, cut, find
+from refinery.samples.write import writing
 
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
@@ -138,10 +140,38 @@ def _bind(program: Program, lines: bool, shards: list[Shard]) -> None:
 
 
 def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Progress | None = None) -> Outcome:
-    """Run a checked recipe to its end and publish its outputs, tables and trace."""
+    """Run a checked recipe to its end and publish its outputs, tables and trace.
+
+    Raises OutputError when they cannot be written or another run holds the folder, OperatorError when memory runs out,
+    ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
+    """
     started, began = time.perf_counter(), datetime.now(UTC)
     prepared = prepare(recipe, library, dataset)
     run_dir = RunDir(Path(recipe.work_dir))
+    with _explained(run_dir.root), run_dir.held():
+        try:
+            return _execute(prepared, run_dir, started, began, progress)
+        finally:
+            shutil.rmtree(run_dir.parts, ignore_errors=True)
+
+
+@contextmanager
+def _explained(place: Path) -> Iterator[None]:
+    """What the machine runs out of, as errors that name the cure."""
+    try:
+        with writing(place):
+            yield
+    except (MemoryError, duckdb.OutOfMemoryException) as error:
+        reason = (str(error).splitlines() or ["no more can be had"])[0]
+        raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error
+    except duckdb.IOException as error:
+        raise OutputError(f"{place}: cannot be written: {str(error).splitlines()[0]}") from error
+
+
+def _execute(
+    prepared: Prepared, run_dir: RunDir, started: float, began: datetime, progress: Progress | None
+) -> Outcome:
+    recipe = prepared.recipe
     folder = _fresh(run_dir)
     spill = recipe.temp_dir or str(folder / "spill")
     memory = f"{max(1, recipe.memory_limit // prepared.workers // 1000)}KB" if recipe.memory_limit else None
@@ -161,7 +191,6 @@ def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Pro
             description = manifest.describe(prepared_facts(prepared), outputs, counts, began, seconds, size)
             manifest.write(db, run_dir, description, dump(recipe), {"stages": [_plan(prepared)]})
             db.publish()
-    shutil.rmtree(run_dir.parts, ignore_errors=True)
     notes = (*prepared.notes, *_idle(prepared, run_dir))
     return Outcome(run_dir, tuple(Path(o.path) for o in outputs), counts, seconds, size, notes, tuple(files))
 
@@ -185,15 +214,14 @@ def _plan(prepared: Prepared) -> dict[str, Any]:
 
 
 def _fresh(run_dir: RunDir) -> Path:
-    """The parts folder of the stage, empty."""
-    try:
-        shutil.rmtree(run_dir.parts, ignore_errors=True)
-        folder = run_dir.stage(1)
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in run_dir.trace.glob("*.jsonl"):
-            old.unlink()
-    except OSError as error:
-        raise OutputError(f"{run_dir.root}: the run folder cannot be written to: {error.strerror}") from None
+    """The parts folder of the stage, empty; traces of an earlier run and what a killed one has left are gone."""
+    shutil.rmtree(run_dir.parts, ignore_errors=True)
+    folder = run_dir.stage(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (*run_dir.trace.glob("sample_trace-*.jsonl"), *run_dir.unfinished()):
+        old.unlink()
+    if run_dir.trace.is_dir() and not any(run_dir.trace.iterdir()):
+        run_dir.trace.rmdir()
     return folder
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from refinery.errors import OutputError
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,34 @@ class RunDir:
         """Parts of one stage."""
         return self.parts / f"stage_{number}"
 
+    def unfinished(self) -> list[Path]:
+        """Files that a killed run did not finish."""
+        names = (self.database, self.recipe, self.plan, self.manifest)
+        return [old for path in names for old in self.root.glob(f".{path.name}.*")]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs out of the folder, which is made when it is not there. Raises OutputError if one is in it."""
+        import fcntl
+
+        self.root.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self.root, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                os.close(folder)
+                raise OutputError(f"{self.root}: another run is writing here. Wait for it, or set another work_dir") from None
+        try:
+            yield
+        finally:
+            os.close(folder)
+
     def trace_file(self, operator: str, step: int, first: bool) -> Path:
         """`sample_trace-<operator>.jsonl`; with the step when an earlier step runs the same operator."""
         return self.trace / f"sample_trace-{operator}{'' if first else f'_{step}'}.jsonl"
+
+
+def aside(path: Path) -> Path:
+    """The name of a file of the run folder while it is being written."""
+    return path.with_name(f".{path.name}.{os.getpid()}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -168,7 +169,7 @@ class _Compiler:
             try:
                 self._step(step, self.library.operators[step.name])
             except ValueError as error:
-                problems.append(Problem(f"{step.file}:{step.line}", f"{step.name}: {error}", None))
+                problems.append(Problem(step.where, f"{step.name}: {error}", None))
         if problems:
             raise RecipeError(problems)
         self.chain.texts = {keys: column for keys, (column, _) in self.version.items()}
@@ -217,7 +218,7 @@ class _Compiler:
     def _step(self, step: Any, operator: Operator) -> None:
         keys = self._keys(step)
         select = self._render(step, operator, keys)
-        note = f"{step.file}:{step.line} step {step.index} {step.name}"
+        note = f"{step.where} step {step.index} {step.name}"
         if operator.kind == "mapper":
             self._mapper(step, keys, select, note)
         else:
@@ -246,12 +247,10 @@ class _Compiler:
             reason = unstable(expression)
             if reason:
                 raise ValueError(reason)
-            keep = projection.alias_or_name == "keep"
-            found[projection.alias_or_name] = resolve(
-                expression,
-                lambda n, keep=keep: exp.column(n) if keep and n in own else self._lookup(n, keys, user_sql),
-                self._known(),
-            )
+            # A condition names the statistics that stand beside it; their columns are put in once they are defined.
+            mine = own if projection.alias_or_name == "keep" else set()
+            lookup = partial(self._own_or_other, mine, keys, user_sql)
+            found[projection.alias_or_name] = resolve(expression, lookup, self._known())
         self.chain.functions |= {f.name for f in operator.functions if f.name in body}
         return found
 
@@ -350,6 +349,9 @@ class _Compiler:
 
     def _known(self) -> list[str]:
         return [*self.latest, ".".join(self.text_key), "_row", *self.schema.columns]
+
+    def _own_or_other(self, own: set[str], keys: Keys, user_sql: bool, name: str) -> exp.Expression | None:
+        return exp.column(name) if name in own else self._lookup(name, keys, user_sql)
 
     def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expression | None:
         if name in self.chain.layers:

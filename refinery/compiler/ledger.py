@@ -17,7 +17,7 @@ def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, str]:
     for step in removing:
         own = stats[step.index]
         cases["operator"].append((step.index, lit(step.name)))
-        cases["where"].append((step.index, lit(f"{step.file}:{step.line}")))
+        cases["where"].append((step.index, lit(step.where)))
         cases["reason"].append((step.index, _first(own, step.params, _reason, lit(_plain_reason(step)))))
         cases["statistic"].append((step.index, _first(own, step.params, lambda s, e, v: lit(s.column), "NULL")))
         cases["value"].append((step.index, _first(own, step.params, lambda s, e, v: _number(s), "NULL")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import cast
 
 from sqlglot import exp
 
@@ -21,7 +22,7 @@ def parse(sql: str) -> exp.Expression:
     from sqlglot.errors import SqlglotError
 
     try:
-        return sqlglot.parse_one(sql, dialect="duckdb")
+        return cast(exp.Expression, sqlglot.parse_one(sql, dialect="duckdb"))
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         reason = details[0].get("description") or str(error)

@@ -63,7 +63,7 @@ def build(
     needs += ["_suffix"] if chain.uses_suffix else []
     program = Program(
         steps=tuple(
-            StepInfo(step.index, step.name, library.operators[step.name].kind, f"{step.file}:{step.line}") for step in steps
+            StepInfo(step.index, step.name, library.operators[step.name].kind, step.where) for step in steps
         ),
         lines=schema.lines,
         text_key=text_key,

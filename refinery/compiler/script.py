@@ -42,7 +42,7 @@ def _head(program: Program, title: str) -> str:
 
 def _pass(chain: Chain) -> str:
     sql = pretty(chain.select([c.replace("_i", "_i AS _row", 1) if c == "_i" else c for c in chain.pass_columns()]))
-    steps = "\n".join(f"--   {step.file}:{step.line}  step {step.index}: {step.name}" for step in chain.steps)
+    steps = "\n".join(f"--   {step.where}  step {step.index}: {step.name}" for step in chain.steps)
     return f"-- One pass over all samples:\n{steps}\nCREATE OR REPLACE TEMP TABLE facts AS\n{sql};\nDELETE FROM facts WHERE _bad IS NOT NULL"
 
 

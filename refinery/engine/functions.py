@@ -13,20 +13,18 @@ import pyarrow as pa
 from refinery.library import Function
 
 
+_OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
+
+
 def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function]) -> None:
     """Make functions callable from SQL on this connection, by their names.
 
     Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
     """
     for function in functions:
-        con.create_function(
-            function.name,
-            _vectorised(function),
-            [*function.columns, *function.constants],
-            function.returns,
-            type="arrow",
-            null_handling="special",
-        )
+        types: list[Any] = [*function.columns, *function.constants]
+        returns: Any = function.returns
+        con.create_function(function.name, _vectorised(function), types, returns, **_OPTIONS)
 
 
 def _vectorised(function: Function) -> Callable[..., pa.Array]:

@@ -43,9 +43,12 @@ class Pool:
             self._local.worker = worker
         return self._local.worker
 
+    def _run(self, job: Callable[[Worker], Any]) -> Any:
+        return job(self._worker())
+
     def map(self, jobs: Sequence[Callable[[Worker], Any]], done: Callable[[Any], None] | None = None) -> list[Any]:
         """Run jobs, each given a worker; results in the order of the jobs. The first error ends the rest."""
-        futures: list[Future[Any]] = [self._executor.submit(lambda job=job: job(self._worker())) for job in jobs]
+        futures: list[Future[Any]] = [self._executor.submit(self._run, job) for job in jobs]
         pending = set(futures)
         try:
             while pending:
@@ -79,4 +82,8 @@ def run_shards(
     pool: Pool, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Progress | None = None
 ) -> list[ShardResult]:
     """Run every shard; results in the order of the shards."""
-    return pool.map([lambda worker, shard=shard: worker.run(shard, task(shard)) for shard in shards], progress)
+
+    def job(shard: Shard) -> Callable[[Worker], ShardResult]:
+        return lambda worker: worker.run(shard, task(shard))
+
+    return pool.map([job(shard) for shard in shards], progress)

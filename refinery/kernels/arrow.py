@@ -62,11 +62,10 @@ def strings(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray) -> pa.Arra
     nulls = int(len(valid) - np.count_nonzero(valid))
     mask = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
     if int(offsets[-1]) < 2**31 - 1:
-        kind, width = pa.string(), np.int32
+        kind, starts = pa.string(), offsets.astype(np.int32)
     else:
-        kind, width = pa.large_string(), np.int64
-    buffers = [mask, pa.py_buffer(np.ascontiguousarray(offsets, width)), pa.py_buffer(data)]
-    return pa.Array.from_buffers(kind, len(valid), buffers, nulls)
+        kind, starts = pa.large_string(), np.ascontiguousarray(offsets, np.int64)
+    return pa.Array.from_buffers(kind, len(valid), [mask, pa.py_buffer(starts), pa.py_buffer(data)], nulls)
 
 
 def delta(

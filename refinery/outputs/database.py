@@ -19,6 +19,7 @@ from refinery.compiler.program import Program, pretty
 from refinery.engine.worker import ShardResult
 from refinery.errors import ConservationError
 from refinery.library import read_sql
+from refinery.rundir import aside
 from refinery.samples.sources import Shard
 
 
@@ -37,7 +38,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._aside = path.with_name(f".{path.name}.{os.getpid()}")
+        self._aside = aside(path)
         self._aside.unlink(missing_ok=True)
         self.con = duckdb.connect(str(self._aside))
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import refinery
 from refinery.outputs.database import Counts, Database
-from refinery.rundir import RunDir
+from refinery.rundir import RunDir, aside
 
 
 def peak_memory() -> int:
@@ -60,7 +60,7 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
         "project_name": manifest["project_name"],
         "recipe": recipe_text,
         "fingerprint": manifest["fingerprint"],
-        "began": datetime.fromisoformat(manifest["began"]),
+        "began": datetime.fromisoformat(manifest["began"]).astimezone(UTC).replace(tzinfo=None),
         "seconds": manifest["seconds"],
         "rows_read": manifest["rows"]["read"],
         "rows_kept": manifest["rows"]["kept"],
@@ -82,6 +82,6 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
 
 def publish(path: Path, text: str) -> None:
     """Write a text file so that it is there whole or not at all."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, path)
+    unfinished = aside(path)
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, path)

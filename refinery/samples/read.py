@@ -63,7 +63,7 @@ def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
             if place < len(only) and only[place] == bad.row
         ]
         place = np.searchsorted(only, batch.rows)
-        index = np.flatnonzero(only[np.minimum(place, len(only) - 1)] == batch.rows)
+        index = np.flatnonzero(np.isin(batch.rows, only))
         part = batch.take(index)
         yield replace(part, rows=place[index], bad=bad)
 

@@ -260,8 +260,9 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _typed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     """Columns of text as the types that the schema gives them."""
     columns = []
+    kinds = dict(zip(schema.names, schema.types, strict=True))
     for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = schema.field(name).type if name in schema.names else pa.string()
+        kind = kinds.get(name, pa.string())
         try:
             columns.append(_as(column, kind))
         except pa.ArrowInvalid as error:

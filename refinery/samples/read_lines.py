@@ -123,13 +123,13 @@ def _batch(
 
 
 def _bad(line: np.ndarray, row: int, number: int, state: int) -> Bad:
-    raw = line[:RAW_LIMIT].tobytes().rstrip(b"\r\n")
+    raw = line.tobytes().rstrip(b"\r\n")
     if state == _NOT_JSON:
-        reason = explain_json(line.tobytes())
+        reason = explain_json(raw)
         error = f"{'no sample' if reason.endswith('not an object') else 'malformed JSON'}: {reason}"
     else:
-        error = not_utf8(line.tobytes())
-    return Bad(row, number, raw, error)
+        error = not_utf8(raw)
+    return Bad(row, number, raw[:RAW_LIMIT], error)
 
 
 def not_utf8(raw: bytes) -> str:
@@ -143,7 +143,7 @@ def not_utf8(raw: bytes) -> str:
 
 def _only_bad(numbers: _Numbers, physical: int, raw: np.ndarray, error: str) -> Batch:
     batch = Batch.empty(True)
-    batch.bad = [Bad(numbers.row, numbers.line + 1, raw[:RAW_LIMIT].tobytes().rstrip(b"\r\n"), error)]
+    batch.bad = [Bad(numbers.row, numbers.line + 1, raw[:RAW_LIMIT].tobytes().rstrip(b" \t\r\n"), error)]
     numbers.row += 1
     numbers.line += physical
     batch.lines_seen = numbers.line

@@ -140,12 +140,13 @@ def conform(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
     if table.schema.equals(schema):
         return table.replace_schema_metadata(None)
     columns = []
+    known = dict(zip(table.column_names, table.columns, strict=True))
     for field in schema:
-        if field.name not in table.column_names:
+        if field.name not in known:
             columns.append(pa.chunked_array([pa.nulls(len(table), field.type)]))
             continue
         try:
-            columns.append(table[field.name].cast(field.type))
+            columns.append(known[field.name].cast(field.type))
         except pa.ArrowException as error:
             what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
             raise DataError(f"{path}: {what}") from error

@@ -1,15 +1,26 @@
--- Each sample is its line of JSON. (`refinery run` reads the same lines in shards, and more tolerantly.)
+-- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
 CREATE OR REPLACE TEMP TABLE batch AS
-SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, line AS _line, suffix AS _suffix
+SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, line AS _line, suffix AS _suffix, file AS _file
 FROM (
-{% for file in files %}
-{{ 'UNION ALL' if not loop.first }}
-{% if file.array %}
-SELECT CAST(json AS VARCHAR) AS line, {{ file.suffix | lit }} AS suffix
-FROM read_json_objects({{ file.path | lit }}, format = 'auto', maximum_object_size = 1073741824)
+{% for group in groups %}
+{{ '  UNION ALL\n' if not loop.first -}}
+{% if group.kind == 'jsonl' %}
+  SELECT line, {{ group.suffix | lit }} AS suffix, filename AS file
+  FROM read_csv(
+    {{ group.paths }}, columns = {'line': 'VARCHAR'}, filename = true,
+    -- no separator, quote or escape: a line is one value
+    header = false, auto_detect = false, delim = '\x01', quote = '', escape = '', comment = '', strict_mode = false,
+    max_line_size = 1073741824
+  )
+{% elif group.kind == 'json' %}
+  -- An array, or values over several lines: each value becomes one line.
+  SELECT
+    regexp_replace(CAST(json AS VARCHAR), '[ \t\r]*\n[ \t\r]*', '', 'g') AS line, {{ group.suffix | lit }} AS suffix,
+    filename AS file
+  FROM read_json_objects({{ group.paths }}, format = 'auto', filename = true, maximum_object_size = 1073741824)
 {% else %}
-SELECT line, {{ file.suffix | lit }} AS suffix
-FROM read_csv({{ file.path | lit }}, columns = {'line': 'VARCHAR'}, header = false, auto_detect = false, delim = '\x01', quote = '', escape = '', comment = '', max_line_size = 1073741824)
+  SELECT CAST(to_json(sample) AS VARCHAR) AS line, suffix, file
+  FROM (SELECT sample.* EXCLUDE (suffix, file) AS sample, suffix, file FROM ({{ group.rows }}) AS sample)
 {% endif %}
 {% endfor %}
 )

@@ -72,7 +72,7 @@ def test_a_broken_line_is_set_apart_alone(tmp_path: Path, line: bytes, error: st
     good, [bad] = read_all(path, size)
     assert good == [{"text": "one"}, {"text": "two"}]
     assert (bad.line, bad.raw) == (3, line)
-    assert bad.error == error if error else bad.error.startswith("malformed JSON: ")
+    assert bad.error == (error or bad.error) and bad.error.startswith(("malformed JSON: ", "no sample: ", "invalid UTF-8: "))
 
 
 def test_broken_lines_at_both_ends(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
         ('[{"a":1},\n{"a":', [1], [(2, '{"a":', "never ends; what follows")]),
         ('[{"a":1}}, {"a":2}]', [1, 2], [(1, "}", "expecting value")]),
         ('[{"a":1} {"a":2},,{"a":3}]', [1, 2, 3], []),
-        ('{\n "a": 1\n}\n{\n "a": 2,\n}\n{\n "a": 3\n}', [1, 3], [(4, '{ "a": 2,}', "expecting property name")]),
+        ('{\n "a": 1\n}\n{\n "a": 2,\n}\n{\n "a": 3\n}', [1, 3], [(4, '{"a": 2,}', "expecting property name")]),
     ],
 )
 def test_what_is_wrong_in_an_array_is_set_apart(tmp_path: Path, text: str, good: list, bad: list) -> None:
