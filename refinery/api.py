@@ -11,13 +11,18 @@ from typing import Any
 import duckdb
 
 import refinery
-from refinery.compiler.script import script
+from refinery.compiler.script import Export, File, script
 from refinery.engine.functions import register as register_functions
 from refinery.library import Function, Library
 from refinery.opening import open_recipe
 from refinery.outputs.database import Counts
-from refinery.pipeline import Progress, execute, prepare
+from refinery.pipeline import Prepared, Progress, execute, prepare
 from refinery.recipe import Recipe
+from refinery.samples.export import stats_path
+from refinery.samples.schema import common_schema
+
+# Types that a CSV column can get, as Arrow and as DuckDB name them.
+_CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
 
 
 @dataclass(frozen=True)
@@ -72,18 +77,33 @@ def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overr
 def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
     prepared = prepare(recipe, library, dataset)
-    title = f"refinery {refinery.__version__}, {recipe.project_name}, {recipe.path or 'a recipe given in Python'}"
-    files = [
-        {
-            "path": source.path,
-            "suffix": source.suffix,
-            "format": source.format,
-            "array": source.format == "json",
-            "delimiter": "\t" if source.format == "tsv" else ",",
-        }
-        for source in prepared.sources
-    ]
-    return script(prepared.program, prepared.chain, files, recipe.export_path, title)
+    title = f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
+    stats = stats_path(recipe.export_path) if prepared.program.stats else None
+    export = Export(recipe.export_path, recipe.export_format, stats)
+    return script(prepared.program, prepared.chain, _files(prepared), export, title, _differences(recipe))
+
+
+def _files(prepared: Prepared) -> list[File]:
+    found = []
+    for source in prepared.sources:
+        columns: tuple[tuple[str, str], ...] = ()
+        if source.format in ("csv", "tsv"):
+            schema = prepared.shards[0].schema or common_schema([source])
+            columns = tuple((field.name, _CSV_TYPES.get(str(field.type), "VARCHAR")) for field in schema)
+        found.append(File(source.path, source.suffix, source.format, columns))
+    return found
+
+
+def _differences(recipe: Recipe) -> list[str]:
+    """What the recipe asks for and a plain script does not do."""
+    found = []
+    if recipe.export_shard_size:
+        found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
+    if recipe.max_sample_num is not None:
+        found.append(f"max_sample_num ({recipe.max_sample_num}) is not followed: it takes all samples.")
+    if recipe.open_tracer:
+        found.append("It writes no traces; `refinery run` does.")
+    return found
 
 
 def register(con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = ()) -> list[str]:

@@ -161,6 +161,10 @@ def _explained(place: Path) -> Iterator[None]:
     try:
         with writing(place):
             yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # so DuckDB answers Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
     except (MemoryError, duckdb.OutOfMemoryException) as error:
         reason = (str(error).splitlines() or ["no more can be had"])[0]
         raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error

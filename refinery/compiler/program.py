@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlglot import exp
+
 from refinery.compiler.chain import Chain, Change, Keys, Schema, Stat, compile_chain, out_name
 from refinery.compiler.env import ident, lit
 from refinery.compiler.names import parse
@@ -100,4 +102,15 @@ def stats_object(stats: Sequence[Stat]) -> str:
 
 def pretty(sql: str) -> str:
     """The statement, parsed and printed again: what runs is what a person is shown. Raises ValueError if it does not parse."""
-    return parse(sql).sql("duckdb", pretty=True, normalize_functions=False)
+    return parse(sql).transform(_without_parentheses).sql("duckdb", pretty=True, normalize_functions=False)
+
+
+def _without_parentheses(node: exp.Expression) -> exp.Expression:
+    """What stands in parentheses that mean nothing where they are; an arrow keeps them, it could be taken for a lambda."""
+    while isinstance(node, exp.Paren) and isinstance(node.parent, (exp.Coalesce, exp.Nullif, exp.Paren, exp.Alias)):
+        if isinstance(node.this, (exp.JSONExtract, exp.JSONExtractScalar, exp.Lambda)):
+            break
+        inner = node.this
+        inner.parent, inner.arg_key = node.parent, node.arg_key
+        node = inner
+    return node

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from refinery.compiler.chain import Chain, Keys, out_name
@@ -12,63 +16,146 @@ from refinery.compiler.names import text_of_columns
 from refinery.compiler.program import Program, pretty, stats_object
 from refinery.library import read_sql
 
+_COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
-def script(program: Program, chain: Chain, files: Sequence[dict[str, Any]], export_path: str, title: str) -> str:
+
+@dataclass(frozen=True)
+class File:
+    """One input file.
+
+    kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
+    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file.
+    """
+
+    path: str
+    suffix: str
+    kind: str
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Export:
+    """The export: its path and format, and the file of the statistics (None where the recipe has none)."""
+
+    path: str
+    format: str
+    stats_path: str | None
+
+
+def script(
+    program: Program, chain: Chain, files: Sequence[File], export: Export, title: str, notes: Sequence[str] = ()
+) -> str:
     """The script for one stage over whole files.
 
-    files: path, suffix, format, array (JSON that is not one sample a line), delimiter. The SELECT in the middle is
-    what every shard of `refinery run` runs; reading and writing around it are their plain SQL equals.
+    The SELECT in the middle is what `refinery run` runs over each batch; reading and writing around it are its plain
+    SQL equals. notes: further lines of the comment at the top.
     """
-    parts = [_head(program, title)]
-    parts.append(_render("io/read_lines.sql" if program.lines else "io/read_typed.sql", files=files))
-    parts.append(_pass(chain))
-    parts.append(_render("tables/ledger.sql", facts="facts", **ledger_columns(chain, chain.steps)))
-    columns = [(lit(stat.column), ident(stat.column)) for stat in program.stats]
-    parts.append(_render("tables/stats.sql", facts="facts", columns=[column for _, column in columns]))
-    parts.append(_render("tables/stat_summary.sql", columns=columns))
-    parts.append(_write_lines(program, export_path) if program.lines else _write_typed(program, export_path))
-    return "\n\n".join(part.strip().rstrip(";") + ";" for part in parts[1:]).join([parts[0] + "\n\n", "\n"])
+    names = [column for column in map(ident, (stat.column for stat in program.stats))]
+    parts = [
+        _read(program, files),
+        _pass(chain),
+        _render("io/quarantine.sql", raw="batch._line" if program.lines else "CAST(NULL AS VARCHAR)"),
+        _table("ledger", facts="facts", **ledger_columns(chain, chain.steps)),
+        _table("stats", facts="facts", columns=names),
+        _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in program.stats]),
+        _write_lines(program, export) if program.lines else _write_typed(program, export),
+    ]
+    if export.stats_path:
+        fields = ", ".join(f"{name} := {name}" for name in names)
+        parts.append(_render("io/write_stats.sql", fields=fields, path=export.stats_path))
+    return "\n\n".join([_head(program, files, export, title, notes), *(f"{part};" for part in parts)]) + "\n"
 
 
-def _head(program: Program, title: str) -> str:
-    names = [function.name for function in program.functions]
-    lines = [f"-- {title}"]
+def _head(program: Program, files: Sequence[File], export: Export, title: str, notes: Sequence[str]) -> str:
+    names = ", ".join(function.name for function in program.functions)
+    lines = [title, ""]
     if names:
-        lines.append(f"-- It calls {', '.join(names)}: run it in Python on a connection after refinery.register(con).")
+        lines += [f"Run it in Python, because it calls {names}:", "", '    con = duckdb.connect("tables.duckdb")']
+        lines += ["    refinery.register(con)", '    con.execute(open("script.sql").read()).fetchall()', ""]
     else:
-        lines.append("-- It needs nothing but DuckDB 2.0: duckdb < script.sql")
-    return "\n".join(lines)
+        lines += ["Run it with DuckDB 2.0, which is all that it needs:", "", "    duckdb tables.duckdb < script.sql", ""]
+    shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more files" if len(files) > 3 else "")
+    lines += [f"It reads {shown} and writes {export.path}, whose folder must be there."]
+    lines += ["The tables quarantine, ledger, stats and stat_summary tell what became of every sample.", *notes]
+    return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
+
+
+def _plain(text: str) -> str:
+    """A text that stays within one line of a comment."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
+
+
+def _read(program: Program, files: Sequence[File]) -> str:
+    groups = []
+    for (kind, suffix, columns), members in groupby(files, lambda file: (file.kind, file.suffix, file.columns)):
+        paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
+        found: dict[str, Any] = {"kind": kind, "suffix": suffix, "paths": paths, "columns": columns}
+        groups.append({**found, "rows": _render("io/rows_of_files.sql", **found).strip("\n")})
+    return _render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups)
+
+
+def _literal(path: str) -> str:
+    """A path in which DuckDB sees no pattern."""
+    return re.sub(r"[*?\[]", lambda match: f"[{match[0]}]", path)
 
 
 def _pass(chain: Chain) -> str:
-    sql = pretty(chain.select([c.replace("_i", "_i AS _row", 1) if c == "_i" else c for c in chain.pass_columns()]))
-    steps = "\n".join(f"--   {step.where}  step {step.index}: {step.name}" for step in chain.steps)
-    return f"-- One pass over all samples:\n{steps}\nCREATE OR REPLACE TEMP TABLE facts AS\n{sql};\nDELETE FROM facts WHERE _bad IS NOT NULL"
+    columns = [re.sub(r"^_i$", "_i AS _row", column) for column in chain.pass_columns()]
+    lines = ["Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there."]
+    lines += [f"    {_step(step)}" for step in chain.steps]
+    comment = "\n".join(f"-- {_plain(line)}" for line in lines)
+    return f"{comment}\nCREATE OR REPLACE TEMP TABLE facts AS\n{pretty(chain.select(columns))}"
 
 
-def _write_lines(program: Program, export_path: str) -> str:
-    line = "rtrim(_line, E' \\t\\r\\n')"
+def _step(step: Any) -> str:
+    """A step of the recipe on one line: its place, number, name and given parameters."""
+    given = {name: value for name, value in step.params.items() if name in getattr(step, "given", ())}
+    shown = ", ".join(f"{name}: {_value(value)}" for name, value in given.items())
+    return f"{step.file}:{step.line} step {step.index} {step.name}" + (f" {{{shown}}}" if shown else "")
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _table(name: str, **values: Any) -> str:
+    """A statement of `sql/tables`, laid out; its comment stays above it."""
+    rendered = _render(f"tables/{name}.sql", **values)
+    comment = "\n".join(line for line in rendered.splitlines() if line.startswith("--"))
+    body = "\n".join(line for line in rendered.splitlines() if not line.startswith("--"))
+    return f"{comment}\n{pretty(body)}"
+
+
+def _write_lines(program: Program, export: Export) -> str:
+    line = "rtrim(batch._line, E' \\t\\r\\n')"
     for keys in program.outs:
-        column = out_name(keys)
-        line = f"CASE WHEN {column} IS NULL THEN {line} ELSE json_set({line}, {lit(json_path(keys))}, json_quote({column})) END"
+        new = f"facts.{ident(out_name(keys))}"
+        set_text = f"json_set({line}, {lit(json_path(keys))}, json_quote({new}))"
+        line = f"CASE WHEN {new} IS NULL THEN {line} ELSE {set_text} END"
     if program.stats_json:
         line = f"json_set({line}, '$.\"__dj__stats__\"', {stats_object(program.stats)})"
-    return _render("io/write_lines.sql", line=line, path=export_path)
+    compression = _COMPRESSIONS.get(export.format, "")
+    return _render("io/write_lines.sql", line=line, path=export.path, format=export.format, compression=compression)
 
 
-def _write_typed(program: Program, export_path: str) -> str:
-    replaced = ", ".join(_replacement(keys) for keys in program.outs)
-    form = "parquet" if export_path.endswith(".parquet") else "json"
-    return _render("io/write_typed.sql", replaced=replaced, path=export_path, format=form)
+def _write_typed(program: Program, export: Export) -> str:
+    return _render(
+        "io/write_typed.sql",
+        replaced=",\n    ".join(_replacement(keys) for keys in program.outs),
+        stats=stats_object(program.stats) if program.stats_json else "",
+        path=export.path,
+        format=export.format,
+        compression=_COMPRESSIONS.get(export.format, ""),
+    )
 
 
 def _replacement(keys: Keys) -> str:
-    new = f"coalesce({out_name(keys)}, batch.{text_of_columns(keys)})"
+    new = f"coalesce(facts.{ident(out_name(keys))}, batch.{text_of_columns(keys)})"
     for depth in range(len(keys) - 1, 0, -1):
-        parent = text_of_columns(keys[:depth])
-        new = f"struct_update(batch.{parent}, {ident(keys[depth])} := {new})"
+        new = f"struct_update(batch.{text_of_columns(keys[:depth])}, {ident(keys[depth])} := {new})"
     return f"{new} AS {ident(keys[0])}"
 
 
 def _render(name: str, **values: Any) -> str:
-    return template(read_sql(name)).render(values)
+    return template(read_sql(name)).render(values).strip().rstrip(";")

@@ -61,7 +61,7 @@ class Pool:
             for future in pending:
                 future.cancel()
             for worker in list(self._workers):
-                worker.con.interrupt()
+                worker.stop()
             raise
         return [future.result() for future in futures]
 

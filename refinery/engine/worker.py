@@ -28,6 +28,16 @@ from refinery.samples.write import PartWriter
 # Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
 _SETTINGS = "SET threads = 1; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
 
+# No row is to blame for these.
+_NO_ROWS_FAULT = (
+    duckdb.OutOfMemoryException,
+    duckdb.InterruptException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+    duckdb.IOException,
+)
+
 QUARANTINE = pa.schema(
     [
         ("_row", pa.int64()),
@@ -73,6 +83,7 @@ class Worker:
     def __init__(self, program: Program, memory_limit: str | None = None, temporary: str | None = None) -> None:
         self.program = program
         self._profile_text = "{}"
+        self._stopped = False
         self.con = duckdb.connect()
         for statement in _SETTINGS.split(";"):
             if statement.strip():
@@ -87,6 +98,11 @@ class Worker:
     def close(self) -> None:
         """Close the connection."""
         self.con.close()
+
+    def stop(self) -> None:
+        """End the query that runs, and start none any more; called from another thread."""
+        self._stopped = True
+        self.con.interrupt()
 
     def bind(self, shards: Sequence[Shard]) -> None:
         """Run the statement over no rows; raises DuckDB's error when it does not bind."""
@@ -200,7 +216,7 @@ class Worker:
             done = self._query(self.program.pass_sql, part, first_row)
             at = done.schema.get_field_index("_i")
             return done.set_column(at, "_i", pa.array(index[done["_i"].to_numpy()])), []
-        except (duckdb.OutOfMemoryException, duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException):
+        except _NO_ROWS_FAULT:
             raise
         except duckdb.Error as error:
             if len(index) == 1:
@@ -222,6 +238,8 @@ class Worker:
         return 0, ""
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
+        if self._stopped:
+            raise duckdb.InterruptException("stopped")
         self.con.register("batch", self._relation(batch, first_row))
         try:
             done = self.con.sql(sql).to_arrow_table()

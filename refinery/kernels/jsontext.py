@@ -325,7 +325,7 @@ def _is_object(data, i, end, stack):
 
 @njit(nogil=True, cache=True)
 def objects(data, starts, ends, good):
-    """Say of each data[starts[i]:ends[i]] whether it is a JSON object (RFC 8259, NaN and Infinity); how many are not."""
+    """Say of each data[starts[i]:ends[i]] whether it is a JSON object (NaN and Infinity allowed); how many are not."""
     stack = np.zeros(MAX_DEPTH, np.uint8)
     others = 0
     for i in range(len(good)):

@@ -55,7 +55,7 @@ def encode(cp, out, w):
     return w + 4
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def copy(data, start, end, out, w):
     """Copy data[start:end] to out[w:]; the position after it."""
     # Unsigned indices need no test for being negative, so the loop becomes a block copy.

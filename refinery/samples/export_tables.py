@@ -48,8 +48,7 @@ def export_parquet(parts: Sequence[str], lines: bool, workers: int, targets: Nam
         rows = sum(found.num_rows for found in metadata)
         size = sum(found.row_group(i).total_byte_size for found in metadata for i in range(found.num_row_groups))
         return _write(_in_order(parts, _tables_of, workers), schema, rows, size, targets, shard_size)
-    structure, rows = _structure(parts, workers)
-    size = sum(os.path.getsize(part) for part in parts)
+    structure, rows, size = _structure(parts, workers)
     wide: set[str] = set()
     while True:
         schema = pa.schema([(name, _arrow(kind, name in wide)) for name, kind in structure.items()])
@@ -147,12 +146,12 @@ def _columns(part: str) -> Iterator[pa.Table]:
             yield batch.table
 
 
-def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int]:
-    """Names and types of the members of all lines, and how many lines there are."""
+def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int, int]:
+    """Names and types of the members of all lines, how many lines there are, and their bytes."""
 
-    def of_part(part: str) -> tuple[Any, int]:
+    def of_part(part: str) -> tuple[Any, int, int]:
         found: Any = {}
-        rows = 0
+        rows = size = 0
         with Converter() as converter:
             for table in _columns(part):
                 converter.con.register("lines", table)
@@ -160,20 +159,22 @@ def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int]
                 [(text,)] = converter.con.execute(sql).fetchall()
                 found = _merge(found, json.loads(text))
                 rows += len(table)
-        return found, rows
+                size += table.nbytes
+        return found, rows, size
 
     merged: Any = {}
-    total = 0
+    total = total_size = 0
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        for found, rows in pool.map(of_part, parts):
+        for found, rows, size in pool.map(of_part, parts):
             merged = _merge(merged, found)
             total += rows
+            total_size += size
     if len(merged) > _MOST_COLUMNS:
         raise OutputError(
             f"the results have {len(merged)} different fields, too many for columns. Export them as jsonl, "
             "which does not need the same fields in every row"
         )
-    return merged, total
+    return merged, total, total_size
 
 
 def _merge(one: Any, two: Any) -> Any:

@@ -59,7 +59,7 @@ def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
     at = window.first if at_start else 0
     searched = at
     while True:
-        while count := int(lines.line_ends(window.data, searched, window.filled, ends)):
+        while count := _line_ends(window, at, searched, ends):
             yield _line_batch(window.data, at, ends[:count].copy(), numbers, limits)
             at = searched = int(ends[count - 1])
         if window.ended:
@@ -71,11 +71,21 @@ def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
         searched = window.filled - at
         window.refill(at)
         at = 0
-    rest = window.filled - at
     if window.damage:
         yield _only_bad(numbers, 1, window.data[at : window.filled], window.damage)
-    elif rest:
-        yield _line_batch(window.data, at, np.array([window.filled], np.int64), numbers, limits)
+
+
+def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
+    """Write the ends of lines into `ends`, the end of a file that ends well among them; how many.
+
+    The first line starts at `at`; up to `searched` it is known not to end.
+    """
+    count = int(lines.line_ends(window.data, searched, window.filled, ends))
+    last = int(ends[count - 1]) if count else at
+    if window.ended and not window.damage and count < len(ends) and last < window.filled:
+        ends[count] = window.filled
+        count += 1
+    return count
 
 
 def _line_batch(data: np.ndarray, at: int, ends: np.ndarray, numbers: _Numbers, limits: Limits) -> Batch:

@@ -262,6 +262,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
             errno.EACCES: "Choose a place that you may write to",
             errno.EPERM: "Choose a place that you may write to",
             errno.EROFS: "Choose a place that you may write to",
+            errno.EEXIST: "A part of the path is a file; choose another",
             errno.ENOTDIR: "A part of the path is a file; choose another",
             errno.EISDIR: "It is a folder; name a file in it",
         }

@@ -5,22 +5,23 @@ FROM (
 {% for group in groups %}
 {{ '  UNION ALL\n' if not loop.first -}}
 {% if group.kind == 'jsonl' %}
+  -- A line is one value: there is nothing that separates, quotes or escapes.
   SELECT line, {{ group.suffix | lit }} AS suffix, filename AS file
   FROM read_csv(
-    {{ group.paths }}, columns = {'line': 'VARCHAR'}, filename = true,
-    -- no separator, quote or escape: a line is one value
-    header = false, auto_detect = false, delim = '\x01', quote = '', escape = '', comment = '', strict_mode = false,
-    max_line_size = 1073741824
+    {{ group.paths }}, columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
   )
 {% elif group.kind == 'json' %}
   -- An array, or values over several lines: each value becomes one line.
   SELECT
-    regexp_replace(CAST(json AS VARCHAR), '[ \t\r]*\n[ \t\r]*', '', 'g') AS line, {{ group.suffix | lit }} AS suffix,
-    filename AS file
-  FROM read_json_objects({{ group.paths }}, format = 'auto', filename = true, maximum_object_size = 1073741824)
+    regexp_replace(CAST(json AS VARCHAR), '[ \t\r]*\n[ \t\r]*', '', 'g') AS line,
+    {{ group.suffix | lit }} AS suffix, filename AS file
+  FROM read_json_objects({{ group.paths }}, format = 'auto', maximum_object_size = 1073741824, filename = true)
 {% else %}
-  SELECT CAST(to_json(sample) AS VARCHAR) AS line, suffix, file
-  FROM (SELECT sample.* EXCLUDE (suffix, file) AS sample, suffix, file FROM ({{ group.rows }}) AS sample)
+  SELECT CAST(to_json(sample) AS VARCHAR) AS line, {{ group.suffix | lit }} AS suffix, CAST(NULL AS VARCHAR) AS file
+  FROM (SELECT * EXCLUDE (_suffix, _file) FROM (
+{{ group.rows }}
+  )) AS sample
 {% endif %}
 {% endfor %}
 )

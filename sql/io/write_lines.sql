@@ -1,7 +1,32 @@
--- The samples that stay, in input order: a line whose text did not change is written as it was.
+-- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
+CREATE OR REPLACE TEMP VIEW kept AS
+SELECT
+  batch._i,
+  {{ line }} AS line
+FROM batch JOIN facts ON facts._row = batch._i
+WHERE facts._dropped IS NULL;
+
+{% set as_lines = "FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE ''" %}
+{% if format == 'parquet' %}
+SET VARIABLE columns = (
+  SELECT regexp_replace(CAST(json_group_structure(CAST(line AS JSON)) AS VARCHAR), '"U?(BIG|HUGE)INT"', '"BIGINT"', 'g')
+  FROM kept
+);
 COPY (
-  SELECT {{ line }} AS line
-  FROM batch JOIN facts ON facts._row = batch._i
-  WHERE _dropped IS NULL
+  SELECT unnest(from_json(line, getvariable('columns'))) FROM kept ORDER BY _i
+) TO {{ path | lit }} (FORMAT parquet, COMPRESSION zstd)
+{% elif format == 'json' %}
+COPY (
+  SELECT line
+  FROM (
+    SELECT -1 AS _i, '[' AS line
+    UNION ALL SELECT _i, line || if(lead(_i) OVER (ORDER BY _i) IS NULL, '', ',') FROM kept
+    UNION ALL SELECT 9223372036854775807, ']'
+  )
   ORDER BY _i
-) TO {{ path | lit }} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01')
+) TO {{ path | lit }} ({{ as_lines }})
+{% else %}
+COPY (
+  SELECT line FROM kept ORDER BY _i
+) TO {{ path | lit }} ({{ as_lines }}{{ compression }})
+{% endif %}

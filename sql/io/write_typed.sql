@@ -1,8 +1,14 @@
--- The samples that stay, in input order.
-COPY (
-  SELECT batch.* EXCLUDE (_i, _row, _suffix){% if replaced %} REPLACE ({{ replaced }}){% endif %}
+-- Write: the samples that stay, in the order of the input.
+CREATE OR REPLACE TEMP VIEW kept AS
+SELECT
+  batch.* EXCLUDE (_row, _suffix, _file){% if replaced %} REPLACE (
+    {{ replaced }}
+  ){% endif %}{% if stats %},
+  {{ stats }} AS __dj__stats__{% endif %}
 
-  FROM batch JOIN facts ON facts._row = batch._i
-  WHERE _dropped IS NULL
-  ORDER BY _i
-) TO {{ path | lit }} (FORMAT {{ format }})
+FROM batch JOIN facts ON facts._row = batch._i
+WHERE facts._dropped IS NULL;
+
+COPY (
+  SELECT * EXCLUDE (_i) FROM kept ORDER BY _i
+) TO {{ path | lit }} ({{ 'FORMAT parquet, COMPRESSION zstd' if format == 'parquet' else 'FORMAT json' }}{{ ', ARRAY true' if format == 'json' }}{{ compression }})

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import subwords, wordlists, words
+from refinery.kernels import subwords, word_ratio, word_removal, word_repetition, wordlists, words
 from refinery.kernels.special_characters import code_points
 
 UDFS = Path(__file__).parents[2] / "udfs"
@@ -89,8 +89,8 @@ def test_slices_chunks_and_both_offset_widths_give_the_same(kind):
     for given_column in (column, chunked):
         assert words.words(given_column).to_pylist() == whole.to_pylist()
         assert words.word_count(given_column).to_pylist() == words.word_count(strings(values)).to_pylist()
-        assert words.remove_long_words(given_column, 2, 3).to_pylist() == (
-            words.remove_long_words(strings(values), 2, 3).to_pylist()
+        assert word_removal.remove_long_words(given_column, 2, 3).to_pylist() == (
+            word_removal.remove_long_words(strings(values), 2, 3).to_pylist()
         )
 
 
@@ -98,9 +98,9 @@ def test_empty_and_null_columns():
     for function in (
         words.words,
         words.word_count,
-        lambda c: words.word_repetition(c, 2),
-        lambda c: words.remove_long_words(c, 1, 5),
-        lambda c: words.remove_words_with(c, ["a"]),
+        lambda c: word_repetition.word_repetition(c, 2),
+        lambda c: word_removal.remove_long_words(c, 1, 5),
+        lambda c: word_removal.remove_words_with(c, ["a"]),
     ):
         assert function(strings([])).to_pylist() == []
         assert function(strings([None, None])).to_pylist() == [None, None]
@@ -135,7 +135,7 @@ def repetition(words_: list[str], n: int) -> float:
 @given(st.lists(st.none() | few_words, max_size=5), st.integers(1, 6))
 def test_word_repetition_is_that_of_python(values, n):
     want = apply(lambda t: repetition(t.split(), n), values)
-    assert words.word_repetition(strings(values), n).to_pylist() == want
+    assert word_repetition.word_repetition(strings(values), n).to_pylist() == want
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 50, 4000])
@@ -143,11 +143,11 @@ def test_word_repetition_of_long_texts(n):
     values = ["a b c d " * 1000 + "e", "x " * 3999 + "x", " ".join(map(str, range(5000))), "", "a"]
     column = strings([value.strip() for value in values])
     want = [repetition(value.split(), n) for value in values]
-    assert words.word_repetition(column, n).to_pylist() == want
+    assert word_repetition.word_repetition(column, n).to_pylist() == want
 
 
 def test_word_repetition_tells_the_order_and_the_borders_of_words():
-    assert words.word_repetition(strings(["a b b a", "ab c a bc", "a b a b"]), 2).to_pylist() == [0.0, 0.0, 2 / 3]
+    assert word_repetition.word_repetition(strings(["a b b a", "ab c a bc", "a b a b"]), 2).to_pylist() == [0.0, 0.0, 2 / 3]
 
 
 def test_equal_hashes_do_not_make_equal_n_grams():
@@ -156,13 +156,13 @@ def test_equal_hashes_do_not_make_equal_n_grams():
     one, other = (" ".join("ab"[bit ^ flip] for bit in bits) for flip in (0, 1))
     column = strings([f"{one} x {other}", f"{one} x {one}"])
     want = [repetition(value.split(), 2048) for value in column.to_pylist()]
-    assert words.word_repetition(column, 2048).to_pylist() == want
+    assert word_repetition.word_repetition(column, 2048).to_pylist() == want
     assert want[0] == 0.0 < want[1]
 
 
 def test_an_n_gram_needs_a_word():
     with pytest.raises(ValueError, match="at least one word"):
-        words.word_repetition(strings(["a"]), 0)
+        word_repetition.word_repetition(strings(["a"]), 0)
 
 
 # Word lists
@@ -192,7 +192,7 @@ def test_listed_ratio_is_that_of_python(listed_in, values, entries, sizes, join)
         every = [*found, *(join.join(found[i : i + n]) for n in sizes for i in range(len(found) - n + 1))]
         return sum(word in entries for word in every) / len(every) if every else 0.0
 
-    got = words.listed_ratio(strings(lowered), str(listed_in), "stopwords", "en", tuple(sizes), join)
+    got = word_ratio.listed_ratio(strings(lowered), str(listed_in), "stopwords", "en", tuple(sizes), join)
     assert got.to_pylist() == apply(ratio, lowered)
 
 
@@ -220,10 +220,10 @@ def test_lists_of_one_kind_are_put_together(tmp_path):
 def test_a_changed_list_is_read_again(tmp_path):
     path = put(tmp_path, "stopwords.json", {"en": ["one"]})
     column = strings(["one two two"])
-    before = words.listed_ratio(column, str(tmp_path), "stopwords", "en", (), "")
+    before = word_ratio.listed_ratio(column, str(tmp_path), "stopwords", "en", (), "")
     put(tmp_path, "stopwords.json", {"en": ["two"]})
     os.utime(path, ns=(1, 1))
-    after = words.listed_ratio(column, str(tmp_path), "stopwords", "en", (), "")
+    after = word_ratio.listed_ratio(column, str(tmp_path), "stopwords", "en", (), "")
     assert (before.to_pylist(), after.to_pylist()) == ([1 / 3], [2 / 3])
 
 
@@ -298,7 +298,7 @@ def test_remove_long_words_is_that_of_python(values, low, high):
     def stays(word: str) -> bool:
         return low <= len(word) <= high or (len(word) > high and low <= len(word.strip(SPECIAL)) <= high)
 
-    assert words.remove_long_words(strings(values), low, high).to_pylist() == changed(values, stays)
+    assert word_removal.remove_long_words(strings(values), low, high).to_pylist() == changed(values, stays)
 
 
 @nasty
@@ -312,7 +312,7 @@ def test_remove_words_with_is_that_of_python(values, substrings):
     def stays(word: str) -> bool:
         return not any(s in word.strip(SPECIAL) for s in substrings)
 
-    assert words.remove_words_with(strings(values), substrings).to_pylist() == changed(values, stays)
+    assert word_removal.remove_words_with(strings(values), substrings).to_pylist() == changed(values, stays)
 
 
 # Words from a tokenizer

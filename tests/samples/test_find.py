@@ -41,7 +41,8 @@ def test_a_folder_gives_its_files_sorted_and_says_what_it_passed_over(tmp_path: 
     sources, notes = find([str(tmp_path)])
     assert [Path(source.path).name for source in sources] == ["a.json", "b.jsonl", "c.parquet"]
     assert notes == [
-        f"{tmp_path}: passed over: 1 .log, of no known format, 3 hidden or a marker, 1 without suffix, of no known format"
+        f"{tmp_path}: passed over: 1 .log, of no known format, 3 hidden or a marker, "
+        "1 without suffix, of no known format"
     ]
 
 

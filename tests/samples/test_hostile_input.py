@@ -72,7 +72,9 @@ def test_a_broken_line_is_set_apart_alone(tmp_path: Path, line: bytes, error: st
     good, [bad] = read_all(path, size)
     assert good == [{"text": "one"}, {"text": "two"}]
     assert (bad.line, bad.raw) == (3, line)
-    assert bad.error == (error or bad.error) and bad.error.startswith(("malformed JSON: ", "no sample: ", "invalid UTF-8: "))
+    assert bad.error == (error or bad.error) and bad.error.startswith(
+        ("malformed JSON: ", "no sample: ", "invalid UTF-8: ")
+    )
 
 
 def test_broken_lines_at_both_ends(tmp_path: Path) -> None:
@@ -84,8 +86,21 @@ def test_broken_lines_at_both_ends(tmp_path: Path) -> None:
 
 
 def test_odd_but_valid_lines_are_samples(tmp_path: Path) -> None:
-    lines = ["{}", '{"text": null}', '{"text": 5}', '{"text": ["x"]}', '{"x": NaN, "y": -Infinity}', '{"text": "a\\u0000b"}']
-    lines += ['{"text": "\\ud83d\\ude00"}', '\t{ "text" : "x" } ', '{"text": "\x7f\u2028\x85"}', '{"n": 1e999}', '{"":{}}']
+    lines = [
+        "{}",
+        '{"text": null}',
+        '{"text": 5}',
+        '{"text": ["x"]}',
+        '{"x": NaN, "y": -Infinity}',
+        '{"text": "a\\u0000b"}',
+    ]
+    lines += [
+        '{"text": "\\ud83d\\ude00"}',
+        '\t{ "text" : "x" } ',
+        '{"text": "\x7f\u2028\x85"}',
+        '{"n": 1e999}',
+        '{"":{}}',
+    ]
     lines += ['{"text": 1}', '{"text": "x"}', '{"text": {"a": 1}}']  # a column whose type changes
     (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8", newline="")
     good, bad = read_all(tmp_path / "a.jsonl")

@@ -13,7 +13,7 @@ from refinery.kernels import jsontext, lines
 from refinery.samples.read import explain_json
 from refinery.samples.write import set_members
 
-TEXT = st.text(alphabet="ab\"\\/{}[],: \n\r\t\b\f\x00\x1f\x7fé\u2028漢😀")
+TEXT = st.text(alphabet='ab"\\/{}[],: \n\r\t\b\f\x00\x1f\x7fé\u2028漢😀')
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -93,13 +93,16 @@ def test_damaged_objects_are_judged_as_python_does(value: dict, data: st.DataObj
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
     at = data.draw(st.integers(0, len(text)))
     cut = data.draw(st.integers(0, 2))
-    junk = data.draw(st.sampled_from(["", '"', "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e", "\\u", "\x01", "t"]))
+    junk = data.draw(
+        st.sampled_from(["", '"', "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e", "\\u", "\x01", "t"])
+    )
     text = text[:at] + junk + text[at + cut :]
     assert kernel_accepts(text.encode()) == accepted(text)
 
 
 @pytest.mark.parametrize(
-    "number", ["0", "-0", "1.5", "1e5", "1E+5", "1e-5", "NaN", "Infinity", "-Infinity", "01", "1.", ".5", "+1", "1e", "-", "0x1"]
+    "number",
+    ["0", "-0", "1.5", "1e5", "1E+5", "1e-5", "NaN", "Infinity", "-Infinity", "01", "1.", ".5", "+1", "1e", "-", "0x1"],
 )
 def test_numbers(number: str) -> None:
     text = f'{{"a": {number}}}'
@@ -107,7 +110,8 @@ def test_numbers(number: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "escape", ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\ud83dx", "\\ud83d\\u0041", "\\u00zz", "\\x", "\\", "\\uD83D\\uDE0"]
+    "escape",
+    ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\ud83dx", "\\ud83d\\u0041", "\\u00zz", "\\x", "\\", "\\uD83D\\uDE0"],
 )
 def test_escapes(escape: str) -> None:
     text = f'{{"a": "{escape}"}}'
@@ -163,12 +167,20 @@ def put(line: str, keys: tuple[str, ...], value: str | None, quote: bool = True)
         ('{"te\\"xt":1}', ('te"xt',), '{"te\\"xt":"N"}\n'),
         ('{"\\ud83d\\ude00":[1,{"a":"}"}]}', ("😀",), '{"\\ud83d\\ude00":"N"}\n'),
         ('{"text":"a","text":"b"}', ("text",), '{"text":"N","text":"N"}\n'),
-        ('{"body":1,"meta":{"x":{"body":2},"body":3}}', ("meta", "body"), '{"body":1,"meta":{"x":{"body":2},"body":"N"}}\n'),
+        (
+            '{"body":1,"meta":{"x":{"body":2},"body":3}}',
+            ("meta", "body"),
+            '{"body":1,"meta":{"x":{"body":2},"body":"N"}}\n',
+        ),
         ('{"meta":{}}', ("meta", "body"), '{"meta":{"body": "N"}}\n'),
         ('{"a":1}', ("meta", "body"), '{"a":1, "meta": { "body": "N" }}\n'),
         ('{"meta.body":1}', ("meta.body",), '{"meta.body":"N"}\n'),
         ('{"":1}', ("",), '{"":"N"}\n'),
-        ('{"n":123456789012345678901234567890,"text":null}', ("text",), '{"n":123456789012345678901234567890,"text":"N"}\n'),
+        (
+            '{"n":123456789012345678901234567890,"text":null}',
+            ("text",),
+            '{"n":123456789012345678901234567890,"text":"N"}\n',
+        ),
     ],
 )
 def test_a_member_is_set_and_all_else_kept(line: str, keys: tuple[str, ...], expected: str) -> None:
@@ -177,8 +189,11 @@ def test_a_member_is_set_and_all_else_kept(line: str, keys: tuple[str, ...], exp
 
 
 def test_values_are_escaped_as_json_does_without_ascii() -> None:
-    text = "".join(map(chr, range(0x100))) + "\u2028漢😀\"\\/"
-    assert put('{"text":1}', ("text",), text) == json.dumps({"text": text}, ensure_ascii=False, separators=(",", ":")) + "\n"
+    text = "".join(map(chr, range(0x100))) + '\u2028漢😀"\\/'
+    assert (
+        put('{"text":1}', ("text",), text)
+        == json.dumps({"text": text}, ensure_ascii=False, separators=(",", ":")) + "\n"
+    )
 
 
 def test_json_is_set_as_it_is() -> None:

@@ -43,12 +43,15 @@ def rows_of(path: Path, **options: int) -> list[dict]:
 
 
 LINES = st.lists(
-    st.tuples(st.text(alphabet="aé\\u", max_size=30), st.sampled_from(["\n", "\r\n", "\n\n", "\n \t\n", " \n"])), max_size=30
+    st.tuples(st.text(alphabet="aé\\u", max_size=30), st.sampled_from(["\n", "\r\n", "\n\n", "\n \t\n", " \n"])),
+    max_size=30,
 )
 
 
 @settings(max_examples=150, deadline=None)
-@given(LINES, st.booleans(), st.booleans(), st.integers(1, 400), st.sampled_from([1, 5000]), st.sampled_from([1, 3, 8192]))
+@given(
+    LINES, st.booleans(), st.booleans(), st.integers(1, 400), st.sampled_from([1, 5000]), st.sampled_from([1, 3, 8192])
+)
 def test_lines_are_read_once_whatever_the_cuts(
     tmp_path_factory: pytest.TempPathFactory, parts: list, mark: bool, last: bool, shard: int, block: int, rows: int
 ) -> None:
@@ -58,6 +61,20 @@ def test_lines_are_read_once_whatever_the_cuts(
     content = content if last else content.rstrip(b"\r\n \t")
     path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + content)
     assert raws(path, shard, batch_bytes=block, rows=rows) == lines
+
+
+@pytest.mark.parametrize("size", range(4090, 4103))
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_the_last_line_may_end_where_the_buffer_does(tmp_path: Path, size: int, end: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    for lines in ([b'{"a":1}', b'{"b":"' + b"x" * (size - 16) + b'"}'], [b'{"b":"' + b"x" * (size - 8) + b'"}']):
+        path.write_bytes(b"\n".join(lines) + end)
+        assert raws(path, batch_bytes=4096) == lines
+        assert raws(path, 100, batch_bytes=4096) == lines
+    path.with_suffix(".json").write_bytes(b"[" + b",".join(lines) + b"]" + end)
+    assert raws(path.with_suffix(".json"), batch_bytes=4096) == lines
+    path.with_suffix(".csv").write_bytes(b"text\n" + b"x" * (size - 5) + end)
+    assert len(rows_of(path.with_suffix(".csv"), batch_bytes=4096)[0]["text"]) == size - 5
 
 
 def test_line_numbers_count_blank_lines_and_add_up_over_shards(tmp_path: Path) -> None:
@@ -277,7 +294,9 @@ def test_csv_is_read_as_it_was_written(
     writer = csv.writer(text, delimiter="\t" if tabs else ",", lineterminator=end, quoting=quoting)
     writer.writerows([("one", "two", "three"), *rows])
     path.write_bytes(text.getvalue().encode())
-    assert [tuple(row.values()) for row in rows_of(path, batch_bytes=block)] == [tuple(c or None for c in r) for r in rows]
+    assert [tuple(row.values()) for row in rows_of(path, batch_bytes=block)] == [
+        tuple(c or None for c in r) for r in rows
+    ]
 
 
 @pytest.mark.parametrize(

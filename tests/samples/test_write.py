@@ -21,11 +21,13 @@ from refinery.samples.sources import Source, cut, find
 from refinery.samples.write import PartWriter
 from tests.samples.test_read import RICH
 
-SAMPLES = [{"id": k, "text": f"text {k} \"é\"\n", "meta": {"body": f"b{k}", "n": [k, 0.5]}} for k in range(100)]
+SAMPLES = [{"id": k, "text": f'text {k} "é"\n', "meta": {"body": f"b{k}", "n": [k, 0.5]}} for k in range(100)]
 KINDS = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet")
 
 
-def parts_of_lines(tmp_path: Path, samples: list[dict] = SAMPLES, size: int = 3000, compression: str | None = None) -> list[Path]:
+def parts_of_lines(
+    tmp_path: Path, samples: list[dict] = SAMPLES, size: int = 3000, compression: str | None = None
+) -> list[Path]:
     """Every sample, a part for each shard."""
     source = tmp_path / "input.jsonl"
     source.write_text("".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples), encoding="utf-8")
@@ -88,7 +90,9 @@ def test_kept_lines_are_written_as_they_were(tmp_path: Path) -> None:
 
 
 def test_changed_texts_and_extra_members(tmp_path: Path) -> None:
-    batch = read_one(tmp_path / "a.jsonl", b'{"text":"x","meta":{"t":"y"}}\n{"text":"z", "s":{"old":1}}\n{"text":"w"}\n')
+    batch = read_one(
+        tmp_path / "a.jsonl", b'{"text":"x","meta":{"t":"y"}}\n{"text":"z", "s":{"old":1}}\n{"text":"w"}\n'
+    )
     with PartWriter(tmp_path / "p", True) as writer:
         replaced = {("text",): pa.array(["X\n", None], pa.large_string()), ("meta", "t"): pa.array([None, "T"])}
         extra = {"s": pa.array(['{"n": 1}', '{"n": 2}'])}
@@ -140,7 +144,9 @@ def test_tables_keep_their_types(tmp_path: Path) -> None:
 
 
 def test_a_text_inside_a_struct_is_replaced(tmp_path: Path) -> None:
-    table = pa.table({"meta": [{"body": {"t": "a"}, "n": 1}, {"body": None, "n": 2}, None, {"body": {"t": "d"}, "n": 4}]})
+    table = pa.table(
+        {"meta": [{"body": {"t": "a"}, "n": 1}, {"body": None, "n": 2}, None, {"body": {"t": "d"}, "n": 4}]}
+    )
     [shard] = cut([Source.of_table(table)])
     [batch] = read(shard)
     with PartWriter(tmp_path / "p", False) as writer:
@@ -245,7 +251,17 @@ def test_names_are_data_juicers() -> None:
 def test_types_of_columns_are_those_of_all_lines(tmp_path: Path) -> None:
     samples = [
         {"i": 1, "f": 1, "mixed": 1, "d": "2024-01-01", "big": 1, "s": {"a": 1}, "l": [], "n": None, "b": True, "u": 1},
-        {"i": -5, "f": 0.5, "mixed": "x", "d": None, "big": 2**63, "s": {"b": [1.5]}, "l": [{"z": 1}], "e": {}, "u": -1},
+        {
+            "i": -5,
+            "f": 0.5,
+            "mixed": "x",
+            "d": None,
+            "big": 2**63,
+            "s": {"b": [1.5]},
+            "l": [{"z": 1}],
+            "e": {},
+            "u": -1,
+        },
         {"i": None, "mixed": {"k": [1]}, "big": 0, "s": None, "l": None, "b": None, "u": 2**63},
     ]
     parts = parts_of_lines(tmp_path, samples, 1)
@@ -258,8 +274,8 @@ def test_types_of_columns_are_those_of_all_lines(tmp_path: Path) -> None:
         "mixed": "string",
         "d": "string",
         "big": "uint64",
-        "s": "struct<a: int64, b: list<item: double>>",
-        "l": "list<item: struct<z: int64>>",
+        "s": "struct<a: int64, b: list<element: double>>",
+        "l": "list<element: struct<z: int64>>",
         "n": "string",
         "b": "bool",
         "u": "double",
@@ -294,7 +310,7 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"res\.jsonl: cannot be written: Not a directory. A part of the path is a file"):
+    with pytest.raises(OutputError, match=r"res\.jsonl: cannot be written: File exists. A part of the path is a file"):
         export([], str(tmp_path / "file" / "res.jsonl"), "jsonl")
     (tmp_path / "res.jsonl").mkdir()
     with pytest.raises(OutputError, match=r"res\.jsonl: cannot be written: Is a directory. It is a folder"):
@@ -328,8 +344,11 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.Mon
 def test_statistics_stand_beside_the_samples(tmp_path: Path) -> None:
     with duckdb.connect() as con:
         con.execute(
-            """CREATE TABLE stats AS SELECT * FROM (VALUES
-            (2, true, 7, 0.1::DOUBLE), (0, true, 5, 0.25), (1, false, 1, NULL)) t(_row, kept, text_len, "alnum ratio")"""
+            """
+            CREATE TABLE stats AS SELECT * FROM (
+              VALUES (2, true, 7, 0.1::DOUBLE), (0, true, 5, 0.25), (1, false, 1, NULL)
+            ) AS found(_row, kept, text_len, "alnum ratio")
+            """
         ).fetchall()
         written = write_stats(con, str(tmp_path / "o'ut" / "res.jsonl"), ["text_len", "alnum ratio"])
     assert written.path == str(tmp_path / "o'ut" / "res_stats.jsonl") and written.rows == 2

@@ -115,9 +115,9 @@ def flagged_words_share(column: pa.Array, folder: str, lang: str, groups: str, j
 
     groups: sizes of the groups that count as words as well, with commas between them; empty without augmentation.
     """
-    from refinery.kernels import words  # numba, which check() does without
+    from refinery.kernels import word_ratio  # numba, which check() does without
 
-    return words.listed_ratio(column, folder, KIND, lang, _sizes(groups), join_char)
+    return word_ratio.listed_ratio(column, folder, KIND, lang, _sizes(groups), join_char)
 
 
 def flagged_words_share_of_pieces(

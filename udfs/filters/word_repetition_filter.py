@@ -83,9 +83,9 @@ def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
 
     The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022).
     """
-    from refinery.kernels import words  # numba, which check() does without
+    from refinery.kernels import word_repetition  # numba, which check() does without
 
-    return words.word_repetition(column, rep_len)
+    return word_repetition.word_repetition(column, rep_len)
 
 
 def piece_repetition(column: pa.Array, model: str, rep_len: int) -> pa.Array:

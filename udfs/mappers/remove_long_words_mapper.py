@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from refinery.kernels import words
+from refinery.kernels import word_removal
 
 OPERATOR = {
     "doc": (
@@ -43,4 +43,4 @@ OPERATOR = {
 
 def remove_long_words(column: pa.Array, min_len: int, max_len: int) -> pa.Array:
     """Each text without the words outside of [min_len, max_len], NULL where nothing changes."""
-    return words.remove_long_words(column, min_len, max_len)
+    return word_removal.remove_long_words(column, min_len, max_len)

@@ -79,9 +79,9 @@ def check(params: dict[str, Any]) -> list[str]:
 
 def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:
     """Each text without the words that hold one of the substrings (a JSON list), NULL where nothing changes."""
-    from refinery.kernels import words  # numba, which check() does without
+    from refinery.kernels import word_removal  # numba, which check() does without
 
-    return words.remove_words_with(column, _list(substrings))
+    return word_removal.remove_words_with(column, _list(substrings))
 
 
 def remove_pieces_with(column: pa.Array, model: str, substrings: str | None) -> pa.Array:
