@@ -63,7 +63,7 @@ def run(
         outcome.run_dir.database,
         outcome.outputs,
         outcome.counts,
-        outcome.notes,
+        (*map(str, opened.ignored), *outcome.notes),
         outcome.seconds,
         outcome.bytes,
     )

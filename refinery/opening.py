@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def open_recipe(
     changes = overrides_of(overrides) if isinstance(overrides, Mapping) else list(overrides)
     opener = _Opener(operators)
     loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs)
+    if operators:  # noted as the recipe's own, for those who open the run's recipe later
+        loaded = replace(loaded, operators=tuple(dict.fromkeys((*map(str, operators), *loaded.operators))))
     return loaded, opener.library
 
 

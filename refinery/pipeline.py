@@ -170,6 +170,8 @@ def _explained(place: Path) -> Iterator[None]:
         raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error
     except duckdb.IOException as error:
         raise OutputError(f"{place}: cannot be written: {str(error).splitlines()[0]}") from error
+    except duckdb.Error as error:
+        raise OperatorError(str(error).splitlines()[0]) from error
 
 
 def _execute(
@@ -243,7 +245,7 @@ def _first_rows(prepared: Prepared) -> list[int]:
 def _task(prepared: Prepared, folder: str, first_rows: list[int], shard: Shard) -> Task:
     kind = prepared.recipe.export_format
     compression = kind.partition(".")[2] or None if prepared.program.lines and kind.startswith("jsonl.") else None
-    return Task(folder, BATCH, compression, first_rows[shard.index])
+    return Task(folder, BATCH, compression, first_rows[shard.index], prepared.recipe.add_suffix)
 
 
 def _reporter(prepared: Prepared, progress: Progress | None) -> Callable[[ShardResult], None] | None:

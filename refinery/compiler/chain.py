@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.layers import Layers
-from refinery.compiler.names import json_column, parse, resolve, text_of_columns, text_of_line, unstable
+from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line, unstable
 from refinery.errors import Problem, RecipeError
 from refinery.library import Library, Operator
 
@@ -226,9 +226,10 @@ class _Compiler:
 
     def _render(self, step: Any, operator: Operator, keys: Keys) -> dict[str, exp.Expression]:
         text = self.version[keys][0]
+        params = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
-            **{name: value for name, value in step.params.items() if name in operator.params},
-            "params": step.params,
+            **{name: value for name, value in params.items() if name in operator.params},
+            "params": params,
             "text": text,
             "feature": lambda name: self._feature(name, keys, step),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
@@ -241,7 +242,6 @@ class _Compiler:
             raise ValueError("its body is not one SELECT")
         found: dict[str, exp.Expression] = {}
         own = set(operator.stats)
-        user_sql = any(param.type == "sql" for param in operator.params.values())
         for projection in select.expressions:
             expression = projection.unalias()
             reason = unstable(expression)
@@ -249,10 +249,19 @@ class _Compiler:
                 raise ValueError(reason)
             # A condition names the statistics that stand beside it; their columns are put in once they are defined.
             mine = own if projection.alias_or_name == "keep" else set()
-            lookup = partial(self._own_or_other, mine, keys, user_sql)
+            lookup = partial(self._own_or_other, mine, keys)
             found[projection.alias_or_name] = resolve(expression, lookup, self._known())
         self.chain.functions |= {f.name for f in operator.functions if f.name in body}
         return found
+
+    def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
+        """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
+        lookup = partial(self._lookup, keys=keys, user_sql=True)
+        return {
+            name: own_expression(step.params[name], lookup, self._known())
+            for name, param in operator.params.items()
+            if param.type == "sql" and step.params.get(name) is not None
+        }
 
     def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expression], note: str) -> None:
         before, _ = self.version[keys]
@@ -348,13 +357,13 @@ class _Compiler:
         return self._from_source("_file_suffix", f"coalesce({own}, _suffix)" if own else "_suffix")
 
     def _known(self) -> list[str]:
-        return [*self.latest, ".".join(self.text_key), "_row", *self.schema.columns]
+        return [*self.latest, "text", *self.schema.columns, "_row"]
 
-    def _own_or_other(self, own: set[str], keys: Keys, user_sql: bool, name: str) -> exp.Expression | None:
-        return exp.column(name) if name in own else self._lookup(name, keys, user_sql)
+    def _own_or_other(self, own: set[str], keys: Keys, name: str) -> exp.Expression | None:
+        return exp.column(name) if name in own else self._lookup(name, keys, user_sql=False)
 
     def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expression | None:
-        if name in self.chain.layers:
+        if name in self.chain.layers and not user_sql:
             return exp.column(name)
         if name in self.latest:
             return exp.column(self.latest[name])

@@ -7,6 +7,7 @@ from typing import Any
 
 from refinery.compiler.chain import UNBOUNDED, Chain, Stat
 from refinery.compiler.env import ident, lit
+from refinery.recipe.values import describe_value
 
 
 def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, str]:
@@ -39,7 +40,11 @@ def _number(stat: Stat) -> str:
 
 def _plain_reason(step: Any) -> str:
     shown = {n: v for n, v in step.params.items() if n in getattr(step, "given", ()) and n != "text_key"}
-    return "not kept by " + (", ".join(f"{name}: {value}" for name, value in shown.items()) or step.name)
+    return "not kept by " + (", ".join(f"{name}: {_written(value)}" for name, value in shown.items()) or step.name)
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else describe_value(value)
 
 
 def _reason(stat: Stat, end: str, value: Any) -> str:

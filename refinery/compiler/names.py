@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import cast
 
 from sqlglot import exp
 
@@ -12,8 +11,20 @@ from refinery.errors import did_you_mean
 
 Lookup = Callable[[str], exp.Expression | None]
 
-# What would make a row's fate depend on its neighbours, on chance or on the clock.
-_UNSTABLE = {"random", "uuid", "gen_random_uuid", "now", "current_timestamp", "nextval", "get_current_time", "today"}
+# What would make a row's fate depend on chance, on the clock, or on the session: all that DuckDB calls volatile or
+# consistent within a query only (`error` fails for certain rows, which is their own doing).
+_UNSTABLE = set(
+    """
+    random rand setseed uuid uuidv4 uuidv7 gen_random_uuid now today ago age_now current_date current_time
+    current_timestamp current_localtime current_localtimestamp localtime localtimestamp get_current_time
+    get_current_timestamp transaction_timestamp txid_current pg_conf_load_time pg_postmaster_start_time nextval currval
+    setval current_setting getvariable current_query current_query_id current_connection_id current_transaction_id
+    current_database current_catalog current_schema current_schemas in_search_path stats vector_type write_log sleep_ms
+    pg_sleep
+    """.split()
+)
+# What gives several rows for one, or several columns.
+_MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
 
 
 def parse(sql: str) -> exp.Expression:
@@ -22,50 +33,158 @@ def parse(sql: str) -> exp.Expression:
     from sqlglot.errors import SqlglotError
 
     try:
-        return cast(exp.Expression, sqlglot.parse_one(sql, dialect="duckdb"))
+        found = sqlglot.parse(sql, dialect="duckdb")
     except SqlglotError as error:
-        details = getattr(error, "errors", None) or [{}]
-        reason = details[0].get("description") or str(error)
-        at = details[0].get("highlight")
+        details = (getattr(error, "errors", None) or [{}])[0]
+        reason = str(details.get("description") or error).splitlines()[0].rstrip(".")
+        at = details.get("highlight")
         raise ValueError(f"{reason}, at {at!r}" if at else reason) from None
+    if len(found) > 1:
+        raise ValueError("there is more than one statement, or something after a semicolon")
+    if not found or found[0] is None:
+        raise ValueError("there is nothing but comments" if sql.strip() else "it is empty")
+    return found[0]
+
+
+def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
+    """A person's expression over one sample, its names resolved, in parentheses.
+
+    Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
+    from run to run, or names what is not there.
+    """
+    expression = parse(_quoted_columns(sql))
+    if isinstance(expression, (exp.Query, exp.Command, exp.DDL, exp.DML, exp.Pivot)):
+        raise ValueError("a statement stands where an expression belongs; put a SELECT of one value in parentheses")
+    if isinstance(expression, exp.Alias):
+        raise ValueError(f"an expression needs no name; leave out AS {expression.alias}")
+    reason = unstable(expression) or _not_of_one_sample(expression)
+    if reason:
+        raise ValueError(reason)
+    return f"({resolve(expression, lookup, known).sql('duckdb', normalize_functions=False)})"
+
+
+def _quoted_columns(sql: str) -> str:
+    """The SQL with `text[1]` as `"text"[1]`: sqlglot takes a type's name before a bracket for an array type."""
+    from sqlglot import tokens
+    from sqlglot.dialects import DuckDB
+    from sqlglot.errors import SqlglotError
+
+    try:
+        found = DuckDB().tokenize(sql)
+    except SqlglotError:
+        return sql  # parsing says what is wrong
+    kind = tokens.TokenType
+    in_types = {kind.DCOLON, kind.ALIAS, kind.VAR, kind.IDENTIFIER}
+    pieces, at = [], 0
+    for i, token in enumerate(found):
+        before = found[i - 1].token_type if i else None
+        after = [other.token_type for other in found[i + 1 : i + 3]]
+        is_type = token.token_type in DuckDB.Parser.TYPE_TOKENS and token.token_type != kind.VAR and token.text.isidentifier()
+        if is_type and before not in in_types and after[:1] == [kind.L_BRACKET] and after[1:] != [kind.R_BRACKET]:
+            pieces += [sql[at : token.start], f'"{token.text}"']
+            at = token.end + 1
+    return "".join([*pieces, sql[at:]])
 
 
 def unstable(expression: exp.Expression) -> str | None:
-    """Why the expression cannot be an operator's (it looks at other rows, or differs from run to run), or None."""
+    """Why the expression cannot be an operator's (it looks at other samples, or differs from run to run), or None."""
     for node in expression.walk():
-        if isinstance(node, (exp.Window, exp.AggFunc)):
-            return f"{node.sql('duckdb')} looks at more than one row; an operator sees one sample at a time"
-        name = node.name.lower() if isinstance(node, exp.Anonymous) else node.key
-        if name in _UNSTABLE or isinstance(node, (exp.Rand, exp.CurrentTimestamp, exp.CurrentDate)):
+        if isinstance(node, (exp.Window, exp.AggFunc)) and not _reads_elsewhere(node):
+            return f"{_shown(node)} looks at more than one row; an operator sees one sample at a time"
+        name = _function(node)
+        if name in _UNSTABLE or (name == "age" and len(list(node.iter_expressions())) == 1):
             cure = "use hash(_row) % 100 < 10 to sample" if "rand" in name else "write the value itself"
-            return f"{node.sql('duckdb')} gives another result at every run; {cure}"
+            return f"{_shown(node)} gives another result at every run; {cure}"
     return None
+
+
+def _function(node: exp.Expression) -> str:
+    """The name of the function that a node calls, as DuckDB knows it; else the empty text."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
+
+
+def _not_of_one_sample(expression: exp.Expression) -> str | None:
+    """Why a person's expression has not one value for one sample, or None."""
+    common = {cte.alias.lower() for cte in expression.find_all(exp.CTE)}
+    for node in expression.walk():
+        inside = _reads_elsewhere(node)
+        if not inside and (isinstance(node, (exp.Star, exp.Columns)) or _function(node) in _MULTIPLYING):
+            return f"{_shown(node)} gives more than one value for a sample"
+        if isinstance(node, (exp.Placeholder, exp.Parameter)):
+            return f"nothing is put in place of {_shown(node)}; write the value itself"
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            name = node.name
+            if name.lower() not in common and not any(mark in name for mark in "./*\\"):
+                return f"there is no table {name!r}; a subquery can read files, such as FROM 'list.parquet'"
+    return None
+
+
+def _reads_elsewhere(node: exp.Expression) -> bool:
+    """Whether the node belongs to a subquery that has rows of its own."""
+    select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
+    while select is not None:
+        if select.args.get("from_") or select.args.get("from"):
+            return select.parent is not None
+        select = select.find_ancestor(exp.Select)
+    return False
+
+
+def _shown(node: exp.Expression) -> str:
+    text = node.sql("duckdb", normalize_functions=False, comments=False)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def resolve(expression: exp.Expression, lookup: Lookup, known: Iterable[str]) -> exp.Expression:
     """Replace every column reference by what `lookup` says of its first part.
 
-    Raises ValueError for a name that nothing is known of, with the nearest known one.
+    As in DuckDB, letter case decides only where two names differ in nothing else. What stands in a subquery with a
+    FROM of its own is left alone. Raises ValueError for a name that nothing is known of, with the nearest known one.
     """
+    names = list(known)
+
+    def find(head: str) -> exp.Expression:
+        found = lookup(head)
+        alike = {name for name in names if name.lower() == head.lower()} if found is None else set()
+        if len(alike) == 1:
+            found = lookup(alike.pop())
+        elif alike:
+            raise ValueError(f"{head!r} could be {' or '.join(map(repr, sorted(alike)))}; write it as one of them")
+        if found is None:
+            raise ValueError(f"no column or statistic {head!r}{did_you_mean(head, names)}")
+        return found.copy()
 
     def replace(node: exp.Expression) -> exp.Expression:
-        if not isinstance(node, exp.Column) or _inside_subquery(node, expression):
+        # `text.lower()` is no column to sqlglot, but a chain of dots that starts with a name.
+        first = isinstance(node, exp.Identifier) and isinstance(node.parent, exp.Dot) and node.arg_key == "this"
+        if not (first or isinstance(node, exp.Column)) or _within_from(node) or _bound(node):
             return node
-        head, *rest = [part.name for part in node.parts]
-        found = lookup(head)
-        if found is None:
-            raise ValueError(f"no column or statistic {head!r}{did_you_mean(head, known)}")
-        result = found.copy()
+        head, *rest = [node.name] if first else [part.name for part in node.parts]
+        result = find(head)
         for part in rest:
-            result = exp.Dot(this=result, expression=exp.to_identifier(part))
+            result = exp.Dot(this=result, expression=exp.to_identifier(part, quoted=not part.isidentifier()))
         return result
 
     return expression.transform(replace)
 
 
-def _inside_subquery(node: exp.Expression, root: exp.Expression) -> bool:
-    parent = node.find_ancestor(exp.Subquery, exp.Select)
-    return parent is not None and parent is not root
+def _within_from(node: exp.Expression) -> bool:
+    """Whether the name is looked up in a subquery's own rows first."""
+    select = node.find_ancestor(exp.Select)
+    return select is not None and select.parent is not None and _reads_elsewhere(node)
+
+
+def _bound(node: exp.Expression) -> bool:
+    """Whether the name is the variable of a lambda or of a list comprehension."""
+    name = node.parts[0].name if isinstance(node, exp.Column) else node.name
+    ancestor = node.find_ancestor(exp.Lambda, exp.Comprehension)
+    while ancestor is not None:
+        variables = ancestor.expressions if isinstance(ancestor, exp.Lambda) else [ancestor.args["expression"]]
+        if any(name == found.name for variable in variables for found in variable.find_all(exp.Identifier)):
+            return True
+        ancestor = ancestor.find_ancestor(exp.Lambda, exp.Comprehension)
+    return False
 
 
 def json_column(name: str, kind: str) -> str:

@@ -71,7 +71,7 @@ def build(
         text_key=text_key,
         pass_sql=pretty(chain.select(columns)),
         replay_sql=pretty(chain.select(chain.replay_columns())),
-        probe_sql=chain.select(["_probe_"]),
+        probe_sql=pretty(chain.select(["_probe_"])),
         probes=tuple((definition.name, definition.step) for definition in chain.layers.definitions()),
         functions=functions,
         stats=tuple(chain.stats),
@@ -102,7 +102,7 @@ def stats_object(stats: Sequence[Stat]) -> str:
 
 def pretty(sql: str) -> str:
     """The statement, parsed and printed again: what runs is what a person is shown. Raises ValueError if it does not parse."""
-    return parse(sql).transform(_without_parentheses).sql("duckdb", pretty=True, normalize_functions=False)
+    return parse(sql).transform(_without_parentheses).sql("duckdb", pretty=True, normalize_functions="lower")
 
 
 def _without_parentheses(node: exp.Expression) -> exp.Expression:

@@ -18,6 +18,8 @@ from refinery.library import read_sql
 
 _COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
+_ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _suffix, _file)))) AS VARCHAR)"
+
 
 @dataclass(frozen=True)
 class File:
@@ -54,7 +56,7 @@ def script(
     parts = [
         _read(program, files),
         _pass(chain),
-        _render("io/quarantine.sql", raw="batch._line" if program.lines else "CAST(NULL AS VARCHAR)"),
+        _render("io/quarantine.sql", raw="batch._line" if program.lines else _ROW_AS_JSON),
         _table("ledger", facts="facts", **ledger_columns(chain, chain.steps)),
         _table("stats", facts="facts", columns=names),
         _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in program.stats]),
@@ -74,7 +76,7 @@ def _head(program: Program, files: Sequence[File], export: Export, title: str, n
         lines += ["    refinery.register(con)", '    con.execute(open("script.sql").read()).fetchall()', ""]
     else:
         lines += ["Run it with DuckDB 2.0, which is all that it needs:", "", "    duckdb tables.duckdb < script.sql", ""]
-    shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more files" if len(files) > 3 else "")
+    shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     lines += [f"It reads {shown} and writes {export.path}, whose folder must be there."]
     lines += ["The tables quarantine, ledger, stats and stat_summary tell what became of every sample.", *notes]
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
@@ -87,11 +89,16 @@ def _plain(text: str) -> str:
 
 def _read(program: Program, files: Sequence[File]) -> str:
     groups = []
-    for (kind, suffix, columns), members in groupby(files, lambda file: (file.kind, file.suffix, file.columns)):
+    for (kind, suffix, columns), members in groupby(files, _group):
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
         found: dict[str, Any] = {"kind": kind, "suffix": suffix, "paths": paths, "columns": columns}
         groups.append({**found, "rows": _render("io/rows_of_files.sql", **found).strip("\n")})
     return _render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups)
+
+
+def _group(file: File) -> tuple[Any, ...]:
+    """Neighbours with the same are read together; text files' suffixes are taken from their names."""
+    return file.kind, "" if file.kind == "text" else file.suffix, file.columns
 
 
 def _literal(path: str) -> str:
@@ -128,15 +135,17 @@ def _table(name: str, **values: Any) -> str:
 
 
 def _write_lines(program: Program, export: Export) -> str:
-    line = "rtrim(batch._line, E' \\t\\r\\n')"
-    for keys in program.outs:
-        new = f"facts.{ident(out_name(keys))}"
-        set_text = f"json_set({line}, {lit(json_path(keys))}, json_quote({new}))"
-        line = f"CASE WHEN {new} IS NULL THEN {line} ELSE {set_text} END"
+    found = ["rtrim(batch._line, E' \\t\\r\\n')"]
+    for number, keys in enumerate(program.outs):
+        old, new = f"line_{number}", f"facts.{ident(out_name(keys))}"
+        set_text = f"json_set({old}, {lit(json_path(keys))}, json_quote({new}))"
+        found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END")
     if program.stats_json:
-        line = f"json_set({line}, '$.\"__dj__stats__\"', {stats_object(program.stats)})"
+        found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__stats__\"', {stats_object(program.stats)})")
+    names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
+    lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
     compression = _COMPRESSIONS.get(export.format, "")
-    return _render("io/write_lines.sql", line=line, path=export.path, format=export.format, compression=compression)
+    return _render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
 
 
 def _write_typed(program: Program, export: Export) -> str:

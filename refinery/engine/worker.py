@@ -59,6 +59,7 @@ class Task:
     batch_bytes: int
     compression: str | None = None
     first_row: int = 0  # number of the shard's first row in the whole input, where the program asks for `_row`
+    add_suffix: bool = False  # whether the suffix of a sample's file is written beside it
 
 
 @dataclass
@@ -156,7 +157,7 @@ class Worker:
                 done = self._batch(shard, batch, task.first_row, bad)
                 for step, spent in self._profile(time.perf_counter() - started).items():
                     seconds[step] += spent
-                kept = self._write(writer, batch, done)
+                kept = self._write(writer, batch, done, task.add_suffix)
                 facts.append(self._facts(batch, done))
                 result.kept += kept
                 result.rows += len(batch.rows) + len(batch.bad)
@@ -268,11 +269,15 @@ class Worker:
 
     # What is kept of it
 
-    def _write(self, writer: PartWriter, batch: Batch, done: pa.Table) -> int:
+    def _write(self, writer: PartWriter, batch: Batch, done: pa.Table, add_suffix: bool) -> int:
         alive = done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
         keep = alive["_i"].to_numpy()
         replaced = {keys: alive[column].combine_chunks() for keys, column in self.program.outs.items()}
         extra = {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
+        if add_suffix:
+            suffixes = batch.suffixes()
+            own = [suffixes[i] for i in keep.tolist()]
+            extra["__dj__suffix__"] = pa.array([json.dumps(s) for s in own] if batch.lines else own, pa.string())
         writer.write(batch, keep, replaced, extra)
         return len(keep)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,13 @@ class Database:
         self.run(f"CREATE OR REPLACE TABLE {ident(name)} AS SELECT * FROM _rows" + (f" ORDER BY {order}" if order else ""))
         self.con.unregister("_rows")
 
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Run statements on one thread."""
+        self.run("SET threads = 1")
+        yield
+        self.run("RESET threads")
+
     def publish(self) -> None:
         """Close the file and give it its name."""
         self.run("CHECKPOINT")
@@ -93,7 +101,8 @@ def fill(
     render("ledger", facts="facts", **ledger_columns(chain, chain.steps))
     columns = [(lit(stat.column), ident(stat.column)) for stat in program.stats]
     render("stats", facts="facts", columns=[column for _, column in columns])
-    render("stat_summary", columns=columns)
+    with db.one_thread():  # sums of floating-point numbers depend on their order
+        render("stat_summary", columns=columns)
     render("steps", steps=_steps(program, chain, results, parameters))
     db.run("ALTER TABLE shards DROP facts")
     db.run("ALTER TABLE shards DROP quarantine")
@@ -117,6 +126,10 @@ def check(db: Database, program: Program, results: Sequence[ShardResult]) -> Cou
             f"{counts.read} rows were read, but {counts.kept} kept + {counts.removed} removed + "
             f"{counts.quarantined} quarantined = {accounted}"
         )
+    for table in ("facts", "stats"):
+        told = db.count(f"SELECT count(*) FROM {table}")
+        if told != counts.kept + counts.removed:
+            problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
     check_written(counts, sum(result.kept for result in results))
     distinct = db.count("SELECT count(DISTINCT _row) FROM (SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)")
     if distinct != counts.read:

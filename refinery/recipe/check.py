@@ -21,6 +21,17 @@ LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 
 _SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials"}
 
+# Keys that are checked, but that this version does nothing with, when they are set to what asks for something.
+_WITHOUT_EFFECT = {
+    "threads": "each worker is one thread; np is their number",
+    "fusion_strategy": "operators are never reordered",
+    "use_checkpoint": "this version keeps no checkpoints",
+    "use_cache": "this version keeps no results for later runs",
+    "cache_compress": "this version keeps no results for later runs",
+    "open_monitor": "the tables have each step's seconds and the run's peak memory",
+    "keep_hashes_in_res_ds": "no operator of this version computes hashes",
+}
+
 
 def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Recipe | None:
     """The recipe of a tree; None when something is wrong, which `problems` then says."""
@@ -196,6 +207,9 @@ class _Checker:
             self.notes.append((entries["executor_type"].place, text))
         elif "ray_address" in entries:
             self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))
+        for name, why in _WITHOUT_EFFECT.items():
+            if name in entries and values[name] not in (None, False):
+                self.notes.append((entries[name].place, f"{name} has no effect: {why}"))
         if len(values["text_keys"]) > 1:
             text = f"only {values['text_keys'][0]!r} of text_keys is used; a step's text_key names another field"
             self.notes.append((entries["text_keys"].node.place, text))

@@ -44,10 +44,10 @@ _USED = (
     Key("export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go."),
     Key("export_type", "str", None, "Format; by default from export_path.", choices=FORMATS, nullable=True),
     Key("export_shard_size", "size", 0, "Size of each exported file; 0 for one file.", min=0),
-    Key("export_in_parallel", "bool", False, "Write a single file by several workers."),
+    Key("export_in_parallel", "bool", False, "Write several files of the export at once."),
     Key("export_aws_credentials", "mapping", None, "For an S3 export; never written anywhere.", nullable=True),
     Key("work_dir", "str", None, "The run folder; by default the directory of export_path.", nullable=True),
-    Key("temp_dir", "str", None, "Where data goes that does not fit into memory.", nullable=True),
+    Key("temp_dir", "str", None, "Where DuckDB puts data that does not fit into memory.", nullable=True),
     Key("text_keys", "strings", ("text",), "Field with the text, dots for nested ones; the first of a list is used."),
     Key("suffixes", "strings", (), "Suffixes of the files to read from a directory; else all readable.", nullable=True),
     Key("np", "int", 4, "Number of workers.", min=1),
@@ -70,8 +70,8 @@ _USED = (
 
 _OWN = (
     Key("use_tracer", "bool", False, "The same as open_tracer.", own=True),
-    Key("add_suffix", "bool", False, "Carry the suffix of each sample's file.", own=True),
-    Key("memory_limit", "size", None, "Most memory for DuckDB, for example 4GB.", nullable=True, min=1, own=True),
+    Key("add_suffix", "bool", False, "Export the suffix of each sample's file, as `__dj__suffix__`.", own=True),
+    Key("memory_limit", "size", None, "Most memory for DuckDB, shared by the workers, for example 4GB.", nullable=True, min=1, own=True),
     Key("threads", "int", None, "Threads of each worker.", nullable=True, min=1, own=True),
     Key("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
     Key("operators", "strings", (), "Folders with operators of one's own.", nullable=True, own=True),

@@ -77,7 +77,11 @@ class Batch:
     def sample(self, i: int) -> dict[str, Any]:
         """Sample i as a Python value. Raises ValueError when the line is no JSON."""
         if self.lines:
-            return json.loads(self.table[LINE][i].as_py())
+            text = self.table[LINE][i].as_py()
+            try:
+                return json.loads(text)
+            except ValueError:  # Python makes no number of thousands of digits
+                return json.loads(text, parse_int=_number)
         return self.table.slice(i, 1).to_pylist()[0]
 
     def line_number(self, i: int) -> int:
@@ -89,6 +93,13 @@ class Batch:
         if len(self.origins) == 1:
             return [self.origins[0]] * len(self.rows)
         return [self.origins[row] for row in self.rows.tolist()]
+
+
+def _number(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def as_json(value: Any) -> bytes:

@@ -18,6 +18,7 @@ from refinery.samples.batch import LINE
 from refinery.samples.convert import Converter
 from refinery.samples.export import Written, aside_of
 from refinery.samples.read_lines import Limits, read_lines
+from refinery.samples.schema import conform
 from refinery.samples.sources import Source
 from refinery.samples.write import ROW_GROUP, parquet_writer, writing
 
@@ -43,11 +44,14 @@ def table_to_lines(part: str, target: str) -> str:
 def export_parquet(parts: Sequence[str], lines: bool, workers: int, targets: Names, shard_size: int) -> list[Written]:
     """Write parts to one Parquet file, or to several with about the same number of rows."""
     if not lines:
-        schema = pq.read_schema(parts[0]).remove_metadata() if parts else pa.schema([])
+        # A part without rows knows less of the types of columns that were added to it.
+        schemas = [pq.read_schema(part).remove_metadata() for part in parts]
+        schema = pa.unify_schemas(schemas, promote_options="permissive") if parts else pa.schema([])
         metadata = [pq.read_metadata(part) for part in parts]
         rows = sum(found.num_rows for found in metadata)
         size = sum(found.row_group(i).total_byte_size for found in metadata for i in range(found.num_row_groups))
-        return _write(_in_order(parts, _tables_of, workers), schema, rows, size, targets, shard_size)
+        tables = (conform(table, schema, "a part") for table in _in_order(parts, _tables_of, workers))
+        return _write(tables, schema, rows, size, targets, shard_size)
     structure, rows, size = _structure(parts, workers)
     wide: set[str] = set()
     while True:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from refinery.samples.batch import Bad, Batch, in_vectors
-from refinery.samples.read_lines import Limits, explain_json, read_lines, read_values
+from refinery.samples.explain import explain_json
+from refinery.samples.read_lines import Limits, read_lines, read_values
 from refinery.samples.sources import Shard
 
 __all__ = ["Bad", "Batch", "count_rows", "explain_json", "read"]

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from refinery.errors import DataError
 from refinery.kernels import lines
 from refinery.samples.batch import RAW_LIMIT, Bad, Batch
-from refinery.samples.read_lines import Limits, not_utf8
+from refinery.samples.explain import not_utf8
+from refinery.samples.read_lines import Limits
 from refinery.samples.schema import conform
 from refinery.samples.sources import Source
 from refinery.samples.window import Window

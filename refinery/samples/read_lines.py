@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,12 +12,12 @@ import pyarrow as pa
 from refinery.kernels import jsontext, lines
 from refinery.kernels.arrow import strings
 from refinery.samples.batch import LINE, RAW_LIMIT, Bad, Batch
+from refinery.samples.explain import explain_json, not_utf8
 from refinery.samples.sources import Source
 from refinery.samples.window import Window
 
 _NOT_JSON = 3
 _ENDLESS = "a value starts here and never ends"
-_TOO_DEEP = f"nested more than {jsontext.MAX_DEPTH} levels deep"
 # An element that is longer than this is looked into for the start of the next one, before more is read.
 _LONG = 64 << 20
 
@@ -140,15 +139,6 @@ def _bad(line: np.ndarray, row: int, number: int, state: int) -> Bad:
     else:
         error = not_utf8(raw)
     return Bad(row, number, raw[:RAW_LIMIT], error)
-
-
-def not_utf8(raw: bytes) -> str:
-    """Where and why bytes are not UTF-8."""
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        return f"invalid UTF-8: byte 0x{raw[error.start]:02x} at position {error.start + 1} ({error.reason})"
-    return "invalid UTF-8"
 
 
 def _only_bad(numbers: _Numbers, physical: int, raw: np.ndarray, error: str) -> Batch:
@@ -322,43 +312,3 @@ class _Values:
             batch = Batch.empty(True)
             batch.lines_seen = self.numbers.line
             yield batch
-
-
-def explain_json(raw: bytes) -> str:
-    """Why a line is no sample: not JSON (with Python's reason and the column), half a surrogate pair, or no object."""
-    try:
-        text = raw.decode()
-        value = json.loads(text)
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeDecodeError:
-        return not_utf8(raw)
-    except UnicodeEncodeError:
-        return _half_pair(text)
-    except json.JSONDecodeError as error:
-        return f"{error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')} at column {error.pos + 1}"
-    except RecursionError:
-        return _TOO_DEEP
-    except ValueError as error:  # a number of thousands of digits
-        return str(error)
-    if isinstance(value, dict):
-        return _TOO_DEEP if _depth(raw) > jsontext.MAX_DEPTH else "a valid object"
-    kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
-    return f"{kinds.get(type(value), 'null')}, not an object"
-
-
-def _half_pair(text: str) -> str:
-    """The place of the first surrogate escape that has no partner."""
-    pattern = r"\\\\|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)"
-    for match in re.finditer(pattern, text):
-        if match.group(1):
-            return f"unpaired surrogate {match.group(1)} at column {match.start(1) + 1}"
-    return "unpaired surrogate"
-
-
-def _depth(raw: bytes) -> int:
-    """Deepest nesting of valid JSON."""
-    depth = deepest = 0
-    for token in re.findall(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', raw):
-        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token, 0)
-        deepest = max(deepest, depth)
-    return deepest

@@ -11,7 +11,8 @@ from refinery.errors import DataError
 from refinery.kernels import lines
 from refinery.kernels.arrow import texts
 from refinery.samples.batch import RAW_LIMIT, VECTOR, Bad, Batch, as_json
-from refinery.samples.read_lines import Limits, not_utf8
+from refinery.samples.explain import not_utf8
+from refinery.samples.read_lines import Limits
 from refinery.samples.schema import conform, open_table, record_batches
 from refinery.samples.sources import Source
 

@@ -182,10 +182,12 @@ class _Order:
         """Files that a folder or pattern led to: what is no data is passed over, and counted in the notes."""
         found: list[Source] = []
         skipped: Counter[str] = Counter()
+        folder = os.path.isdir(place)
         for path in paths:
-            suffix = full_suffix(Path(path))
-            kind = self.forced or format_of(Path(path))
-            below = Path(path).relative_to(place).parts if os.path.isdir(place) else (os.path.basename(path),)
+            name = Path(path)
+            suffix = full_suffix(name)
+            kind = self.forced or format_of(name)
+            below = name.relative_to(place).parts if folder else (name.name,)
             if any(part.startswith(".") for part in below) or below[-1] in _MARKERS:
                 skipped["hidden or a marker"] += 1
             elif self.wanted and suffix not in self.wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -131,7 +132,7 @@ class PartWriter:
         """Write the samples at positions `keep` of a batch.
 
         replaced: new texts of fields, one per kept sample, NULL where the field stays. extra: further columns, one
-        value per kept sample: JSON text for lines (NULL: none), any array for tables.
+        value per kept sample: JSON text (NULL: none); for tables also an array of another type, taken as it is.
         """
         with writing(self._final):
             if self._lines:
@@ -165,18 +166,32 @@ class PartWriter:
                 kept = kept.set_column(at, field, _replace(kept.column(at), keys[1:], values, field.type))
         for name, values in extra.items():
             at = kept.schema.get_field_index(name)
+            values = _parsed(values) if _is_text(values.type) else values
             kept = kept.append_column(name, values) if at < 0 else kept.set_column(at, name, values)
         self._pending.append(kept)
-        if self._table is None or sum(piece.nbytes for piece in self._pending) >= ROW_GROUP:
+        if sum(piece.nbytes for piece in self._pending) >= ROW_GROUP:
             self._flush()
 
     def _flush(self) -> None:
-        table = pa.concat_tables(self._pending)
+        table = pa.concat_tables(self._pending, promote_options="permissive")
         if self._table is None:
             self._table = parquet_writer(self._aside, table.schema, "lz4")
         if len(table):
-            self._table.write_table(table, row_group_size=len(table))
+            self._table.write_table(table.cast(self._table.schema), row_group_size=len(table))
         self._pending = []
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _parsed(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Texts that are JSON as the values that they say; what is null everywhere counts as a number."""
+    found = pa.array(json.loads("[" + ",".join(text or "null" for text in values.to_pylist()) + "]"))
+    if not pa.types.is_struct(found.type):
+        return found
+    fields = [f.with_type(pa.float64()) if pa.types.is_null(f.type) else f for f in found.type]
+    return found.cast(pa.struct(fields))
 
 
 def _large(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
@@ -205,10 +220,7 @@ def parquet_writer(path: Path, schema: pa.Schema, compression: str) -> Any:
     """A writer for columns of text: these seldom repeat, so no dictionary is tried, and no statistics are kept."""
     import pyarrow.parquet as pq
 
-    def plain(kind: pa.DataType) -> bool:
-        return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_nested(kind)
-
-    small = [field.name for field in schema if not plain(field.type)] or False
+    small = [f.name for f in schema if not _is_text(f.type) and not pa.types.is_nested(f.type)] or False
     return pq.ParquetWriter(path, schema, compression=compression, use_dictionary=small, write_statistics=small)
 
 

@@ -18,10 +18,10 @@ FROM (
     {{ group.suffix | lit }} AS suffix, filename AS file
   FROM read_json_objects({{ group.paths }}, format = 'auto', maximum_object_size = 1073741824, filename = true)
 {% else %}
-  SELECT CAST(to_json(sample) AS VARCHAR) AS line, {{ group.suffix | lit }} AS suffix, CAST(NULL AS VARCHAR) AS file
-  FROM (SELECT * EXCLUDE (_suffix, _file) FROM (
-{{ group.rows }}
-  )) AS sample
+  SELECT CAST(to_json(struct_pack(*COLUMNS(* EXCLUDE (_suffix, _file)))) AS VARCHAR) AS line, _suffix AS suffix, _file AS file
+  FROM (
+  {{ group.rows }}
+  )
 {% endif %}
 {% endfor %}
 )

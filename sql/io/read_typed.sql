@@ -4,6 +4,6 @@ SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, *
 FROM (
 {% for group in groups %}
 {{ '  UNION ALL BY NAME\n' if not loop.first -}}
-{{ group.rows }}
+  {{ group.rows }}
 {% endfor %}
 )

@@ -2,7 +2,9 @@
   SELECT * EXCLUDE (filename), {{ suffix | lit }} AS _suffix, filename AS _file
   FROM read_parquet({{ paths }}, union_by_name = true, filename = true)
 {% elif kind == 'text' %}
-  SELECT regexp_replace(content, '\r\n?', chr(10), 'g') AS text, {{ suffix | lit }} AS _suffix, filename AS _file
+  SELECT
+    regexp_replace(content, '\r\n?', chr(10), 'g') AS text,
+    lower(regexp_extract(filename, '[^/](\.[^./]+)$', 1)) AS _suffix, filename AS _file
   FROM read_text({{ paths }})
 {% elif kind == 'csv' or kind == 'tsv' %}
   SELECT

@@ -2,7 +2,7 @@
 CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch._i,
-  {{ line }} AS line
+  {{ lines | join(',\n  ') }}
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
 

@@ -15,6 +15,8 @@ SELECT
 FROM stats
 {% else %}
 SELECT * FROM (
-  SELECT '' AS "group", '' AS key, '' AS stat, 0 AS n, 0.0 AS mean, 0.0 AS m2, 0.0 AS min, 0.0 AS max, 0.0 AS total
+  SELECT
+    '' AS "group", '' AS key, '' AS stat, 0::BIGINT AS n, 0::DOUBLE AS mean, 0::DOUBLE AS m2, 0::DOUBLE AS min,
+    0::DOUBLE AS max, 0::DOUBLE AS total
 ) WHERE FALSE
 {% endfor %}

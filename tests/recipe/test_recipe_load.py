@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -18,21 +17,23 @@ from refinery.recipe.inputs import from_path
 from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Place, Problems, Scalar
+from tests.conftest import RECORDED
 
-# Keys and parameters of the 35 public Data-Juicer recipes with text operators.
-HUB: dict[str, Any] = json.loads(Path(__file__).with_name("hub_recipes.json").read_text(encoding="utf-8"))
+# The 35 public Data-Juicer recipes with text operators, where they are at hand.
+FILES = RECORDED / "hub_recipes"
+HUB: dict[str, Any] = {
+    path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FILES.glob("*.yaml"))
+}
 REMOTE = {"demo__process-huggingface.yaml", "demo__process-s3.yaml"}
-FILES = Path(os.environ.get("CONFORMANCE", Path(__file__).parents[3] / "shared" / "conformance")) / "hub_recipes"
 
 
 def text_of(name: str) -> str:
-    """The recipe as it is published where that is at hand, else its content."""
-    path = FILES / name
-    return path.read_text(encoding="utf-8") if path.is_file() else yaml.safe_dump(HUB[name], sort_keys=False)
+    """The recipe as it is published."""
+    return (FILES / name).read_text(encoding="utf-8")
 
 
-def test_there_are_35_public_recipes() -> None:
-    assert len(HUB) == 35
+def test_there_are_35_public_recipes(recorded: Path) -> None:
+    assert len(HUB) == 35 and set(HUB) > REMOTE
 
 
 @pytest.mark.parametrize("name", sorted(set(HUB) - REMOTE))
@@ -61,7 +62,7 @@ def test_public_recipe_with_operators_that_are_not_there(name: str) -> None:
     assert said == [f"{op} is an operator of Data-Juicer that refinery does not have" for op in missing]
 
 
-@pytest.mark.parametrize("name", sorted(REMOTE))
+@pytest.mark.parametrize("name", sorted(REMOTE & set(HUB)))
 def test_public_recipe_with_remote_data(name: str) -> None:
     with pytest.raises(RecipeError, match="this version reads local files only") as error:
         loads(text_of(name), name, library=COMPLETE)

@@ -108,6 +108,11 @@ def test_odd_but_valid_lines_are_samples(tmp_path: Path) -> None:
     assert good[5] == {"text": "a\0b"} and good[8] == {"text": "\x7f\u2028\x85"}
 
 
+def test_a_number_of_thousands_of_digits(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"n": ' + b"9" * 5000 + b', "m": 7}')
+    assert read_all(tmp_path / "a.jsonl") == ([{"n": "9" * 5000, "m": 7}], [])
+
+
 def test_a_million_fields(tmp_path: Path) -> None:
     wide = json.dumps({f"k{i}": i for i in range(1_000_000)})
     (tmp_path / "a.jsonl").write_bytes(GOOD[0] + b"\n" + wide.encode() + b"\n" + GOOD[1])

@@ -3,6 +3,7 @@
 import json
 import math
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -263,3 +264,18 @@ def test_line_ends(text: str, room: int) -> None:
     assert lines.count_lines(raw, 0, len(raw)) == len(found)
     assert lines.last_line_end(raw, 0, len(raw)) == (found[-1] if found else 0)
     assert lines.first_line_end(raw, 0, len(raw)) == (found[0] if found else -1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(OBJECTS, min_size=1, max_size=20), st.integers(0, 2**32))
+def test_what_is_accepted_duckdb_reads_too(values: list[dict], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    texts = []
+    for value in values:
+        text = json.dumps(value, ensure_ascii=bool(rng.integers(2)))
+        at = int(rng.integers(len(text) + 1))
+        texts += [text, text[:at] + str(rng.choice(['"', "\\", "{", "}", ",", "1", "-", "\\ud800"])) + text[at:]]
+    texts = [text for text in texts if kernel_accepts(text.encode())]
+    with duckdb.connect() as con:
+        con.register("t", pa.table({"t": pa.array(texts, pa.string())}))
+        assert con.execute("SELECT t FROM t WHERE NOT json_valid(t) OR json_type(t) <> 'OBJECT'").fetchall() == []

@@ -248,6 +248,22 @@ def test_names_are_data_juicers() -> None:
     assert stats_path("a/res") == "a/res_stats.jsonl"
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_statistics_in_tables_are_no_texts(tmp_path: Path, kind: str) -> None:
+    parts = []
+    for k, stats in enumerate(([], ['{"n":1,"r":null}'], ['{"n":2,"r":0.5}'])):
+        [shard] = cut([Source.of_table(RICH.select(["small"]).slice(0, len(stats)))])
+        [batch] = read(shard)
+        with PartWriter(tmp_path / f"{k}", False) as writer:
+            writer.write(batch, np.arange(len(stats)), {}, {"__dj__stats__": pa.array(stats, pa.string())})
+        parts.append(writer.path)
+    [written] = export(parts, str(tmp_path / f"res.{kind}"), kind, 0, False)
+    assert load(written.path) == [
+        {"small": 1, "__dj__stats__": {"n": 1, "r": None}},
+        {"small": 1, "__dj__stats__": {"n": 2, "r": 0.5}},
+    ]
+
+
 def test_types_of_columns_are_those_of_all_lines(tmp_path: Path) -> None:
     samples = [
         {"i": 1, "f": 1, "mixed": 1, "d": "2024-01-01", "big": 1, "s": {"a": 1}, "l": [], "n": None, "b": True, "u": 1},

@@ -1,0 +1,209 @@
+-- filter_bounds: filter_bounds.yaml as SQL, by refinery
+--
+-- Run it with DuckDB 2.0, which is all that it needs:
+--
+--     duckdb tables.duckdb < script.sql
+--
+-- It reads docs.jsonl and writes out/filter_bounds.jsonl, whose folder must be there.
+-- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
+
+-- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
+CREATE OR REPLACE TEMP TABLE batch AS
+SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, line AS _line, suffix AS _suffix, file AS _file
+FROM (
+  -- A line is one value: there is nothing that separates, quotes or escapes.
+  SELECT line, '.jsonl' AS suffix, filename AS file
+  FROM read_csv(
+    ['docs.jsonl'], columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
+  )
+)
+WHERE trim(line, E' \t\r\n') <> '';
+
+-- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
+--     filter_bounds.yaml:6 step 1 text_length_filter {min_len: 9, max_len: 60, min_closed_interval: false}
+--     filter_bounds.yaml:10 step 2 text_length_filter {min_len: 12}
+CREATE OR REPLACE TEMP TABLE facts AS
+WITH _read AS NOT MATERIALIZED (
+  SELECT
+    _i,
+    CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.text' END AS _text_0,
+    CASE
+      WHEN _kind = 'VARCHAR'
+      THEN NULL
+      WHEN NOT json_valid(_line)
+      THEN 'malformed JSON'
+      WHEN json_type(_line) <> 'OBJECT'
+      THEN 'not an object'
+      ELSE 'no text'
+    END AS _bad
+  FROM (
+    SELECT
+      *,
+      try(json_type(_line, '$."text"')) AS _kind
+    FROM batch
+  )
+), _s1 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _bad IS NULL AS _alive_0 /* rows that could be read */
+  FROM _read
+), _s2 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN CAST(length(_text_0) AS BIGINT) END AS text_len /* filter_bounds.yaml:6 step 1 text_length_filter */
+  FROM _s1
+), _s3 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_0 AND coalesce(text_len > 9 AND text_len <= 60, FALSE) AS _alive_1 /* whether step 1 keeps it */
+  FROM _s2
+), _s4 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_1 THEN CAST(length(_text_0) AS BIGINT) END AS text_len_2 /* filter_bounds.yaml:10 step 2 text_length_filter */
+  FROM _s3
+), _s5 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_1 AND coalesce(text_len_2 >= 12, FALSE) AS _alive_2 /* whether step 2 keeps it */
+  FROM _s4
+)
+SELECT
+  _i AS _row,
+  _bad,
+  CASE WHEN NOT _alive_1 THEN 1 WHEN NOT _alive_2 THEN 2 END AS _dropped,
+  text_len,
+  text_len_2,
+  strlen(_text_0) AS _bytes_0
+FROM _s5;
+
+-- Samples that could not be read.
+CREATE OR REPLACE TABLE quarantine AS
+SELECT facts._row, batch._file AS file, facts._bad AS error, batch._line AS raw
+FROM facts JOIN batch ON batch._i = facts._row
+WHERE facts._bad IS NOT NULL
+ORDER BY facts._row;
+DELETE FROM facts WHERE _bad IS NOT NULL;
+
+-- One row per sample that a step removed: where, why, and by which value against which bound.
+CREATE OR REPLACE TABLE ledger AS
+SELECT
+  _row,
+  _dropped AS step,
+  CAST(CASE _dropped WHEN 1 THEN 'text_length_filter' WHEN 2 THEN 'text_length_filter' END AS TEXT) AS operator,
+  CAST(CASE _dropped
+    WHEN 1
+    THEN 'filter_bounds.yaml:6'
+    WHEN 2
+    THEN 'filter_bounds.yaml:10'
+  END AS TEXT) AS recipe_line,
+  CAST(CASE _dropped
+    WHEN 1
+    THEN CASE
+      WHEN text_len <= 9
+      THEN 'text_len below min_len'
+      WHEN text_len > 60
+      THEN 'text_len above max_len'
+      ELSE 'not kept by min_len: 9, max_len: 60, min_closed_interval: false'
+    END
+    WHEN 2
+    THEN CASE
+      WHEN text_len_2 < 12
+      THEN 'text_len_2 below min_len'
+      ELSE 'not kept by min_len: 12'
+    END
+  END AS TEXT) AS reason,
+  CAST(CASE _dropped
+    WHEN 1
+    THEN CASE
+      WHEN text_len <= 9
+      THEN 'text_len'
+      WHEN text_len > 60
+      THEN 'text_len'
+      ELSE NULL
+    END
+    WHEN 2
+    THEN CASE WHEN text_len_2 < 12 THEN 'text_len_2' ELSE NULL END
+  END AS TEXT) AS statistic,
+  CAST(CASE _dropped
+    WHEN 1
+    THEN CASE
+      WHEN text_len <= 9
+      THEN TRY_CAST(text_len AS DOUBLE)
+      WHEN text_len > 60
+      THEN TRY_CAST(text_len AS DOUBLE)
+      ELSE NULL
+    END
+    WHEN 2
+    THEN CASE WHEN text_len_2 < 12 THEN TRY_CAST(text_len_2 AS DOUBLE) ELSE NULL END
+  END AS DOUBLE) AS value,
+  CAST(CASE _dropped
+    WHEN 1
+    THEN CASE WHEN text_len <= 9 THEN 9 WHEN text_len > 60 THEN 60 ELSE NULL END
+    WHEN 2
+    THEN CASE WHEN text_len_2 < 12 THEN 12 ELSE NULL END
+  END AS DOUBLE) AS bound,
+  CAST(NULL AS BIGINT) AS kept_instead
+FROM facts
+WHERE
+  NOT _dropped IS NULL
+ORDER BY
+  _row;
+
+-- One row per sample that was read: every statistic, removed samples included. NULL: removed before it was computed.
+CREATE OR REPLACE TABLE stats AS
+SELECT
+  _row,
+  _dropped IS NULL AS kept,
+  text_len,
+  text_len_2
+FROM facts
+ORDER BY
+  _row;
+
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+CREATE OR REPLACE TABLE stat_summary AS
+SELECT
+  'summary' AS "group",
+  'summary' AS key,
+  'text_len' AS stat,
+  count(text_len) AS n,
+  avg(CAST(text_len AS DOUBLE)) AS mean,
+  coalesce(var_pop(CAST(text_len AS DOUBLE)) * count(text_len), 0.0) AS m2,
+  min(CAST(text_len AS DOUBLE)) AS min,
+  max(CAST(text_len AS DOUBLE)) AS max,
+  sum(CAST(text_len AS DOUBLE)) AS total
+FROM stats
+UNION ALL
+SELECT
+  'summary' AS "group",
+  'summary' AS key,
+  'text_len_2' AS stat,
+  count(text_len_2) AS n,
+  avg(CAST(text_len_2 AS DOUBLE)) AS mean,
+  coalesce(var_pop(CAST(text_len_2 AS DOUBLE)) * count(text_len_2), 0.0) AS m2,
+  min(CAST(text_len_2 AS DOUBLE)) AS min,
+  max(CAST(text_len_2 AS DOUBLE)) AS max,
+  sum(CAST(text_len_2 AS DOUBLE)) AS total
+FROM stats;
+
+-- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
+CREATE OR REPLACE TEMP VIEW kept AS
+SELECT
+  batch._i,
+  rtrim(batch._line, E' \t\r\n') AS line
+FROM batch JOIN facts ON facts._row = batch._i
+WHERE facts._dropped IS NULL;
+
+COPY (
+  SELECT line FROM kept ORDER BY _i
+) TO 'out/filter_bounds.jsonl' (FORMAT csv, HEADER false, DELIMITER '\x01', QUOTE '', ESCAPE '');
+
+-- The statistics of the samples that stay, as Data-Juicer writes them.
+COPY (
+  SELECT struct_pack(text_len := text_len, text_len_2 := text_len_2) AS __dj__stats__
+  FROM stats
+  WHERE kept
+  ORDER BY _row
+) TO 'out/filter_bounds_stats.jsonl' (FORMAT json);

@@ -1,0 +1,195 @@
+-- mixed_files: mixed_files.yaml as SQL, by refinery
+--
+-- Run it with DuckDB 2.0, which is all that it needs:
+--
+--     duckdb tables.duckdb < script.sql
+--
+-- It reads crlf.jsonl, array.json, a [1] it's.jsonl and 1 more and writes out/mixed_files.parquet, whose folder must be there.
+-- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
+
+-- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
+CREATE OR REPLACE TEMP TABLE batch AS
+SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, line AS _line, suffix AS _suffix, file AS _file
+FROM (
+  -- A line is one value: there is nothing that separates, quotes or escapes.
+  SELECT line, '.jsonl' AS suffix, filename AS file
+  FROM read_csv(
+    ['crlf.jsonl'], columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
+  )
+  UNION ALL
+  -- An array, or values over several lines: each value becomes one line.
+  SELECT
+    regexp_replace(CAST(json AS VARCHAR), '[ \t\r]*\n[ \t\r]*', '', 'g') AS line,
+    '.json' AS suffix, filename AS file
+  FROM read_json_objects(['array.json'], format = 'auto', maximum_object_size = 1073741824, filename = true)
+  UNION ALL
+  -- A line is one value: there is nothing that separates, quotes or escapes.
+  SELECT line, '.jsonl' AS suffix, filename AS file
+  FROM read_csv(
+    ['a [[]1] it''s.jsonl'], columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
+  )
+  UNION ALL
+  SELECT CAST(to_json(struct_pack(*COLUMNS(* EXCLUDE (_suffix, _file)))) AS VARCHAR) AS line, _suffix AS suffix, _file AS file
+  FROM (
+  SELECT
+    TRY_CAST(trim(id) AS BIGINT) AS id,
+    text,
+    TRY_CAST(trim(stars) AS BIGINT) AS stars,
+    '.csv' AS _suffix, filename AS _file
+  FROM read_csv(
+    ['table.csv'], delim = ',', quote = '"', escape = '"', header = true, all_varchar = true,
+    union_by_name = true, null_padding = true, strict_mode = false, parallel = false, filename = true
+  )
+  )
+)
+WHERE trim(line, E' \t\r\n') <> '';
+
+-- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
+--     mixed_files.yaml:6 step 1 sql_mapper {text: "upper(text)"}
+--     mixed_files.yaml:8 step 2 text_length_filter {min_len: 2}
+CREATE OR REPLACE TEMP TABLE facts AS
+WITH _read AS NOT MATERIALIZED (
+  SELECT
+    _i,
+    CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.text' END AS _text_0,
+    CASE
+      WHEN _kind = 'VARCHAR'
+      THEN NULL
+      WHEN NOT json_valid(_line)
+      THEN 'malformed JSON'
+      WHEN json_type(_line) <> 'OBJECT'
+      THEN 'not an object'
+      ELSE 'no text'
+    END AS _bad
+  FROM (
+    SELECT
+      *,
+      try(json_type(_line, '$."text"')) AS _kind
+    FROM batch
+  )
+), _s1 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _bad IS NULL AS _alive_0 /* rows that could be read */
+  FROM _read
+), _s2 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN nullif(upper(_text_0), _text_0) END AS _delta_1 /* mixed_files.yaml:6 step 1 sql_mapper */
+  FROM _s1
+), _s3 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(_delta_1, _text_0) AS _text_1, /* text after step 1 */
+    NOT _delta_1 IS NULL AS _changed_1 /* whether step 1 changed it */
+  FROM _s2
+), _s4 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN CAST(length(_text_1) AS BIGINT) END AS text_len /* mixed_files.yaml:8 step 2 text_length_filter */
+  FROM _s3
+), _s5 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_0 AND coalesce(text_len >= 2, FALSE) AS _alive_2 /* whether step 2 keeps it */
+  FROM _s4
+)
+SELECT
+  _i AS _row,
+  _bad,
+  CASE WHEN NOT _alive_2 THEN 2 END AS _dropped,
+  text_len,
+  coalesce(_changed_1, FALSE) AS _changed_1,
+  strlen(_text_0) AS _bytes_0,
+  strlen(_text_1) AS _bytes_1,
+  CASE WHEN _alive_2 AND (
+    _changed_1
+  ) THEN _text_1 END AS _out_text
+FROM _s5;
+
+-- Samples that could not be read.
+CREATE OR REPLACE TABLE quarantine AS
+SELECT facts._row, batch._file AS file, facts._bad AS error, batch._line AS raw
+FROM facts JOIN batch ON batch._i = facts._row
+WHERE facts._bad IS NOT NULL
+ORDER BY facts._row;
+DELETE FROM facts WHERE _bad IS NOT NULL;
+
+-- One row per sample that a step removed: where, why, and by which value against which bound.
+CREATE OR REPLACE TABLE ledger AS
+SELECT
+  _row,
+  _dropped AS step,
+  CAST(CASE _dropped WHEN 2 THEN 'text_length_filter' END AS TEXT) AS operator,
+  CAST(CASE _dropped WHEN 2 THEN 'mixed_files.yaml:8' END AS TEXT) AS recipe_line,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE
+      WHEN text_len < 2
+      THEN 'text_len below min_len'
+      ELSE 'not kept by min_len: 2'
+    END
+  END AS TEXT) AS reason,
+  CAST(CASE _dropped WHEN 2 THEN CASE WHEN text_len < 2 THEN 'text_len' ELSE NULL END END AS TEXT) AS statistic,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 2 THEN TRY_CAST(text_len AS DOUBLE) ELSE NULL END
+  END AS DOUBLE) AS value,
+  CAST(CASE _dropped WHEN 2 THEN CASE WHEN text_len < 2 THEN 2 ELSE NULL END END AS DOUBLE) AS bound,
+  CAST(NULL AS BIGINT) AS kept_instead
+FROM facts
+WHERE
+  NOT _dropped IS NULL
+ORDER BY
+  _row;
+
+-- One row per sample that was read: every statistic, removed samples included. NULL: removed before it was computed.
+CREATE OR REPLACE TABLE stats AS
+SELECT
+  _row,
+  _dropped IS NULL AS kept,
+  text_len
+FROM facts
+ORDER BY
+  _row;
+
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+CREATE OR REPLACE TABLE stat_summary AS
+SELECT
+  'summary' AS "group",
+  'summary' AS key,
+  'text_len' AS stat,
+  count(text_len) AS n,
+  avg(CAST(text_len AS DOUBLE)) AS mean,
+  coalesce(var_pop(CAST(text_len AS DOUBLE)) * count(text_len), 0.0) AS m2,
+  min(CAST(text_len AS DOUBLE)) AS min,
+  max(CAST(text_len AS DOUBLE)) AS max,
+  sum(CAST(text_len AS DOUBLE)) AS total
+FROM stats;
+
+-- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
+CREATE OR REPLACE TEMP VIEW kept AS
+SELECT
+  batch._i,
+  rtrim(batch._line, E' \t\r\n') AS line_0,
+  CASE WHEN facts._out_text IS NULL THEN line_0 ELSE json_set(line_0, '$."text"', json_quote(facts._out_text)) END AS line
+FROM batch JOIN facts ON facts._row = batch._i
+WHERE facts._dropped IS NULL;
+
+SET VARIABLE columns = (
+  SELECT regexp_replace(CAST(json_group_structure(CAST(line AS JSON)) AS VARCHAR), '"U?(BIG|HUGE)INT"', '"BIGINT"', 'g')
+  FROM kept
+);
+COPY (
+  SELECT unnest(from_json(line, getvariable('columns'))) FROM kept ORDER BY _i
+) TO 'out/mixed_files.parquet' (FORMAT parquet, COMPRESSION zstd);
+
+-- The statistics of the samples that stay, as Data-Juicer writes them.
+COPY (
+  SELECT struct_pack(text_len := text_len) AS __dj__stats__
+  FROM stats
+  WHERE kept
+  ORDER BY _row
+) TO 'out/mixed_files_stats.jsonl' (FORMAT json);

@@ -1,0 +1,240 @@
+-- own_sql; it's "quoted": own_sql.yaml as SQL, by refinery
+--
+-- Run it with DuckDB 2.0, which is all that it needs:
+--
+--     duckdb tables.duckdb < script.sql
+--
+-- It reads docs.jsonl and writes out/own 'sql'; é.jsonl, whose folder must be there.
+-- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
+
+-- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
+CREATE OR REPLACE TEMP TABLE batch AS
+SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, line AS _line, suffix AS _suffix, file AS _file
+FROM (
+  -- A line is one value: there is nothing that separates, quotes or escapes.
+  SELECT line, '.jsonl' AS suffix, filename AS file
+  FROM read_csv(
+    ['docs.jsonl'], columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
+  )
+)
+WHERE trim(line, E' \t\r\n') <> '';
+
+-- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
+--     own_sql.yaml:6 step 1 sql_mapper {text: "-- letters only\nCASE WHEN lang = 'en' THEN replace(text, 'it''s', 'it is') ELSE text END -- for English\n"}
+--     own_sql.yaml:10 step 2 text_length_filter {min_len: 3}
+--     own_sql.yaml:12 step 3 sql_filter {where: "score > 0.2 AND meta.tags[1] <> 'x' OR \"größe, m\" IS NOT NULL"}
+--     own_sql.yaml:14 step 4 sql_filter {where: "text_len % 2 = 0 OR _row < 4"}
+CREATE OR REPLACE TEMP TABLE facts AS
+WITH _read AS NOT MATERIALIZED (
+  SELECT
+    _i,
+    CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.text' END AS _text_0,
+    CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.lang' END AS _in_lang,
+    CASE WHEN _kind = 'VARCHAR' THEN TRY_CAST((
+      _line -> '$.score'
+    ) AS DOUBLE) END AS _in_score,
+    CASE
+      WHEN _kind = 'VARCHAR'
+      THEN TRY_CAST((
+        _line -> '$.meta'
+      ) AS STRUCT(tags TEXT[]))
+    END AS _in_meta,
+    CASE
+      WHEN _kind = 'VARCHAR'
+      THEN TRY_CAST((
+        _line -> '$."größe, m"'
+      ) AS DOUBLE)
+    END AS _in_gr__e__m_382e,
+    _row,
+    CASE
+      WHEN _kind = 'VARCHAR'
+      THEN NULL
+      WHEN NOT json_valid(_line)
+      THEN 'malformed JSON'
+      WHEN json_type(_line) <> 'OBJECT'
+      THEN 'not an object'
+      ELSE 'no text'
+    END AS _bad
+  FROM (
+    SELECT
+      *,
+      try(json_type(_line, '$."text"')) AS _kind
+    FROM batch
+  )
+), _s1 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _bad IS NULL AS _alive_0 /* rows that could be read */
+  FROM _read
+), _s2 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE
+      WHEN _alive_0
+      THEN nullif(
+        CASE WHEN _in_lang = 'en' THEN replace(_text_0, 'it''s', 'it is') ELSE _text_0 END /* for English */,
+        _text_0
+      )
+    END AS _delta_1 /* own_sql.yaml:6 step 1 sql_mapper */
+  FROM _s1
+), _s3 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(_delta_1, _text_0) AS _text_1, /* text after step 1 */
+    NOT _delta_1 IS NULL AS _changed_1 /* whether step 1 changed it */
+  FROM _s2
+), _s4 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN CAST(length(_text_1) AS BIGINT) END AS text_len /* own_sql.yaml:10 step 2 text_length_filter */
+  FROM _s3
+), _s5 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_0 AND coalesce(text_len >= 3, FALSE) AS _alive_2 /* whether step 2 keeps it */
+  FROM _s4
+), _s6 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_2
+    AND coalesce(
+      _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_382e IS NULL,
+      FALSE
+    ) AS _alive_3 /* whether step 3 keeps it */
+  FROM _s5
+), _s7 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_3 AND coalesce(text_len % 2 = 0 OR _row < 4, FALSE) AS _alive_4 /* whether step 4 keeps it */
+  FROM _s6
+)
+SELECT
+  _i AS _row,
+  _bad,
+  CASE WHEN NOT _alive_2 THEN 2 WHEN NOT _alive_3 THEN 3 WHEN NOT _alive_4 THEN 4 END AS _dropped,
+  text_len,
+  coalesce(_changed_1, FALSE) AS _changed_1,
+  strlen(_text_0) AS _bytes_0,
+  strlen(_text_1) AS _bytes_1,
+  CASE WHEN _alive_4 AND (
+    _changed_1
+  ) THEN _text_1 END AS _out_text
+FROM _s7;
+
+-- Samples that could not be read.
+CREATE OR REPLACE TABLE quarantine AS
+SELECT facts._row, batch._file AS file, facts._bad AS error, batch._line AS raw
+FROM facts JOIN batch ON batch._i = facts._row
+WHERE facts._bad IS NOT NULL
+ORDER BY facts._row;
+DELETE FROM facts WHERE _bad IS NOT NULL;
+
+-- One row per sample that a step removed: where, why, and by which value against which bound.
+CREATE OR REPLACE TABLE ledger AS
+SELECT
+  _row,
+  _dropped AS step,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN 'text_length_filter'
+    WHEN 3
+    THEN 'sql_filter'
+    WHEN 4
+    THEN 'sql_filter'
+  END AS TEXT) AS operator,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN 'own_sql.yaml:10'
+    WHEN 3
+    THEN 'own_sql.yaml:12'
+    WHEN 4
+    THEN 'own_sql.yaml:14'
+  END AS TEXT) AS recipe_line,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE
+      WHEN text_len < 3
+      THEN 'text_len below min_len'
+      ELSE 'not kept by min_len: 3'
+    END
+    WHEN 3
+    THEN 'not kept by where: score > 0.2 AND meta.tags[1] <> ''x'' OR "größe, m" IS NOT NULL'
+    WHEN 4
+    THEN 'not kept by where: text_len % 2 = 0 OR _row < 4'
+  END AS TEXT) AS reason,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 3 THEN 'text_len' ELSE NULL END
+    WHEN 3
+    THEN NULL
+    WHEN 4
+    THEN NULL
+  END AS TEXT) AS statistic,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 3 THEN TRY_CAST(text_len AS DOUBLE) ELSE NULL END
+    WHEN 3
+    THEN NULL
+    WHEN 4
+    THEN NULL
+  END AS DOUBLE) AS value,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 3 THEN 3 ELSE NULL END
+    WHEN 3
+    THEN NULL
+    WHEN 4
+    THEN NULL
+  END AS DOUBLE) AS bound,
+  CAST(NULL AS BIGINT) AS kept_instead
+FROM facts
+WHERE
+  NOT _dropped IS NULL
+ORDER BY
+  _row;
+
+-- One row per sample that was read: every statistic, removed samples included. NULL: removed before it was computed.
+CREATE OR REPLACE TABLE stats AS
+SELECT
+  _row,
+  _dropped IS NULL AS kept,
+  text_len
+FROM facts
+ORDER BY
+  _row;
+
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+CREATE OR REPLACE TABLE stat_summary AS
+SELECT
+  'summary' AS "group",
+  'summary' AS key,
+  'text_len' AS stat,
+  count(text_len) AS n,
+  avg(CAST(text_len AS DOUBLE)) AS mean,
+  coalesce(var_pop(CAST(text_len AS DOUBLE)) * count(text_len), 0.0) AS m2,
+  min(CAST(text_len AS DOUBLE)) AS min,
+  max(CAST(text_len AS DOUBLE)) AS max,
+  sum(CAST(text_len AS DOUBLE)) AS total
+FROM stats;
+
+-- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
+CREATE OR REPLACE TEMP VIEW kept AS
+SELECT
+  batch._i,
+  rtrim(batch._line, E' \t\r\n') AS line_0,
+  CASE WHEN facts._out_text IS NULL THEN line_0 ELSE json_set(line_0, '$."text"', json_quote(facts._out_text)) END AS line
+FROM batch JOIN facts ON facts._row = batch._i
+WHERE facts._dropped IS NULL;
+
+COPY (
+  SELECT line FROM kept ORDER BY _i
+) TO 'out/own ''sql''; é.jsonl' (FORMAT csv, HEADER false, DELIMITER '\x01', QUOTE '', ESCAPE '');
+
+-- The statistics of the samples that stay, as Data-Juicer writes them.
+COPY (
+  SELECT struct_pack(text_len := text_len) AS __dj__stats__
+  FROM stats
+  WHERE kept
+  ORDER BY _row
+) TO 'out/own ''sql''; é_stats.jsonl' (FORMAT json);

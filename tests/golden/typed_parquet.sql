@@ -1,0 +1,173 @@
+-- typed_parquet: typed_parquet.yaml as SQL, by refinery
+--
+-- Run it with DuckDB 2.0, which is all that it needs:
+--
+--     duckdb tables.duckdb < script.sql
+--
+-- It reads docs.parquet and writes out/typed_parquet.parquet, whose folder must be there.
+-- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
+
+-- Read: every sample is a row with its own columns.
+CREATE OR REPLACE TEMP TABLE batch AS
+SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, *
+FROM (
+SELECT * EXCLUDE (filename), '.parquet' AS _suffix, filename AS _file
+  FROM read_parquet(['docs.parquet'], union_by_name = true, filename = true)
+);
+
+-- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
+--     typed_parquet.yaml:7 step 1 sql_mapper {text: "text || '.'"}
+--     typed_parquet.yaml:9 step 2 text_length_filter {min_len: 4}
+--     typed_parquet.yaml:11 step 3 sql_filter {where: "stars BETWEEN 1 AND 3"}
+CREATE OR REPLACE TEMP TABLE facts AS
+WITH _read AS NOT MATERIALIZED (
+  SELECT
+    _i,
+    meta.body AS _meta_body_2c4b_0,
+    CASE WHEN _meta_body_2c4b_0 IS NULL THEN 'no text' END AS _bad,
+    stars AS _in_stars
+  FROM batch
+), _s1 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _bad IS NULL AS _alive_0 /* rows that could be read */
+  FROM _read
+), _s2 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN nullif(_meta_body_2c4b_0 || '.', _meta_body_2c4b_0) END AS _delta_1 /* typed_parquet.yaml:7 step 1 sql_mapper */
+  FROM _s1
+), _s3 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(_delta_1, _meta_body_2c4b_0) AS _meta_body_2c4b_1, /* text after step 1 */
+    NOT _delta_1 IS NULL AS _changed_1 /* whether step 1 changed it */
+  FROM _s2
+), _s4 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN CAST(length(_meta_body_2c4b_1) AS BIGINT) END AS text_len /* typed_parquet.yaml:9 step 2 text_length_filter */
+  FROM _s3
+), _s5 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_0 AND coalesce(text_len >= 4, FALSE) AS _alive_2 /* whether step 2 keeps it */
+  FROM _s4
+), _s6 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_2 AND coalesce(_in_stars BETWEEN 1 AND 3, FALSE) AS _alive_3 /* whether step 3 keeps it */
+  FROM _s5
+)
+SELECT
+  _i AS _row,
+  _bad,
+  CASE WHEN NOT _alive_2 THEN 2 WHEN NOT _alive_3 THEN 3 END AS _dropped,
+  text_len,
+  coalesce(_changed_1, FALSE) AS _changed_1,
+  strlen(_meta_body_2c4b_0) AS _bytes_0,
+  strlen(_meta_body_2c4b_1) AS _bytes_1,
+  CASE WHEN _alive_3 AND (
+    _changed_1
+  ) THEN _meta_body_2c4b_1 END AS _out_meta_body_2c4b
+FROM _s6;
+
+-- Samples that could not be read.
+CREATE OR REPLACE TABLE quarantine AS
+SELECT facts._row, batch._file AS file, facts._bad AS error, CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _suffix, _file)))) AS VARCHAR) AS raw
+FROM facts JOIN batch ON batch._i = facts._row
+WHERE facts._bad IS NOT NULL
+ORDER BY facts._row;
+DELETE FROM facts WHERE _bad IS NOT NULL;
+
+-- One row per sample that a step removed: where, why, and by which value against which bound.
+CREATE OR REPLACE TABLE ledger AS
+SELECT
+  _row,
+  _dropped AS step,
+  CAST(CASE _dropped WHEN 2 THEN 'text_length_filter' WHEN 3 THEN 'sql_filter' END AS TEXT) AS operator,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN 'typed_parquet.yaml:9'
+    WHEN 3
+    THEN 'typed_parquet.yaml:11'
+  END AS TEXT) AS recipe_line,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE
+      WHEN text_len < 4
+      THEN 'text_len below min_len'
+      ELSE 'not kept by min_len: 4'
+    END
+    WHEN 3
+    THEN 'not kept by where: stars BETWEEN 1 AND 3'
+  END AS TEXT) AS reason,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 4 THEN 'text_len' ELSE NULL END
+    WHEN 3
+    THEN NULL
+  END AS TEXT) AS statistic,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 4 THEN TRY_CAST(text_len AS DOUBLE) ELSE NULL END
+    WHEN 3
+    THEN NULL
+  END AS DOUBLE) AS value,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE WHEN text_len < 4 THEN 4 ELSE NULL END
+    WHEN 3
+    THEN NULL
+  END AS DOUBLE) AS bound,
+  CAST(NULL AS BIGINT) AS kept_instead
+FROM facts
+WHERE
+  NOT _dropped IS NULL
+ORDER BY
+  _row;
+
+-- One row per sample that was read: every statistic, removed samples included. NULL: removed before it was computed.
+CREATE OR REPLACE TABLE stats AS
+SELECT
+  _row,
+  _dropped IS NULL AS kept,
+  text_len
+FROM facts
+ORDER BY
+  _row;
+
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+CREATE OR REPLACE TABLE stat_summary AS
+SELECT
+  'summary' AS "group",
+  'summary' AS key,
+  'text_len' AS stat,
+  count(text_len) AS n,
+  avg(CAST(text_len AS DOUBLE)) AS mean,
+  coalesce(var_pop(CAST(text_len AS DOUBLE)) * count(text_len), 0.0) AS m2,
+  min(CAST(text_len AS DOUBLE)) AS min,
+  max(CAST(text_len AS DOUBLE)) AS max,
+  sum(CAST(text_len AS DOUBLE)) AS total
+FROM stats;
+
+-- Write: the samples that stay, in the order of the input.
+CREATE OR REPLACE TEMP VIEW kept AS
+SELECT
+  batch.* EXCLUDE (_row, _suffix, _file) REPLACE (
+    struct_update(batch.meta, body := coalesce(facts._out_meta_body_2c4b, batch.meta.body)) AS meta
+  )
+FROM batch JOIN facts ON facts._row = batch._i
+WHERE facts._dropped IS NULL;
+
+COPY (
+  SELECT * EXCLUDE (_i) FROM kept ORDER BY _i
+) TO 'out/typed_parquet.parquet' (FORMAT parquet, COMPRESSION zstd);
+
+-- The statistics of the samples that stay, as Data-Juicer writes them.
+COPY (
+  SELECT struct_pack(text_len := text_len) AS __dj__stats__
+  FROM stats
+  WHERE kept
+  ORDER BY _row
+) TO 'out/typed_parquet_stats.jsonl' (FORMAT json);

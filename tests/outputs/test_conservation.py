@@ -1,0 +1,154 @@
+"""Rows that do not add up end a run, with an exit code of its own, and leave no results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from refinery import cli, pipeline
+from refinery.engine.local import run_shards
+from refinery.engine.worker import ShardResult
+from refinery.errors import ConservationError
+from refinery.opening import open_recipe
+from refinery.outputs import database
+from refinery.outputs.database import Counts, Database
+from tests.engine.runs import content, refine, settings, write_lines
+
+STEPS: list[Any] = [{"text_length_filter": {"min_len": 3}}, {"sql_filter": {"where": "CAST(text AS INT) % 2 = 0"}}]
+# Kept: 100 and 102. Removed: 1 by the first step, 101 by the second. Quarantined: in reading, and in the second step.
+LINES = [{"text": "100"}, {"text": "1"}, "broken", {"text": "101"}, {"text": "three"}, {"text": "102"}]
+COUNTS = Counts(read=6, kept=2, removed=2, quarantined=2)
+
+
+class Books:
+    """A run's tables before they are checked."""
+
+    def __init__(self, folder: Path) -> None:
+        write_lines(folder / "in.jsonl", LINES)
+        recipe, library = open_recipe(settings(folder, STEPS))
+        self.prepared = pipeline.prepare(recipe, library, shard_size=40)
+        parts = folder / "parts"
+        parts.mkdir()
+        with pipeline.Pool(self.prepared.program, 1, None, None) as pool:
+            self.results = run_shards(pool, self.prepared.shards, lambda shard: pipeline.Task(str(parts), 1 << 20))
+        self.db = Database(folder / "books.duckdb")
+        parameters = database.parameters_json(recipe.steps)
+        database.fill(self.db, self.prepared.program, self.prepared.chain, self.prepared.shards, self.results, parameters)
+
+    def check(self) -> Counts:
+        return database.check(self.db, self.prepared.program, self.results)
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Iterator[Books]:
+    found = Books(tmp_path)
+    with found.db:
+        yield found
+
+
+def test_honest_books_balance(books: Books) -> None:
+    assert len(books.results) > 2 and books.check() == COUNTS
+
+
+TAMPERING = {
+    "a result counts a row too many": (lambda b: _first(b, rows=1), "7 rows were read, but 2 kept . 2 removed"),
+    "a result counts a kept row too few": (lambda b: _first(b, kept=-1), "2 were kept, but 1 written"),
+    "a fact is lost": (lambda b: b.db.run("DELETE FROM facts WHERE _row = 0"), "1 were kept, but 2 written"),
+    "a fact stands twice": (
+        lambda b: b.db.run("INSERT INTO facts SELECT * FROM facts WHERE _row = 1"),
+        "facts has 5 rows, but 2 were kept and 2 removed",
+    ),
+    "a sample has no statistics": (lambda b: b.db.run("DELETE FROM stats WHERE _row = 0"), "stats has 3 rows"),
+    "a ledger entry is lost": (lambda b: b.db.run("DELETE FROM ledger WHERE _row = 1"), "2 kept . 1 removed"),
+    "a quarantined row is lost": (lambda b: b.db.run("DELETE FROM quarantine WHERE step = 0"), "1 quarantined = 5"),
+    "two rows have one number": (
+        lambda b: b.db.run("UPDATE quarantine SET _row = 0 WHERE step = 0"),
+        "6 rows were read, but 5 row numbers are accounted for",
+    ),
+    "a step is given a row less than was left": (
+        lambda b: b.db.run("UPDATE steps SET rows_in = rows_in - 1, removed = removed - 1 WHERE step = 2"),
+        r"step 2 \(sql_filter\) was given 3 rows where 4 were left",
+    ),
+    "a step's own sum is wrong": (
+        lambda b: b.db.run("UPDATE steps SET removed = removed + 1 WHERE step = 1"),
+        r"step 1 \(text_length_filter\): 5 in, 2 removed, 0 quarantined, 4 out",
+    ),
+    "the last step leaves more than is kept": (
+        lambda b: b.db.run("UPDATE steps SET rows_out = rows_out + 1, removed = removed - 1 WHERE step = 2"),
+        "3 rows were left after the last step, but 2 kept",
+    ),
+}
+
+
+def _first(books: Books, **more: int) -> None:
+    """Change the counts of the first shard that has any."""
+    k = next(k for k, result in enumerate(books.results) if result.kept)
+    books.results[k] = replace(books.results[k], **{n: getattr(books.results[k], n) + d for n, d in more.items()})
+
+
+@pytest.mark.parametrize(("tamper", "message"), TAMPERING.values(), ids=TAMPERING.keys())
+def test_broken_books_are_found(books: Books, tamper: Callable[[Books], None], message: str) -> None:
+    tamper(books)
+    with pytest.raises(ConservationError, match=message) as caught:
+        books.check()
+    assert caught.value.exit_code == 5
+
+
+def test_a_run_that_loses_a_row_leaves_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = refine(tmp_path, LINES, STEPS, export_path=tmp_path / "run" / "first.jsonl")
+    tables = content(before)
+    run = pipeline.Worker.run
+
+    def forgetful(self: Any, *args: Any) -> ShardResult:
+        result = run(self, *args)
+        return replace(result, rows=result.rows + 1)
+
+    monkeypatch.setattr(pipeline.Worker, "run", forgetful)
+    with pytest.raises(ConservationError, match="7 rows were read"):
+        refine(tmp_path, LINES, STEPS)
+    assert not (tmp_path / "run" / "out.jsonl").exists() and not (tmp_path / "run" / "parts").exists()
+    assert content(before) == tables
+
+
+def test_rows_that_get_lost_in_the_export_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = pipeline.Worker._write
+    monkeypatch.setattr(pipeline.Worker, "_write", lambda self, *args: write(self, *args) + 1)
+    with pytest.raises(ConservationError, match="2 were kept, but 3 written"):
+        refine(tmp_path, LINES, STEPS)
+    assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+def test_the_command_ends_with_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = pipeline.Worker._write
+    monkeypatch.setattr(pipeline.Worker, "_write", lambda self, *args: write(self, *args) - 1)
+    write_lines(tmp_path / "in.jsonl", LINES)
+    (tmp_path / "recipe.json").write_text(json.dumps(settings(tmp_path, STEPS)))
+    monkeypatch.setattr("sys.argv", ["refinery", "run", str(tmp_path / "recipe.json")])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 5
+    assert "refinery: rows do not add up: 2 were kept, but 1 written" in capsys.readouterr().err
+
+
+def test_moments_do_not_depend_on_threads(tmp_path: Path) -> None:
+    values = np.random.default_rng(3).random(400_000) * 1000 / 7
+    with Database(tmp_path / "moments.duckdb") as db:
+        db.table("stats", pa.table({"ratio": values}))
+        columns = [("'ratio'", "ratio")]
+        sql = database.template(database.read_sql("tables/stat_summary.sql")).render(columns=columns)
+        found = set()
+        for threads in (1, 2, 3, 4):
+            db.run(f"SET threads = {threads}")
+            with db.one_thread():
+                db.run(sql)
+            found |= set(db.rows("SELECT * FROM stat_summary"))
+        assert len(found) == 1
