@@ -36,8 +36,12 @@ golden: $(VENV)/ready  ## Rewrite the reviewed SQL in tests/golden after a wante
 docs: $(VENV)/ready  ## Rewrite docs/operators.md from the operators' headers
 	$(BIN)/refinery ops --markdown > docs/operators.md
 
+# A .jsonl corpus is measured as it is, a .parquet one is converted (and repeated up to 300 MB), none is generated.
+MEASURED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS))),synthetic).jsonl)
+
 bench: $(VENV)/ready  ## Measure speed and memory (CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process)
-	$(BIN)/python bench/run.py $(if $(CORPUS),--corpus $(CORPUS)) $(if $(DATA_JUICER),--data-juicer $(DATA_JUICER))
+	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
+	$(BIN)/python bench/run.py --corpus $(MEASURED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)")
 
 clean:  ## Remove the virtual environment and outputs
 	rm -rf $(VENV) outputs bench/results bench/data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,55 +11,141 @@ import click
 
 import refinery
 
-LOOSE = {"ignore_unknown_options": True, "allow_extra_args": True}
-
 EPILOG = (
     "Exit codes: 0 done, 2 the recipe or the command line is wrong, 3 the data cannot be read, 4 an operator or the run "
     "failed, 5 rows do not add up, 6 results cannot be written, 130 interrupted."
 )
+RECIPE_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class RecipeCommand(click.Command):
+    """A command that takes a recipe, and every key of a recipe as an option: `--trace_num 50`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        context = {"ignore_unknown_options": True, "allow_extra_args": True}
+        super().__init__(*args, context_settings=context, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the recipe first, wherever it stands among the options that click does not know."""
+        from refinery.recipe.keys import KEYS
+
+        known = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
+        waiting = ""  # the option that may take the next argument as its value
+        for at, argument in enumerate(args):
+            if argument.startswith("--"):
+                waiting = "" if "=" in argument or getattr(known.get(argument), "is_flag", False) else argument
+                continue
+            key = KEYS.get(waiting[2:].replace("-", "_"))
+            is_switch = key is not None and key.type == "bool" and waiting not in known
+            if not waiting or (is_switch and argument.endswith(RECIPE_SUFFIXES)):
+                return super().parse_args(ctx, [argument, *args[:at], *args[at + 1 :]])
+            waiting = ""
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Options, and the keys of a recipe."""
+        from click.shell_completion import CompletionItem
+
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("--"):
+            from refinery.recipe.keys import KEYS
+
+            keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
+            found += [CompletionItem(f"--{key.name}", help=key.doc) for key in keys]
+        return found
+
+
+class RecipePath(click.Path):
+    """A recipe's file; completes to folders and files that can be one."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Folders and recipes that begin with what is there."""
+        from click.shell_completion import CompletionItem
+
+        folder, start = os.path.split(incomplete)
+        try:
+            entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+        except OSError:
+            return []
+        found = []
+        for entry in entries:
+            if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
+                path = os.path.join(folder, entry.name)
+                if entry.is_dir():
+                    found.append(CompletionItem(path + "/"))
+                elif entry.name.endswith(RECIPE_SUFFIXES):
+                    found.append(CompletionItem(path))
+        return found
+
+
+def complete_operator(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of operators that begin with what is there, or hold it."""
+    from refinery.errors import RefineryError
+    from refinery.library import Library
+
+    try:
+        names = list(Library(tuple(ctx.params.get("operators") or ())).operators)
+    except RefineryError:
+        return []
+    return [name for name in names if name.startswith(incomplete)] or [name for name in names if incomplete in name]
 
 
 def recipe_options(function: Any) -> Any:
     """Options of every command that reads a recipe."""
-    function = click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]...")(function)
-    function = click.argument("recipe", required=False, type=click.Path())(function)
-    function = click.option("--config", "config", type=click.Path(), help="The recipe, as Data-Juicer spells it.")(function)
-    function = click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100.")(
-        function
+    decorators = (
+        click.argument("recipe", required=False, type=RecipePath()),
+        click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]..."),
+        click.option("--config", type=RecipePath(), help="The recipe, as Data-Juicer spells it."),
+        click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100."),
+        click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe."),
+        operators_option,
     )
-    return click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe.")(
-        function
-    )
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+operators_option = click.option(
+    "--operators",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder with operators of your own; can be given several times.",
+)
 
 
 @click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(refinery.__version__, message="refinery %(version)s")
 def cli() -> None:
     """Refine text for language-model training: a recipe becomes DuckDB SQL, and every row is accounted for."""
 
 
-@cli.command(context_settings=LOOSE, epilog=EPILOG)
+@cli.command(cls=RecipeCommand, epilog=EPILOG)
 @recipe_options
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
-@click.option("--operators", multiple=True, type=click.Path(), help="A folder with operators of your own.")
-def run(quiet: bool, as_json: bool, show: bool, operators: tuple[str, ...], **recipe: Any) -> None:
+def run(quiet: bool, as_json: bool, show: bool, **recipe: Any) -> None:
     """Run RECIPE. Any key of it can be given as an option: --trace_num 50 --export_path out.jsonl"""
     from refinery import commands
 
-    commands.run(_opened(recipe, operators), quiet, as_json, show)
+    commands.run(_opened(recipe), quiet, as_json, show)
 
 
-@cli.command(context_settings=LOOSE)
+@cli.command(cls=RecipeCommand)
 @recipe_options
-@click.option("--explain", is_flag=False, flag_value="plan", type=click.Choice(["plan", "analyze"]), help="How it runs; `analyze` measures a sample.")
-@click.option("--lineage", metavar="COLUMN", help="Which inputs and steps a statistic, `_dropped` or the text comes from.")
-@click.option("--operators", multiple=True, type=click.Path(), help="A folder with operators of your own.")
-def sql(explain: str | None, lineage: str | None, operators: tuple[str, ...], **recipe: Any) -> None:
+@click.option(
+    "--explain",
+    is_flag=False,
+    flag_value="plan",
+    type=click.Choice(["plan", "analyze"]),
+    help="How it runs; `analyze` measures it on a sample.",
+)
+@click.option("--lineage", metavar="COLUMN", help="Which inputs and steps a statistic, a text field or `_dropped` comes from.")
+def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
     """Print RECIPE as a SQL script, or explain it."""
     from refinery import commands
 
-    opened = _opened(recipe, operators)
+    opened = _opened(recipe)
     if lineage:
         commands.lineage(opened, lineage)
     elif explain:
@@ -67,32 +154,31 @@ def sql(explain: str | None, lineage: str | None, operators: tuple[str, ...], **
         commands.script(opened)
 
 
-@cli.command(context_settings=LOOSE)
+@cli.command(cls=RecipeCommand)
 @recipe_options
-@click.option("--operators", multiple=True, type=click.Path(), help="A folder with operators of your own.")
-def check(operators: tuple[str, ...], **recipe: Any) -> None:
+def check(**recipe: Any) -> None:
     """Check RECIPE: every problem at once, nothing is run."""
     from refinery import commands
 
-    commands.check(_opened(recipe, operators))
+    commands.check(_opened(recipe))
 
 
 @cli.command()
-@click.argument("name", required=False)
-@click.option("--markdown", is_flag=True, help="The whole reference, as docs/operators.md.")
-@click.option("--operators", multiple=True, type=click.Path(), help="A folder with operators of your own.")
+@click.argument("name", required=False, shell_complete=complete_operator)
+@click.option("--markdown", is_flag=True, help="As Markdown; without NAME all of them, which is docs/operators.md.")
+@operators_option
 def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
     """List the operators, or show what NAME does."""
     from refinery import reference
 
-    click.echo(reference.page(name, markdown, operators))
+    click.echo(reference.page(name, markdown, operators).rstrip("\n"))
 
 
 @cli.command()
 @click.argument("row", required=False, type=int)
 @click.option("--run", "work_dir", type=click.Path(exists=True, file_okay=False), default=".", help="The run's folder.")
 @click.option("--where", help="SQL that finds the row by the input's columns, such as `id = 42`.")
-@click.option("--json", "as_json", is_flag=True, help="Print the history as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the history as JSON, one line per row.")
 def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> None:
     """Tell the way of one sample through every step of a run: by its _row, or by --where."""
     from refinery import commands
@@ -119,22 +205,24 @@ def completion(shell: str) -> None:
     click.echo(kind(cli, {}, "refinery", "_REFINERY_COMPLETE").source())
 
 
-def _opened(options: dict[str, Any], operators: tuple[str, ...]) -> Any:
+def _opened(options: dict[str, Any]) -> Any:
     """The checked recipe and its library, from the options of a command."""
     from refinery.opening import open_from_command_line
 
     recipe, overrides = options["config"] or options["recipe"], list(options["overrides"])
-    if options["config"] and options["recipe"]:
+    if options["recipe"] and (options["config"] or options["recipe"].startswith("--")):
+        recipe = options["config"]
         overrides.insert(0, options["recipe"])
-    return open_from_command_line(recipe, overrides, options["sets"], options["variables"], operators)
+    return open_from_command_line(recipe, overrides, options["sets"], options["variables"], options["operators"])
 
 
 def main() -> None:
-    """Run the command line; errors on purpose end in their exit code, without a traceback."""
-    from refinery.errors import RefineryError
+    """Run the command line; what goes wrong ends in one message and its exit code, without a traceback."""
+    from refinery.errors import OperatorError, RefineryError
 
     try:
         cli.main(standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -145,8 +233,24 @@ def main() -> None:
         print(f"refinery: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        _nobody_reads_on()
+    except SystemExit:
+        if isinstance(sys.stdout, click.utils.PacifyFlushWrapper):  # what click does to a broken pipe
+            _nobody_reads_on()
+        raise
+    except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
+        if os.environ.get("REFINERY_TRACEBACK"):
+            raise
+        what = " ".join(str(error).split())[:500]
+        print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
+        print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
+        sys.exit(OperatorError.exit_code)
+
+
+def _nobody_reads_on() -> None:
+    """End well: whoever read has enough, as `head` has. Python would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +13,9 @@ from typing import Any
 import click
 
 from refinery import console
-from refinery.pipeline import Outcome, execute, prepare
+from refinery.compiler.chain import Schema
+from refinery.compiler.program import build
+from refinery.pipeline import Outcome, Prepared, execute, prepare
 from refinery.recipe import Recipe
 
 Opened = tuple[Recipe, Any]
@@ -27,16 +31,19 @@ ORDER BY t.step, t._row
 def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
     """`refinery run`."""
     recipe, library = opened
-    out = console.console(stderr=as_json)
     if not quiet:
-        for note in recipe.ignored:
-            print(f"note: {note}", file=sys.stderr)
+        _tell_notes(recipe)
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress)
     if as_json:
         click.echo(json.dumps(as_data(outcome), ensure_ascii=False))
     elif not quiet:
-        report(out, outcome, show)
+        report(console.console(), outcome, show)
+
+
+def _tell_notes(recipe: Recipe) -> None:
+    for note in recipe.ignored:
+        print(f"note: {note}", file=sys.stderr)
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:
@@ -60,19 +67,20 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         if show:
             _show(out, con)
         broken = con.execute("SELECT count(*) FROM quarantine WHERE step = 0").fetchall()[0][0]
-    counts = outcome.counts
-    out.print(
+    counts, root = outcome.counts, outcome.run_dir.root
+    lines = [
         f"{counts.read:,} rows read = {counts.kept:,} kept + {counts.removed:,} removed + {counts.quarantined:,} quarantined"
-        + (f" ({broken:,} could not be read)" if broken else "")
-    )
-    out.print(f"{outcome.bytes / 1e6:.1f} MB in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}")
-    for note in outcome.notes:
-        out.print(f"note: {note}", markup=False)
-    out.print(f"kept samples  {', '.join(str(path) for path in outcome.outputs)}", markup=False)
-    out.print(f"tables        {outcome.run_dir.database} (runs, steps, ledger, stats, stat_summary, trace, quarantine)", markup=False)
+        + (f" ({broken:,} could not be read)" if broken else ""),
+        f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}",
+        *(f"note: {note}" for note in outcome.notes),
+        f"kept samples   {', '.join(str(path) for path in outcome.outputs)}",
+        f"tables         {outcome.run_dir.database} (runs, steps, ledger, stats, stat_summary, trace, quarantine)",
+    ]
     if outcome.trace_files:
-        out.print(f"traces        {outcome.run_dir.trace}{'/'}", markup=False)
-    out.print(f"ask for a row refinery why ROW --run {outcome.run_dir.root}", markup=False)
+        lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")
+    lines.append(f"ask for a row  refinery why ROW --run {root}")
+    for line in lines:
+        out.print(line, markup=False)
 
 
 def _show(out: Any, con: Any) -> None:
@@ -82,7 +90,7 @@ def _show(out: Any, con: Any) -> None:
         out.print(console.examples(rows))
     broken = con.execute("SELECT file, line, error, raw FROM quarantine ORDER BY _row LIMIT 5").fetchall()
     for file, line, error, raw in broken:
-        out.print(f"quarantined {file}:{line}: {error}: {console.shown((raw or '')[:80])}", markup=False)
+        out.print(f"quarantined {file}:{line}: {error}: {console.beginning(raw or '', 80)}", markup=False)
 
 
 def _database(path: Path) -> Any:
@@ -98,19 +106,42 @@ def script(opened: Opened) -> None:
     click.echo(script_of(*opened), nl=False)
 
 
+class _AnyColumn(dict[str, str]):
+    """Columns of an input that is not there: every name could be one of them."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
 def check(opened: Opened) -> None:
     """`refinery check`."""
     recipe, library = opened
     for note in recipe.ignored:
         click.echo(f"note: {note}")
     where = recipe.path or "the recipe"
-    files = [Path(source.path) for source in recipe.inputs]
-    if all(path.exists() or "*" in str(path) for path in files):
-        prepare(recipe, library)
-        click.echo(f"{where}: {len(recipe.steps)} steps, no problems")
-    else:
-        missing = ", ".join(str(path) for path in files if not path.exists())
-        click.echo(f"{where}: {len(recipe.steps)} steps, no problems; the input is not there, so its columns were not checked ({missing})")
+    steps = f"{len(recipe.steps)} step{'s' if len(recipe.steps) > 1 else ''}"
+    missing = [source.path for source in recipe.inputs if not _is_there(source.path)]
+    if missing:
+        build(recipe.steps, library, Schema(True, _AnyColumn()), tuple(recipe.text_key.split(".")))
+        click.echo(f"{where}: {steps}, no problems")
+        click.echo(f"note: {', '.join(missing)}: not there, so the names of columns were not checked")
+        return
+    prepared = prepare(recipe, library)
+    for line in prepared.notes:
+        click.echo(f"note: {line}")
+    click.echo(f"{where}: {steps} over {_inputs(prepared)}, no problems")
+
+
+def _is_there(path: str) -> bool:
+    path = os.path.expanduser(path)
+    return os.path.exists(path) or bool(glob.glob(path, recursive=True))
+
+
+def _inputs(prepared: Prepared) -> str:
+    """The input in a few words: `3 files, 1.2 GB`."""
+    sources = prepared.sources
+    files = sources[0].path if len(sources) == 1 else f"{len(sources):,} files"
+    return f"{files}, {console.size(sum(source.size for source in sources))}"
 
 
 def explain(opened: Opened, analyze: bool) -> None:
@@ -119,24 +150,34 @@ def explain(opened: Opened, analyze: bool) -> None:
 
     prepared = prepare(*opened)
     out = console.console()
-    out.print(analyzed(prepared) if analyze else planned(prepared), markup=False)
+    for part in analyzed(prepared) if analyze else planned(prepared):
+        out.print(part, markup=False)
 
 
 def lineage(opened: Opened, column: str) -> None:
     """`refinery sql --lineage`."""
-    from refinery.compiler.lineage import lineage as origins
+    from refinery.compiler import lineage as origins
 
     prepared = prepare(*opened)
+    found = origins.lineage(prepared.program, column)
     places = {step.index: f"step {step.index} {step.name} ({step.where})" for step in prepared.program.steps}
-    for origin in origins(prepared.program, column):
-        place = places.get(origin.step, "reading")
-        click.echo(f"{'  ' * origin.depth}{origin.column}  <- {place}: {origin.expression}")
+    click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")
+    for step in origins.steps_of(found):
+        click.echo(f"  through {places[step]}")
+    click.echo("")
+    for origin in found:
+        place = "as read" if origin.step == 0 else f"step {origin.step}" if origin.step else ""
+        about = [origin.meaning] if place and origin.meaning.endswith(place) else [origin.meaning, place]
+        about = [text for text in about if text]
+        label = f"{origin.column} ({', '.join(about)})" if about else origin.column
+        click.echo(f"{'  ' * origin.depth}{label}: {origin.expression}")
 
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
     """`refinery why`."""
     from refinery.history import Histories
 
+    out = console.console()
     with Histories(work_dir) as histories:
         rows = [row] if row is not None else histories.find(where or "")
         for number in rows:
@@ -144,24 +185,38 @@ def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> No
             if as_json:
                 click.echo(history.json())
             else:
-                console.console().print(tell(history))
+                out.print(tell(history))
+
+
+_STYLES = {"removed": "red", "quarantined": "red", "not reached": "dim", "unchanged": "dim"}
 
 
 def tell(history: Any) -> Any:
-    """A history as lines of text."""
+    """A history as lines of text: the row, then what each step made of it."""
     from rich.text import Text
 
-    lines = [Text(f"row {history.row} of {history.file}: {history.fate}", style="bold")]
+    end = next((event for event in history.events if event.fate in ("removed", "quarantined")), None)
+    by = f" by step {end.step} {end.operator}" if end else ""
+    lines = [Text(f"row {history.row}, {history.file}: {history.fate}{by}", style="bold")]
+    if history.sample is not None:
+        lines.append(Text(f"  {console.beginning(json.dumps(history.sample, ensure_ascii=False, default=str), 200)}"))
     if history.error and not history.events:
         lines.append(Text(f"  it could not be read: {history.error}"))
+    width = max((len(event.operator) for event in history.events), default=0)
     for event in history.events:
-        line = f"  step {event.step} {event.operator} ({event.where}): {event.fate}"
-        if event.stats:
-            line += "  " + ", ".join(f"{name} = {console.number(value)}" for name, value in event.stats.items())
-        if event.reason:
-            line += f"  {event.reason}" + (f" {console.number(event.bound)}" if event.bound is not None else "")
-        lines.append(Text(line, style="red" if event.fate in ("removed", "quarantined") else ""))
+        lines.append(Text(f"  {event.step:>3}  {event.operator:<{width}}  {_told(event)}", style=_STYLES.get(event.fate, "")))
         if event.after is not None:
             before, after = console.around_difference(event.before or "", event.after, 300)
-            lines += [Text(f"    - {before}", style="red"), Text(f"    + {after}", style="green")]
+            lines += [Text(f"       - {before}", style="red"), Text(f"       + {after}", style="green")]
     return Text("\n").join(lines)
+
+
+def _told(event: Any) -> str:
+    """What one step did, in words: `removed (recipe.yaml:8): text_len below min_len (5, bound 6)`."""
+    if event.reason:
+        value = [console.number(event.value)] if event.value is not None else []
+        bound = [f"bound {console.number(event.bound)}"] if event.bound is not None else []
+        numbers = f" ({', '.join(value + bound)})" if value or bound else ""
+        return f"{event.fate} ({event.where}): {event.reason}{numbers}"
+    stats = ", ".join(f"{name} = {console.number(value)}" for name, value in (event.stats or {}).items())
+    return f"{event.fate}  {stats}" if stats else event.fate

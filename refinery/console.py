@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,14 +17,26 @@ WATERFALL = """
 SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds
 FROM steps ORDER BY step
 """
+# Without a terminal: the width of tables, and how often progress is told, in seconds.
+_WIDTH = 120
+# Tables are not squeezed further; a narrower terminal breaks their lines.
+_NARROWEST = 96
+_EVERY = 10
 
 
 def console(stderr: bool = False) -> Console:
-    """A rich console; as wide as the terminal, or 120 columns where there is none."""
+    """A rich console; as wide as the terminal, or 120 columns where there is none. On stderr it is for progress."""
     from rich.console import Console
 
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to the command line: nobody reads on, which is no failure."""
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else 120, highlight=False, soft_wrap=not stream.isatty())
+    narrowest = 0 if stderr else _NARROWEST
+    width = max(shutil.get_terminal_size().columns, narrowest) if stream.isatty() else _WIDTH
+    return Ours(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
 
 
 def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
@@ -31,9 +44,9 @@ def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("step", "operator"):
-        table.add_column(name, justify="right" if name == "step" else "left", no_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("step", justify="right", no_wrap=True)
+    table.add_column("operator", min_width=18, overflow="fold")
     for name in ("rows in", "removed", "changed", "quarantined", "rows out", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for step, operator, _, rows_in, removed, changed, quarantined, rows_out, seconds in rows:
@@ -42,9 +55,18 @@ def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
     return table
 
 
-def rate(size: float, seconds: float) -> str:
-    """Megabytes a second."""
-    return f"{size / 1e6 / max(seconds, 1e-9):.1f} MB/s"
+def size(count: float) -> str:
+    """Bytes as a person reads them: 587 B, 1.2 MB."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"
+
+
+def rate(count: float, seconds: float) -> str:
+    """Bytes a second."""
+    return f"{size(count / max(seconds, 1e-9))}/s"
 
 
 @contextmanager
@@ -56,12 +78,24 @@ def progress(quiet: bool) -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield _lines()
         return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("refining"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    started = time.monotonic()
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("refining", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task("preparing", total=None, told="")
+
+        def report(done: int, total: int) -> None:
+            what = "refining" if done < total else "writing tables"
+            bar.update(task, completed=done, total=total, description=what, told=_told(done, total, time.monotonic() - started))
+
+        yield report
 
 
 def _lines() -> Any:
@@ -70,17 +104,22 @@ def _lines() -> Any:
     def report(done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < 10:
+        if now - last < _EVERY or done >= total:
             return
         last = now
-        left = (total - done) / max(done, 1) * (now - started)
-        share = 100 * done / max(total, 1)
-        print(f"refining: {share:.0f} %, {rate(done, now - started)}, {left:.0f} s left", file=sys.stderr, flush=True)
+        print(f"refining: {100 * done / max(total, 1):.0f} %, {_told(done, total, now - started)}", file=sys.stderr, flush=True)
 
     return report
 
 
-def examples(work_dir: Path, rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:
+def _told(done: int, total: int, elapsed: float) -> str:
+    """How far a run is: `14.9 MB of 127.0 MB, 18.8 MB/s, 6 s left`."""
+    left = (total - done) / max(done, 1) * elapsed
+    remaining = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
+    return f"{size(done)} of {size(total)}, {rate(done, elapsed)}" + (f", {remaining} left" if done < total else "")
+
+
+def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:
     """A few traced changes and removals as a table; texts are cut around what differs."""
     from rich import box
     from rich.markup import escape
@@ -95,22 +134,34 @@ def examples(work_dir: Path, rows: Sequence[tuple[Any, ...]], limit: int = 200) 
             before, after = around_difference(original, processed, limit // 2)
             text = f"[red]- {escape(before)}[/red]\n[green]+ {escape(after)}[/green]"
         else:
-            text = f"removed: {escape(reason or '')}\n{escape(shown((original or '')[:limit]))}"
+            text = f"removed: {escape(reason or '')}\n{escape(beginning(original or '', limit))}"
         table.add_row(str(row), operator, text)
     return table
 
 
 def around_difference(before: str, after: str, width: int) -> tuple[str, str]:
-    """The parts of two texts that differ, with some of what surrounds them, on one line each."""
-    start = 0
-    for start, (a, b) in enumerate(zip(before, after, strict=False)):  # noqa: B007
-        if a != b:
-            break
-    else:
-        start = min(len(before), len(after))
-    start = max(0, start - 20)
-    lead = "…" if start else ""
-    return tuple(lead + shown(t[start : start + width]) + ("…" if len(t) > start + width else "") for t in (before, after))  # type: ignore[return-value]
+    """The parts of two texts between the first and the last difference, with a little of what surrounds them.
+
+    Each is on one line of about `width` characters; what is left out in the middle is marked as well.
+    """
+    start = len(os.path.commonprefix((before, after)))
+    end = len(os.path.commonprefix((before[start:][::-1], after[start:][::-1])))
+    margin = 20
+    first = max(0, start - margin)
+    return _between(before, first, len(before) - end, margin, width), _between(after, first, len(after) - end, margin, width)
+
+
+def _between(text: str, first: int, last: int, margin: int, width: int) -> str:
+    last = min(len(text), last + margin)
+    part = text[first:last]
+    if len(part) > width:
+        part = part[: width - margin] + "…" + part[-margin:]
+    return ("…" if first else "") + shown(part) + ("…" if last < len(text) else "")
+
+
+def beginning(text: str, width: int) -> str:
+    """The start of a text on one line."""
+    return shown(text[:width]) + ("…" if len(text) > width else "")
 
 
 def shown(text: str) -> str:
@@ -121,5 +172,5 @@ def shown(text: str) -> str:
 def number(value: object) -> str:
     """A statistic as a person reads it: up to six significant digits."""
     if isinstance(value, float):
-        return f"{value:.6g}"
-    return str(value)
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -4,42 +4,59 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any
 
-from refinery.compiler.explain import step_plans
+from refinery.compiler.explain import StepPlan, step_plans
 from refinery.engine.worker import Worker, by_step
-from refinery.pipeline import Prepared
+from refinery.pipeline import BATCH, Prepared
+from refinery.samples.batch import Batch
 from refinery.samples.read import read
 
 # Input bytes that `--explain analyze` runs over.
 _SAMPLE = 16 << 20
 
 
-def planned(prepared: Prepared) -> str:
+def planned(prepared: Prepared) -> Iterator[Any]:
     """The stage's steps, how each runs, what they share, and DuckDB's plan."""
-    lines = [
-        f"stage 1: {len(prepared.program.steps)} steps fused into one pass over each of {len(prepared.shards)} shards, "
-        f"{prepared.workers} workers",
-    ]
+    steps, shards, workers = len(prepared.program.steps), len(prepared.shards), prepared.workers
+    yield (
+        f"stage 1: {_many(steps, 'step')} fused into one pass over {_many(shards, 'shard')} with {_many(workers, 'worker')}"
+    )
+    table = _table("step", "operator", "runs as", "functions", "shares", "recipe")
     for plan in step_plans(prepared.program, prepared.chain, prepared.library):
-        called = f" {', '.join(plan.functions)}" if plan.functions else ""
-        shared = f"; shares {', '.join(plan.shared)}" if plan.shared else ""
-        lines.append(f"  step {plan.index:>2} {plan.name} ({plan.where}): {plan.runs}{called}{shared}")
+        functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
+        table.add_row(str(plan.index), plan.name, plan.runs, functions, shared, plan.where)
+    yield table
     worker = Worker(prepared.program)
     try:
-        lines += ["", "DuckDB's plan for one batch:", worker.explain(prepared.shards)]
+        yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
+        yield worker.explain(prepared.shards)
     finally:
         worker.close()
-    return "\n".join(lines)
 
 
-def analyzed(prepared: Prepared) -> str:
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def analyzed(prepared: Prepared) -> Iterator[Any]:
     """Seconds, rows and speed per step, measured on the first 16 MB of the input."""
-    worker = Worker(prepared.program)
     spent: dict[int, float] = defaultdict(float)
-    rows_in: dict[int, int] = defaultdict(int)
+    ended: Counter[int | None] = Counter()
     rows = size = 0
+    worker = Worker(prepared.program)
     try:
         for batch in _sample(prepared):
             started = time.perf_counter()
@@ -47,29 +64,35 @@ def analyzed(prepared: Prepared) -> str:
             elapsed = time.perf_counter() - started
             for step, seconds in by_step(json.loads(worker.profile()), dict(prepared.program.probes), elapsed).items():
                 spent[step] += seconds
+            ended.update(done["_dropped"].to_pylist())
             rows, size = rows + len(done), size + batch.table.nbytes
-            for dropped in done["_dropped"].to_pylist():
-                for step in prepared.program.steps:
-                    if dropped is None or dropped >= step.index:
-                        rows_in[step.index] += 1
     finally:
         worker.close()
-    total = sum(spent.values()) or 1.0
-    lines = [f"measured on {rows:,} rows, {size / 1e6:.1f} MB, one thread: {total:.2f} s, {size / 1e6 / total:.0f} MB/s"]
-    lines.append(f"  reading and the rest: {spent[0]:.3f} s, {100 * spent[0] / total:.0f} %")
-    plans: dict[int, Any] = {p.index: p for p in step_plans(prepared.program, prepared.chain, prepared.library)}
+    total = sum(spent.values()) or 1e-9
+    yield f"measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {total:.3f} s, {size / 1e6 / total:.0f} MB/s"
+    yield _costs(prepared, spent, ended, rows, size)
+
+
+def _costs(prepared: Prepared, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int) -> Any:
+    total = sum(spent.values()) or 1e-9
+    numbers = ("step", "rows in", "removed", "seconds", "share", "MB/s")
+    table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
+    plans: dict[int, StepPlan] = {p.index: p for p in step_plans(prepared.program, prepared.chain, prepared.library)}
+    left = rows
     for step in prepared.program.steps:
-        share, runs = 100 * spent[step.index] / total, plans[step.index].runs
-        lines.append(
-            f"  step {step.index:>2} {step.name} ({runs}): {spent[step.index]:.3f} s, {share:.0f} %, {rows_in[step.index]:,} rows in"
-        )
-    return "\n".join(lines)
+        seconds, removed = spent[step.index], ended[step.index]
+        speed = f"{size / 1e6 * left / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 else ""
+        cells = [f"{left:,}", f"{removed:,}" if removed else "", f"{seconds:.3f}", f"{100 * seconds / total:.0f} %", speed]
+        table.add_row(str(step.index), step.name, plans[step.index].runs, *cells)
+        left -= removed
+    table.add_row("", "reading and the rest", "", f"{rows:,}", "", f"{spent[0]:.3f}", f"{100 * spent[0] / total:.0f} %", "")
+    return table
 
 
-def _sample(prepared: Prepared) -> Any:
+def _sample(prepared: Prepared) -> Iterator[Batch]:
     seen = 0
     for shard in prepared.shards:
-        for batch in read(shard, 8 << 20):
+        for batch in read(shard, BATCH):
             yield batch
             seen += batch.table.nbytes
             if seen >= _SAMPLE:

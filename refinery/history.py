@@ -70,6 +70,7 @@ class Histories:
             raise DataError(f"{work_dir}: the run's samples were handed over in Python, so rows cannot be recomputed")
         self.prepared = self._prepare()
         self.con = duckdb.connect(str(self.run_dir.database), read_only=True)
+        self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())
 
     def __enter__(self) -> Histories:
         return self
@@ -134,7 +135,7 @@ class Histories:
         return History(row, file, found.sample, "removed" if end else "kept", events)
 
     def _where(self, step: int) -> str:
-        return next((s.where for s in self.prepared.program.steps if s.index == step), "")
+        return str(self.places.get(step, ""))
 
     def _shard(self, row: int) -> tuple[int, int, str]:
         query = "SELECT shard, first_row, file FROM shards WHERE first_row <= ? AND ? < first_row + rows"
@@ -146,7 +147,7 @@ class Histories:
 
     def _event(self, step: Any, found: Any, end: Any) -> Event:
         program, values = self.prepared.program, found.values
-        place = (step.index, step.name, step.where)
+        place = (step.index, step.name, self._where(step.index))
         if end and step.index > end[0]:
             return Event(*place, "not reached")
         change = next((change for change in program.changes if change.step == step.index), None)

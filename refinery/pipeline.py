@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ from refinery.samples.write import writing
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
 # Input bytes of one query: its texts, in every version, are in memory at once.
-BATCH = 8 << 20
+BATCH = 16 << 20
 
 Progress = Callable[[int, int], None]
 
@@ -99,7 +100,7 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     share, stats = recipe.op_fusion, recipe.keep_stats_in_res_ds
     program, chain = build(stages[0].steps, library, schema, text_key, share=share, stats_json=stats)
-    _bind(program, lines, shards)
+    _bind(program, lambda steps: build(steps, library, schema, text_key, share=share)[0], stages[0].steps, shards)
     return Prepared(recipe, library, stages[0], sources, shards, program, chain, workers, size, [*notes, *few])
 
 
@@ -120,23 +121,46 @@ def _in_memory(dataset: Any) -> Source:
 
 def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
     total = sum(source.size for source in sources)
-    return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 8)))
+    return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
 
 
-def _bind(program: Program, lines: bool, shards: list[Shard]) -> None:
-    """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake."""
+def _bind(
+    program: Program, compiled: Callable[[Sequence[Any]], Program], steps: Sequence[Any], shards: list[Shard]
+) -> None:
+    """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake. Raises RecipeError with all."""
+    try:
+        _run_over_nothing(program, shards)
+        return
+    except duckdb.Error as error:
+        whole = _first_line(error)
+    good: list[Any] = []
+    problems: list[Problem] = []
+    for step in steps:
+        try:
+            _run_over_nothing(compiled([*good, step]), shards)
+            good.append(step)
+        except duckdb.Error as error:
+            problems.append(Problem(step.where, f"{step.name}: {_first_line(error)}"))
+        except RecipeError:
+            continue  # it names a statistic of a step that is wrong itself
+    raise RecipeError(problems) if problems else OperatorError(whole)
+
+
+def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
     worker = Worker(program)
     try:
         worker.bind(shards)
-    except duckdb.Error as error:
-        guilty = worker.first_unbound(shards)
-        step = next((s for s in program.steps if s.index == guilty), None)
-        message = str(error).splitlines()[0]
-        if step is None:
-            raise OperatorError(message) from None
-        raise RecipeError([Problem(step.where, f"{step.name}: {message}")]) from None
     finally:
         worker.close()
+
+
+def _first_line(error: duckdb.Error) -> str:
+    """What DuckDB says is wrong; the guards around a step's expression are ours, so a person is not told of them."""
+    text = str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
+    mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
+    if mixed:
+        return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
+    return text
 
 
 def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Progress | None = None) -> Outcome:

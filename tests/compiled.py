@@ -27,11 +27,11 @@ def run_samples(
     batch = Batch(True, pa.table({"_line": pa.array(lines, pa.string())}), numbers, numbers + 1)
     worker = Worker(program)
     try:
-        done, failed = worker._bisect(batch, 0, numbers)
+        done, failed = worker.attempt(batch)
         found = {row["_i"]: row for row in done.to_pylist()}
     finally:
         worker.close()
-    errors = dict(failed)
+    errors = {failure.at: failure.error for failure in failed}
     rows = []
     for i, sample in enumerate(samples):
         row = found.get(i, {})

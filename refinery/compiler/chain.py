@@ -35,6 +35,7 @@ class Schema:
 
     lines: bool
     columns: Mapping[str, str] = field(default_factory=dict)
+    unknown: bool = False  # there is no sample to tell the columns by, so any name may be one, and is NULL
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,11 @@ class Chain:
     uses_row: bool = False
     uses_suffix: bool = False
 
-    def select(self, columns: list[str]) -> str:
-        """A statement over `batch` that computes `columns` (texts `expression AS name`)."""
+    def select(self, columns: list[str], source: str = "") -> str:
+        """A statement over `batch` that computes `columns` (texts `expression AS name`); source: one layer, not the last."""
         ctes, last = self.layers.ctes("_read")
         ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.source})")
-        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {last}"
+        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {source or last}"
 
     def dropped(self) -> str:
         """SQL for the step that removed the row; NULL for a row that stays."""
@@ -302,15 +303,18 @@ class _Compiler:
                 conditions.append(in_range(ident(column), step.params, low, high))
         if "keep" in select:
             keep = resolve(select["keep"], lambda n: exp.column(columns[n], quoted=True) if n in columns else exp.column(n), ())
-            conditions.append(keep.sql("duckdb"))
+            conditions.append(keep.unnest().sql("duckdb"))
         if not conditions:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
         for name, column in columns.items():
             self.latest[name] = column
-            self.latest[column] = column
+            self.latest[f"{name}_{step.index}"] = column  # an earlier one, where the name stands for a later
         alive = f"_alive_{step.index}"
-        condition = " AND ".join(f"({c})" for c in conditions)
-        self._define(step, alive, f"{self.alive} AND coalesce({condition}, FALSE)", f"whether step {step.index} keeps it")
+        condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
+        kept = f"{self.alive} AND coalesce({condition}, FALSE)"
+        if "keep" in select:  # AND looks at both sides; only CASE spares a predicate the rows that are gone
+            kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
+        self._define(step, alive, kept, f"whether step {step.index} keeps it")
         self.alive = alive
         self.chain.alive[step.index] = alive
 
@@ -378,7 +382,7 @@ class _Compiler:
             return exp.column(self._input(name))
         if not user_sql:
             return exp.column(name)  # an alias of the operator's own body
-        return None
+        return exp.Null() if self.schema.unknown else None
 
     def _shadowing(self, keys: Keys) -> set[str]:
         return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()

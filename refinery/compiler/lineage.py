@@ -3,58 +3,136 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
 from refinery.compiler.program import Program
-from refinery.errors import OperatorError, did_you_mean
+from refinery.errors import Problem, RecipeError, suggestion
+
+# The table that a batch of samples is, and columns of it that are no fields of a sample.
+_BATCH = "batch"
+_ABOUT = {"_row": "the number of the sample", "_suffix": "the suffix of the file"}
+_FIELD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^.\[\]"$]+)')
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One node of a lineage: the column, the step that computes it (0: reading), what it is, and what it reads."""
+    """One node of a lineage.
+
+    column: its name in the compiled SQL. meaning: what it is, where the name does not say. step: the step that computes
+    it, 0 for what is read, None for what belongs to no step. expression: over the columns below it. inputs: fields of
+    the sample that the expression reads itself. depth: how far it is from the column that was asked for.
+    """
 
     column: str
-    step: int
+    meaning: str
+    step: int | None
     expression: str
+    inputs: tuple[str, ...]
     depth: int
+
+
+def inputs_of(origins: Sequence[Origin]) -> list[str]:
+    """Fields of a sample that a lineage ends in."""
+    return list(dict.fromkeys(name for origin in origins for name in origin.inputs))
+
+
+def steps_of(origins: Sequence[Origin]) -> list[int]:
+    """Steps that a lineage passes through, first ones first."""
+    return sorted({origin.step for origin in origins if origin.step})
 
 
 def lineage(program: Program, column: str) -> list[Origin]:
     """The lineage of a result column by sqlglot, nearest first.
 
-    column: a statistic, `_dropped`, or the name of a text field. Raises OperatorError for an unknown one.
+    column: a statistic, `_dropped`, or the name of a text field. The guards that leave out samples which an earlier step
+    removed are not followed, except for `_dropped`, which consists of them. Raises RecipeError for an unknown column.
     """
-    from sqlglot import parse_one
     from sqlglot.lineage import lineage as trace
 
-    outs = {".".join(keys): name for keys, name in program.outs.items()}
-    name = outs.get(column, column)
-    known = [*(stat.column for stat in program.stats), *outs, "_dropped"]
-    if name not in {*known, *outs.values()}:
-        raise OperatorError(f"no column {column!r}{did_you_mean(column, known)} (known: {', '.join(known)})")
-    steps = dict(program.probes)
-    schema = {"batch": dict.fromkeys(["_i", "_line", "_suffix", *program.needs], "VARCHAR")}
-    root = trace(name, parse_one(program.pass_sql, dialect="duckdb"), schema=schema, dialect="duckdb")
-    found: list[Origin] = []
-    seen: set[str] = set()
+    texts = {".".join(keys): keys for keys in program.read}
+    known = [*(stat.column for stat in program.stats), *texts, "_dropped"]
+    if column not in known:
+        hint = suggestion(column, known) or f"There are {', '.join(known)}."
+        raise RecipeError([Problem("--lineage", f"there is no column {column!r}", hint)])
+    keys = texts.get(column)
+    if keys is not None and keys not in program.outs:
+        return [Origin(program.read[keys], f"{column} as read", 0, "no step changes it", (column,), 0)]
+    name = program.outs[keys] if keys is not None else column
+    schema = {_BATCH: dict.fromkeys(["_i", "_line", "_suffix", "_row", *program.needs], "VARCHAR")}
+    root = trace(name, _without_guards(program.pass_sql), schema=schema, dialect="duckdb")
+    return _Walk(program, column).from_root(root)
 
-    def walk(node: Any, depth: int) -> None:
-        label = str(node.name).split(".")[-1].strip('"')
+
+class _Walk:
+    def __init__(self, program: Program, column: str) -> None:
+        self.steps = dict(program.probes)
+        self.lines = program.lines
+        self.meanings = {name: f"{'.'.join(keys)} as read" for keys, name in program.read.items()}
+        for change in program.changes:
+            self.meanings[change.after] = f"{'.'.join(change.field)} after step {change.step}"
+        self.meanings |= {name: f"{'.'.join(keys)} at the end" for keys, name in program.outs.items()}
+        self.meanings["_dropped"] = "the step that removes the sample"
+        self.own = {stat.column for stat in program.stats} | self.meanings.keys()
+        self.found: list[Origin] = []
+        self.seen: set[str] = set()
+
+    def from_root(self, root: Any) -> list[Origin]:
+        """The nodes below the root, and itself."""
+        self._walk(root, 0)
+        return self.found
+
+    def _walk(self, node: Any, depth: int) -> None:
+        name = str(node.name).split(".")[-1].strip('"')
         expression = node.expression.unalias()
-        passes_on = isinstance(expression, exp.Column) and expression.name == label and node.downstream
-        if not passes_on and label not in seen:
-            seen.add(label)
-            plain = expression.transform(_unqualified)
-            text = plain.sql("duckdb", normalize_functions=False, comments=False)
-            found.append(Origin(label, steps.get(label, 0), text, depth))
-        for child in node.downstream:
-            walk(child, depth if passes_on else depth + 1)
+        if isinstance(expression, exp.Table) or name in ("_line", "_i"):
+            return  # a column of the batch: whoever reads it has said so
+        passes_on = isinstance(expression, exp.Column) and expression.name == name and expression.table != _BATCH
+        if not passes_on and name not in self.seen:
+            self.seen.add(name)
+            self._add(name, expression, depth)
+        order = [column.name for column in expression.find_all(exp.Column, bfs=False)]
+        for child in sorted(node.downstream, key=lambda child: order.index(child.name.split(".")[-1].strip('"'))):
+            self._walk(child, depth if passes_on else depth + 1)
 
-    walk(root, 0)
-    return found
+    def _add(self, name: str, expression: exp.Expression, depth: int) -> None:
+        text = expression.transform(_unqualified).sql("duckdb", normalize_functions="lower", comments=False)
+        step = self.steps.get(name, None if depth == 0 else 0)
+        meaning = self.meanings.get(name, "")
+        if step and name not in self.own and not re.match(r"_(delta|changed|alive)_\d", name):
+            step, meaning = None, "computed once for all steps that need it"
+        self.found.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
+
+    def _inputs(self, expression: exp.Expression) -> tuple[str, ...]:
+        names: list[str] = []
+        for node in expression.walk(bfs=False):
+            if isinstance(node, exp.JSONPath):
+                names.append(".".join(str(part.this) for part in node.find_all(exp.JSONPathKey)))
+            elif isinstance(node, exp.Anonymous) and node.name.lower() == "json_type" and len(node.expressions) > 1:
+                names.append(".".join(a or b for a, b in _FIELD.findall(node.expressions[1].name)))
+            elif isinstance(node, exp.Column) and (node.table == _BATCH or node.name in _ABOUT):
+                names.append(_ABOUT.get(node.name, node.name))
+        return tuple(dict.fromkeys(name for name in names if name not in ("_line", "_i")))
+
+
+def _without_guards(sql: str) -> exp.Expression:
+    """The statement without the conditions that leave out samples which are gone or could not be read."""
+    from sqlglot import parse_one
+
+    def unguarded(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Case) or len(node.args["ifs"]) != 1 or node.args.get("default") or node.this:
+            return node
+        condition = node.args["ifs"][0].this
+        while isinstance(condition, (exp.And, exp.EQ, exp.Is)):
+            condition = condition.this
+        if isinstance(condition, exp.Column) and re.fullmatch(r"_alive_\d+|_kind|_bad", condition.name):
+            return node.args["ifs"][0].args["true"].transform(unguarded)
+        return node
+
+    return parse_one(sql, dialect="duckdb").transform(unguarded)
 
 
 def _unqualified(node: exp.Expression) -> exp.Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from sqlglot import exp
@@ -37,6 +38,7 @@ def parse(sql: str) -> exp.Expression:
     except SqlglotError as error:
         details = (getattr(error, "errors", None) or [{}])[0]
         reason = str(details.get("description") or error).splitlines()[0].rstrip(".")
+        reason = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", r"\1 lacks an operand", reason)
         at = details.get("highlight")
         raise ValueError(f"{reason}, at {at!r}" if at else reason) from None
     if len(found) > 1:
@@ -52,7 +54,10 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
     Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
     from run to run, or names what is not there.
     """
-    expression = parse(_quoted_columns(sql))
+    try:
+        expression = parse(_quoted_columns(sql))
+    except ValueError as error:
+        raise ValueError(f"the SQL cannot be read: {error}") from None
     if isinstance(expression, (exp.Query, exp.Command, exp.DDL, exp.DML, exp.Pivot)):
         raise ValueError("a statement stands where an expression belongs; put a SELECT of one value in parentheses")
     if isinstance(expression, exp.Alias):

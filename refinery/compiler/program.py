@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
 
 from refinery.compiler.chain import Chain, Change, Keys, Schema, Stat, compile_chain, out_name
 from refinery.compiler.env import ident, lit
+from refinery.compiler.layers import Definition
 from refinery.compiler.names import parse
 from refinery.library import Function, Library
 
@@ -22,6 +24,7 @@ class StepInfo:
     name: str
     kind: str
     where: str  # file:line
+    field: Keys  # the text that it works on
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,9 @@ class Program:
     """The compiled stage.
 
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
-    text. probes: (column, step) in the order of computation, to find out which step a row fails in. needs: columns of
-    `batch` besides `_i` (and `_line` for JSON lines).
+    text. probes: (column, step) by step and order of computation; probe_sql computes `_probe_`, to find out which step
+    a row fails in. trials: of each probe the relation below it and its SQL, in place of `_below_` and `_probe_` of
+    trial_sql, which lists the rows that it raises on. needs: columns of `batch` besides `_i` (and `_line` for JSON lines).
     """
 
     steps: tuple[StepInfo, ...]
@@ -40,6 +44,8 @@ class Program:
     replay_sql: str
     probe_sql: str
     probes: tuple[tuple[str, int], ...]
+    trial_sql: str
+    trials: tuple[tuple[str, str], ...]
     functions: tuple[Function, ...]
     stats: tuple[Stat, ...]
     changes: tuple[Change, ...]
@@ -63,16 +69,17 @@ def build(
     needs = [*sorted(chain.inputs)]
     needs += ["_row"] if chain.uses_row else []
     needs += ["_suffix"] if chain.uses_suffix else []
+    probes = sorted(_definitions(chain), key=lambda found: found[1].step)
     program = Program(
-        steps=tuple(
-            StepInfo(step.index, step.name, library.operators[step.name].kind, step.where) for step in steps
-        ),
+        steps=tuple(_info(step, library, text_key) for step in steps),
         lines=schema.lines,
         text_key=text_key,
         pass_sql=pretty(chain.select(columns)),
-        replay_sql=pretty(chain.select(chain.replay_columns())),
-        probe_sql=pretty(chain.select(["_probe_"])),
-        probes=tuple((definition.name, definition.step) for definition in chain.layers.definitions()),
+        replay_sql=chain.select(chain.replay_columns()),
+        probe_sql=chain.select(["_probe_"]),
+        probes=tuple((definition.name, definition.step) for _, definition in probes),
+        trial_sql=pretty(chain.select(["_i"], "_below_ WHERE TRY({'v': _probe_}) IS NULL")),
+        trials=tuple((below, definition.expression.sql("duckdb")) for below, definition in probes),
         functions=functions,
         stats=tuple(chain.stats),
         changes=tuple(chain.changes),
@@ -83,6 +90,18 @@ def build(
         stats_json=stats_json,
     )
     return program, chain
+
+
+def _definitions(chain: Chain) -> list[tuple[str, Definition]]:
+    """Every definition with the name of the relation below it."""
+    numbered = enumerate(chain.layers.layers())
+    return [(f"_s{number}" if number else "_read", definition) for number, layer in numbered for definition in layer]
+
+
+def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
+    own = step.params.get("text_key")
+    kind = library.operators[step.name].kind
+    return StepInfo(step.index, step.name, kind, step.where, tuple(own.split(".")) if own else text_key)
 
 
 def _functions(chain: Chain, library: Library, features: set[str]) -> tuple[Function, ...]:
@@ -100,6 +119,7 @@ def stats_object(stats: Sequence[Stat]) -> str:
     return f"json_object({pairs})"
 
 
+@lru_cache(maxsize=64)
 def pretty(sql: str) -> str:
     """The statement, parsed and printed again: what runs is what a person is shown. Raises ValueError if it does not parse."""
     return parse(sql).transform(_without_parentheses).sql("duckdb", pretty=True, normalize_functions="lower")

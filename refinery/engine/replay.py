@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.compiler.program import Program
 from refinery.engine.worker import Task, Worker
+from refinery.samples.batch import as_json
 from refinery.samples.sources import Shard
 
 
@@ -35,8 +36,12 @@ def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[
 
 
 def sample_at(program: Program, row: Replayed, step: int) -> dict[str, Any]:
-    """The record as step `step` was given it: texts as earlier steps left them, everything else as read."""
-    sample = json.loads(json.dumps(row.sample, default=str))
+    """The record as step `step` was given it: texts as earlier steps left them, everything else as read.
+
+    Plain JSON data: what JSON cannot say stands as its text, NaN as None.
+    """
+    plain = as_json(row.sample).decode("utf-8", "replace")
+    sample = json.loads(plain, parse_constant=lambda name: None)
     for keys, column in versions_before(program, step).items():
         _put(sample, keys, row.values[column])
     return sample

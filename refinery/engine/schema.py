@@ -27,11 +27,10 @@ def names_columns(operator: Operator) -> bool:
 
 def infer(lines: bool, shards: Sequence[Shard], steps: Sequence[Any], library: Library) -> Schema:
     """The schema of a batch; types of JSON fields are inferred only when a step may ask for them."""
-    if not lines:
-        return Schema(False, typed_columns(shards))
-    if not any(names_columns(library.operators[step.name]) for step in steps):
+    if lines and not any(names_columns(library.operators[step.name]) for step in steps):
         return Schema(True)
-    return Schema(True, json_columns(shards))
+    columns = json_columns(shards) if lines else typed_columns(shards)
+    return Schema(lines, columns, unknown=not columns)
 
 
 def typed_columns(shards: Sequence[Shard]) -> dict[str, str]:
@@ -43,22 +42,24 @@ def typed_columns(shards: Sequence[Shard]) -> dict[str, str]:
 
 
 def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
-    """Types of the fields of JSON lines, from the first lines of every file; fields of mixed types are JSON."""
+    """Types of the fields of JSON lines, from the first samples of every file; fields of mixed types are JSON."""
     with duckdb.connect() as con:
         texts: list[str] = []
         seen: set[str] = set()
         for shard in shards:
             if shard.source.path in seen:
                 continue
-            seen.add(shard.source.path)
-            batch = next(iter(read(shard, 4 << 20)), None)
+            batch = next((batch for batch in read(shard, 4 << 20) if len(batch)), None)
             if batch is not None:
+                seen.add(shard.source.path)
                 texts += batch.table["_line"].slice(0, _SAMPLE).to_pylist()
         con.register("lines", pa.table({"line": pa.array(texts, pa.large_string())}))
         sql = "SELECT json_group_structure(TRY_CAST(line AS JSON)) FROM lines WHERE json_type(TRY_CAST(line AS JSON)) = 'OBJECT'"
         rows = con.execute(sql).fetchall()
         structure = json.loads(rows[0][0]) if rows and rows[0][0] else {}
-        return {name: _field_type(con, kind) for name, kind in structure.items()}
+        written = {name: json.dumps(kind) for name, kind in structure.items()}
+        kinds = {text: _field_type(con, json.loads(text)) for text in set(written.values())}
+        return {name: kinds[text] for name, text in written.items()}
 
 
 def _field_type(con: duckdb.DuckDBPyConnection, structure: Any) -> str:
@@ -75,6 +76,8 @@ def _field_type(con: duckdb.DuckDBPyConnection, structure: Any) -> str:
 
 
 def _describe(table: pa.Table) -> dict[str, str]:
+    if not table.num_columns:
+        return {}
     with duckdb.connect() as con:
         con.register("_columns", table)
         return {name: kind for name, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()}

@@ -6,6 +6,7 @@ The same function serves a loop, threads, processes or a cluster; it is given pl
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from refinery.compiler.program import Program
+from refinery.compiler.program import Program, pretty
 from refinery.engine.functions import register
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.sources import Shard
@@ -37,6 +38,9 @@ _NO_ROWS_FAULT = (
     duckdb.ParserException,
     duckdb.IOException,
 )
+
+# Rows of a batch that fail in the same expression and are each asked for their own message.
+_MESSAGES = 100
 
 QUARANTINE = pa.schema(
     [
@@ -78,6 +82,15 @@ class ShardResult:
     seconds: dict[int, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A row that a step raises on; at: its position in the batch."""
+
+    at: int
+    step: int
+    error: str
+
+
 class Worker:
     """One DuckDB connection on one thread, with the program's functions registered."""
 
@@ -85,6 +98,7 @@ class Worker:
         self.program = program
         self._profile_text = "{}"
         self._stopped = False
+        self._suspects: set[int] = set()  # expressions that have raised, by their number among the probes
         self.con = duckdb.connect()
         for statement in _SETTINGS.split(";"):
             if statement.strip():
@@ -111,7 +125,8 @@ class Worker:
 
     def first_unbound(self, shards: Sequence[Shard]) -> int:
         """The first step whose columns do not bind; 0 when it is none of them."""
-        return self._guilty(self._sample(shards), 0)[0]
+        number, _ = self._guilty(self._sample(shards), 0)
+        return 0 if number is None else self.program.probes[number][1]
 
     def _sample(self, shards: Sequence[Shard]) -> Batch:
         for shard in shards:
@@ -138,7 +153,7 @@ class Worker:
         """Numbers within the shard of the rows that every step keeps."""
         found: list[int] = []
         for batch in read(shard, task.batch_bytes):
-            done, _ = self._bisect(batch, task.first_row, np.arange(len(batch.rows)))
+            done, _ = self.attempt(batch, task.first_row)
             kept = done.filter(pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"])))
             found += batch.rows[kept["_i"].to_numpy()].tolist()
         return found
@@ -179,7 +194,7 @@ class Worker:
             index = np.flatnonzero(np.isin(batch.rows, wanted))
             if len(index):
                 part = batch.take(index)
-                yield part, self._query(self.program.replay_sql, part, task.first_row)
+                yield part, self._query(pretty(self.program.replay_sql), part, task.first_row)
                 found += len(index)
             if found == len(wanted):
                 break
@@ -189,11 +204,12 @@ class Worker:
     def _batch(self, shard: Shard, batch: Batch, first_row: int, bad: list[dict[str, Any]]) -> pa.Table:
         for item in batch.bad:
             bad.append(_quarantined(shard, item.row, item.line, 0, "", item.error, item.raw))
-        done, failed = self._bisect(batch, first_row, np.arange(len(batch.rows)))
-        for i, error in failed:
-            step, operator = self._guilty(batch.take(np.array([i])), first_row)
+        done, failed = self.attempt(batch, first_row)
+        for failure in failed:
+            i, step = failure.at, failure.step
+            operator = next((known.name for known in self.program.steps if known.index == step), "")
             raw = batch.raw(i)
-            bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, error, raw))
+            bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, failure.error, raw))
         reasons = done["_bad"]
         if reasons.null_count < len(reasons):
             for at in np.flatnonzero(reasons.is_valid().to_numpy()):
@@ -210,33 +226,100 @@ class Worker:
             return _no_text(raw, self.program.text_key) if self.program.lines else f"{name!r} is null"
         return f"{reason}: {explain_json(raw)}" if reason == "malformed JSON" else f"{reason}: the line is JSON, but no sample"
 
-    def _bisect(self, batch: Batch, first_row: int, index: np.ndarray) -> tuple[pa.Table, list[tuple[int, str]]]:
-        """Run rows `index` of the batch; when a row raises, halve until it stands alone."""
-        part = batch if len(index) == len(batch.rows) else batch.take(index)
+    def attempt(self, batch: Batch, first_row: int = 0, left: np.ndarray | None = None) -> tuple[pa.Table, list[Failure]]:
+        """Run the statement over (rows `left` of) a batch, without the rows that it raises on.
+
+        `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame for it.
+        """
+        left, failures = np.arange(len(batch.rows)) if left is None else left, []
+        while True:
+            try:
+                return self._over(batch, left, first_row), failures
+            except _NO_ROWS_FAULT:
+                raise
+            except duckdb.Error:
+                found = self._failing(batch, left, first_row)
+            if not found:  # together they are too much, each for itself is not
+                return self._in_halves(batch, first_row, left, failures)
+            failures += found
+            left = np.setdiff1d(left, [failure.at for failure in found])
+
+    def _in_halves(
+        self, batch: Batch, first_row: int, left: np.ndarray, failures: list[Failure]
+    ) -> tuple[pa.Table, list[Failure]]:
+        done, failed = zip(
+            *(self.attempt(batch, first_row, half) for half in np.array_split(left, 2)), strict=True
+        )
+        return pa.concat_tables(done), [*failures, *failed[0], *failed[1]]
+
+    def _over(self, batch: Batch, left: np.ndarray, first_row: int) -> pa.Table:
+        """Run the statement over rows `left`."""
+        part = batch if len(left) == len(batch.rows) else batch.take(left)
+        done = self._query(self.program.pass_sql, part, first_row)
+        at = done.schema.get_field_index("_i")
+        return done.set_column(at, "_i", pa.array(left[done["_i"].to_numpy()]))
+
+    def _failing(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """Some of the rows that raise: those on which one expression does, or a single row.
+
+        Expressions that have failed before are tried first, so that rows which all fail in the same way cost little.
+        """
+        for number in sorted(self._suspects):
+            if found := self._tried(number, batch, left, first_row):
+                return found
+        at = self._raising(batch, left, first_row)
+        number, message = self._guilty(batch.take(np.array([at])), first_row)
+        if number is None:
+            return []
+        self._suspects.add(number)
+        return self._tried(number, batch, left, first_row) or [Failure(at, self.program.probes[number][1], message)]
+
+    def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """The rows on which expression `number` raises; none when an earlier one raises on any."""
+        below, expression = self.program.trials[number]
+        sql = self.program.trial_sql.replace("_below_", below).replace("_probe_", expression)
         try:
-            done = self._query(self.program.pass_sql, part, first_row)
-            at = done.schema.get_field_index("_i")
-            return done.set_column(at, "_i", pa.array(index[done["_i"].to_numpy()])), []
+            places = self._query(sql, batch.take(left), first_row)["_i"].to_numpy()
         except _NO_ROWS_FAULT:
             raise
-        except duckdb.Error as error:
-            if len(index) == 1:
-                empty = self._query(self.program.pass_sql, batch.take(np.array([], np.int64)), first_row)
-                return empty, [(int(index[0]), _message(error))]
-        half = len(index) // 2
-        left, failed_left = self._bisect(batch, first_row, index[:half])
-        right, failed_right = self._bisect(batch, first_row, index[half:])
-        return pa.concat_tables([left, right]), failed_left + failed_right
+        except duckdb.Error:
+            return []
+        column, step = self.program.probes[number]
+        found: list[Failure] = []
+        for at in left[places].tolist():
+            if len(found) < _MESSAGES:
+                message = self._error_of(column, batch.take(np.array([at])), first_row) or ""
+            found.append(Failure(at, step, message if len(found) < _MESSAGES else f"{message} (so did an earlier row)"))
+        return found
 
-    def _guilty(self, single: Batch, first_row: int) -> tuple[int, str]:
-        """The step in which a row raises."""
-        names = {step.index: step.name for step in self.program.steps}
-        for column, step in self.program.probes:
+    def _raising(self, batch: Batch, left: np.ndarray, first_row: int) -> int:
+        """A row that raises, found by halving."""
+        while len(left) > 1:
+            first, second = np.array_split(left, 2)
             try:
-                self._query(self.program.probe_sql.replace("_probe_", column), single, first_row)
+                self._over(batch, first, first_row)
+                left = second
+            except _NO_ROWS_FAULT:
+                raise
             except duckdb.Error:
-                return step, names.get(step, "")
-        return 0, ""
+                left = first
+        return int(left[0])
+
+    def _guilty(self, single: Batch, first_row: int) -> tuple[int | None, str]:
+        """The first expression that raises on a row, and its message; None when none does."""
+        for number, (column, _) in enumerate(self.program.probes):
+            message = self._error_of(column, single, first_row)
+            if message is not None:
+                return number, message
+        return None, ""
+
+    def _error_of(self, column: str, batch: Batch, first_row: int) -> str | None:
+        """What DuckDB says when it computes a column; None when it does not raise."""
+        try:
+            self._query(pretty(self.program.probe_sql.replace("_probe_", column)), batch, first_row)
+        except duckdb.Error as error:
+            return _message(error)
+        return None
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
         if self._stopped:
@@ -263,8 +346,10 @@ class Worker:
                 columns[name] = pa.array(batch.rows + first_row)
             elif name == "_suffix":
                 columns[name] = pa.array(batch.suffixes())
-            else:
+            elif rows or name in batch.table.column_names:
                 columns[name] = batch.table[name]
+            else:  # an empty file tells no columns
+                columns[name] = pa.array([], pa.string())
         return pa.table(columns)
 
     # What is kept of it
@@ -346,9 +431,10 @@ def _quarantined(shard: Shard, row: int, line: int, step: int, operator: str, er
 
 
 def _message(error: duckdb.Error) -> str:
-    """DuckDB's message without its advice on SQL and Python's traceback."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines)[:2000]
+    """What is wrong, on one line: DuckDB's message without its advice on SQL, a function's own without DuckDB's."""
+    text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]
+    text = text.partition("Python exception occurred while executing the UDF: ")[2] or text
+    return " ".join(text.split())[:2000]
 
 
 def _no_text(raw: bytes, keys: tuple[str, ...]) -> str:

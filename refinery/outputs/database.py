@@ -167,7 +167,7 @@ def shard_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.T
     rows = lines = 0
     found: list[dict[str, Any]] = []
     for shard, result in zip(shards, results, strict=True):
-        if not found or found[-1]["file"] != shard.source.path:
+        if shard.starts_file or not found or found[-1]["file"] != shard.source.path:
             lines = 0
         found.append(
             {

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program, StepInfo
 from refinery.engine.local import Pool
-from refinery.engine.replay import Replayed, replay, sample_at, stats_until, value_at
+from refinery.engine.replay import Replayed, replay, sample_at, stats_until, value_at, versions_before
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.outputs.database import Database
 from refinery.rundir import RunDir
@@ -99,14 +99,15 @@ def _job(
 
 def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Sequence[str]) -> dict[str, Any]:
     change = next((change for change in program.changes if change.step == step.index), None)
+    given = sample_at(program, row, step.index)
+    original = row.values[versions_before(program, step.index)[step.field]]
     if change:
-        original, processed = row.values[change.before], row.values[change.after]
-        content = {key: value_at(row.sample, key) for key in keys}
+        processed = row.values[change.after]
+        content = {key: value_at(given, key) for key in keys}
         content |= {"original_text": original, "processed_text": processed}
     else:
-        content = sample_at(program, row, step.index)
-        original, processed = value_at(content, ".".join(program.text_key)), None
-        content["__dj__stats__"] = stats_until(program, row.values, step.index)
+        processed = None
+        content = given | {"__dj__stats__": stats_until(program, row.values, step.index)}
     return {
         "_row": row.row + first,
         "step": step.index,
@@ -114,7 +115,7 @@ def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Se
         "kind": step.kind,
         "original_text": original,
         "processed_text": processed,
-        "record": json.dumps(content, ensure_ascii=False, default=str),
+        "record": json.dumps(content, ensure_ascii=False),
     }
 
 

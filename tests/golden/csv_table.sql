@@ -51,7 +51,7 @@ WITH _read AS NOT MATERIALIZED (
 ), _s4 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_1 AND coalesce(NOT _in_stars IS NULL, FALSE) AS _alive_2 /* whether step 2 keeps it */
+    coalesce(CASE WHEN _alive_1 THEN NOT _in_stars IS NULL END, FALSE) AS _alive_2 /* whether step 2 keeps it */
   FROM _s3
 )
 SELECT

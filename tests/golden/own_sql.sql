@@ -73,7 +73,7 @@ WITH _read AS NOT MATERIALIZED (
     CASE
       WHEN _alive_0
       THEN nullif(
-        CASE WHEN _in_lang = 'en' THEN replace(_text_0, 'it''s', 'it is') ELSE _text_0 END /* for English */,
+        CASE WHEN _in_lang = 'en' THEN replace(_text_0, 'it''s', 'it is') ELSE _text_0 END /* letters only */,
         _text_0
       )
     END AS _delta_1 /* own_sql.yaml:6 step 1 sql_mapper */
@@ -97,16 +97,18 @@ WITH _read AS NOT MATERIALIZED (
 ), _s6 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_2
-    AND coalesce(
-      _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_382e IS NULL,
+    coalesce(
+      CASE
+        WHEN _alive_2
+        THEN _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_382e IS NULL
+      END,
       FALSE
     ) AS _alive_3 /* whether step 3 keeps it */
   FROM _s5
 ), _s7 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_3 AND coalesce(text_len % 2 = 0 OR _row < 4, FALSE) AS _alive_4 /* whether step 4 keeps it */
+    coalesce(CASE WHEN _alive_3 THEN text_len % 2 = 0 OR _row < 4 END, FALSE) AS _alive_4 /* whether step 4 keeps it */
   FROM _s6
 )
 SELECT

@@ -36,7 +36,10 @@ WITH _read AS NOT MATERIALIZED (
 ), _s2 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_0 AND coalesce(coalesce(_file_suffix IN ('.md', '.txt'), FALSE), FALSE) AS _alive_1 /* whether step 1 keeps it */
+    coalesce(
+      CASE WHEN _alive_0 THEN coalesce(_file_suffix IN ('.md', '.txt'), FALSE) END,
+      FALSE
+    ) AS _alive_1 /* whether step 1 keeps it */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
   SELECT

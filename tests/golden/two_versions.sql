@@ -24,7 +24,7 @@ WHERE trim(line, E' \t\r\n') <> '';
 --     two_versions.yaml:6 step 1 text_length_filter {min_len: 1}
 --     two_versions.yaml:8 step 2 sql_mapper {text: "regexp_replace(text, '\\s+', ' ', 'g')"}
 --     two_versions.yaml:10 step 3 text_length_filter {min_len: 10, max_len: 100}
---     two_versions.yaml:13 step 4 sql_filter {where: "text_len_3 <= text_len AND text_len = text_len_3"}
+--     two_versions.yaml:13 step 4 sql_filter {where: "text_len_1 >= text_len AND text_len = text_len_3"}
 CREATE OR REPLACE TEMP TABLE facts AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
@@ -87,7 +87,10 @@ WITH _read AS NOT MATERIALIZED (
 ), _s8 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_3 AND coalesce(text_len_3 <= text_len AND text_len = text_len_3, FALSE) AS _alive_4 /* whether step 4 keeps it */
+    coalesce(
+      CASE WHEN _alive_3 THEN text_len >= text_len_3 AND text_len_3 = text_len_3 END,
+      FALSE
+    ) AS _alive_4 /* whether step 4 keeps it */
   FROM _s7
 )
 SELECT
@@ -149,7 +152,7 @@ SELECT
       ELSE 'not kept by min_len: 10, max_len: 100'
     END
     WHEN 4
-    THEN 'not kept by where: text_len_3 <= text_len AND text_len = text_len_3'
+    THEN 'not kept by where: text_len_1 >= text_len AND text_len = text_len_3'
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 1

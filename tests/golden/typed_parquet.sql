@@ -56,7 +56,7 @@ WITH _read AS NOT MATERIALIZED (
 ), _s6 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_2 AND coalesce(_in_stars BETWEEN 1 AND 3, FALSE) AS _alive_3 /* whether step 3 keeps it */
+    coalesce(CASE WHEN _alive_2 THEN _in_stars BETWEEN 1 AND 3 END, FALSE) AS _alive_3 /* whether step 3 keeps it */
   FROM _s5
 )
 SELECT

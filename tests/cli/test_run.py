@@ -1,0 +1,203 @@
+"""`refinery run`: what it prints, where, and how a recipe is changed on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from refinery import console
+from tests.cli.conftest import Call
+
+ROOT = Path(__file__).parent.parent.parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+REFINERY = [sys.executable, "-m", "refinery"]
+
+
+def test_waterfall(call: Call) -> None:
+    done = call("run", "recipe.yaml")
+    assert done.code == 0 and done.err == ""
+    rows = [line.split() for line in done.lines if line[:1].isdigit() and "_" in line]
+    assert [row[:3] for row in rows] == [["1", "sql_mapper", "5"], ["2", "text_length_filter", "5"], ["3", "sql_filter", "4"]]
+    assert "6 rows read = 2 kept + 3 removed + 1 quarantined (1 could not be read)" in done.lines
+    assert "kept samples   out/docs.jsonl" in done.lines
+    assert "ask for a row  refinery why ROW --run out" in done.lines
+    assert any(line.startswith("tables         out/refinery.duckdb") for line in done.lines)
+    assert "\x1b" not in done.out
+
+
+def test_step_without_effect_is_noted(call: Call) -> None:
+    done = call("run", "recipe.yaml", "--set", "process.text_length_filter.min_len=1")
+    assert "note: step 2: datasets before and after op [text_length_filter] are all the same" in done.lines
+
+
+def test_quiet_is_silent(call: Call, folder: Path) -> None:
+    done = call("run", "recipe.yaml", "--quiet", "--image_key", "images")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert (folder / "out/docs.jsonl").is_file()
+
+
+def test_json_is_all_that_stdout_gets(call: Call) -> None:
+    done = call("run", "recipe.yaml", "--json", "--image_key", "images")
+    assert done.out.count("\n") == 1
+    told = json.loads(done.out)
+    assert told["rows"] == {"read": 6, "kept": 2, "removed": 3, "quarantined": 1}
+    assert told["outputs"] == ["out/docs.jsonl"] and told["database"] == "out/refinery.duckdb"
+    assert "image_key has no effect" in done.err
+
+
+def test_notes_go_to_stderr(call: Call) -> None:
+    done = call("run", "recipe.yaml", "--image_key", "images")
+    assert done.err.startswith("note: --image_key: image_key has no effect")
+    assert "image_key" not in done.out
+
+
+def test_show_prints_examples(call: Call) -> None:
+    done = call("run", "recipe.yaml", "--show", "--open_tracer", "true")
+    text = done.out
+    assert re.search(r"- ….*about the programme, please\.", text) and re.search(r"\+ ….*about the program, please\.", text)
+    assert "removed: text_len below min_len" in text
+    assert "quarantined docs.jsonl:6: malformed JSON" in text
+    assert "traces         out/trace/" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recipe.yaml", "--open_tracer", "true", "--trace_num", "50", "--op_list_to_trace", "sql_mapper,sql_filter"),
+        ("--trace_num", "50", "--op_list_to_trace", "sql_mapper,sql_filter", "--open_tracer", "recipe.yaml"),
+        ("--config", "recipe.yaml", "--open_tracer", "--trace_num=50", "--op_list_to_trace", '["sql_mapper", "sql_filter"]'),
+        ("--open-tracer", "true", "recipe.yaml", "--trace-num", "50", "--set", "op_list_to_trace=[sql_mapper, sql_filter]"),
+        ("--use_tracer", "true", "recipe.yaml", "--op_list_to_trace", "sql_mapper,sql_filter", "--trace_num", "all"),
+    ],
+)
+def test_overrides_in_the_way_of_data_juicer(call: Call, folder: Path, arguments: tuple[str, ...]) -> None:
+    done = call("run", "--quiet", *arguments)
+    assert (done.code, done.err) == (0, "")
+    traces = {path.name: len(path.read_text().splitlines()) for path in (folder / "out/trace").iterdir()}
+    assert traces == {"sample_trace-sql_mapper.jsonl": 2, "sample_trace-sql_filter.jsonl": 2}
+
+
+def test_trace_num_and_keys(call: Call, folder: Path) -> None:
+    call("run", "recipe.yaml", "--quiet", "--open_tracer", "true", "--trace_num", "1", "--trace_keys", "id,meta.lang")
+    lines = (folder / "out/trace/sample_trace-sql_mapper.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1
+    record = json.loads(lines[0])
+    assert list(record) == ["id", "meta.lang", "original_text", "processed_text"]
+    assert (record["id"], record["meta.lang"]) == (1, "en")
+
+
+def test_set_var_and_environment(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (folder / "recipe.yaml").read_text().replace("min_len: 6", "min_len: {{ least }}").replace("out/", "${REFINERY_OUT}/")
+    (folder / "recipe.yaml").write_text(text)
+    monkeypatch.setenv("REFINERY_OUT", "elsewhere")
+    done = call("run", "recipe.yaml", "--var", "least=12", "--set", "process.3.where=true", "--json")
+    assert json.loads(done.out)["rows"]["kept"] == 3
+    assert (folder / "elsewhere/docs.jsonl").is_file()
+
+
+def test_every_step_of_one_operator(call: Call) -> None:
+    done = call("run", "recipe.yaml", "--json", "--text_length_filter.min_len", "1000")
+    assert json.loads(done.out)["rows"]["kept"] == 0
+
+
+def test_own_operators(call: Call, folder: Path) -> None:
+    (folder / "mine/filters").mkdir(parents=True)
+    header = "/*---\ndoc: Keep questions.\nversion: 1\n---*/\n"
+    (folder / "mine/filters/question_filter.sql").write_text(header + "SELECT contains({{ text }}, '?') AS keep")
+    done = call("run", "recipe.yaml", "--operators", "mine", "--set", "process=[question_filter]", "--json")
+    assert json.loads(done.out)["rows"]["removed"] == 5
+    assert "question_filter" in call("ops", "--operators", "mine").out
+    assert call("run", "recipe.yaml", "--set", "process=[question_filter]").code == 2
+
+
+def test_runs_again_over_an_old_run(call: Call) -> None:
+    first, second = call("run", "recipe.yaml", "--json"), call("run", "recipe.yaml", "--json", "--set", "process.3.where=true")
+    assert (json.loads(first.out)["rows"]["kept"], json.loads(second.out)["rows"]["kept"]) == (2, 4)
+
+
+def test_as_a_module_from_another_folder(folder: Path) -> None:
+    """Paths in a recipe are relative to the current folder, as for Data-Juicer, wherever the recipe is."""
+    (folder / "below").mkdir()
+    done = subprocess.run(
+        [*REFINERY, "run", "../recipe.yaml", "--dataset_path", "../docs.jsonl", "--json"],
+        capture_output=True, text=True, cwd=folder / "below", env=ENVIRONMENT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (folder / "below/out/docs.jsonl").is_file()
+    asked = [*REFINERY, "why", "1", "--run", "out"]
+    why = subprocess.run(asked, capture_output=True, text=True, cwd=folder / "below", env=ENVIRONMENT)
+    assert "removed (../recipe.yaml:8)" in why.stdout
+
+
+def test_nobody_reads_on(folder: Path) -> None:
+    """A pipe that is closed early, as `| head` does, is no failure."""
+    for command in (["ops", "--markdown"], ["sql", "recipe.yaml"], ["run", "recipe.yaml"], ["run", "recipe.yaml", "--json"]):
+        process = subprocess.Popen(
+            [*REFINERY, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder
+        )
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b"", command
+        process.stderr.close()
+        assert process.wait() == 0, command
+
+
+def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One plain line every ten seconds, the first one after that time."""
+    with console.progress(quiet=False) as report:
+        report(1, 10)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(console, "_EVERY", 0)
+        time.sleep(0.01)
+        report(2_500_000, 10_000_000)
+        report(10_000_000, 10_000_000)
+    line = capsys.readouterr().err
+    assert line.startswith("refining: 25 %, 2.5 MB of 10.0 MB, ") and line.endswith(" s left\n") and line.count("\n") == 1
+
+
+def test_progress_on_a_terminal(folder: Path) -> None:
+    """A bar on stderr, which is wiped out at the end; stdout gets the report alone."""
+    ours, theirs = pty.openpty()
+    environment = {**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        [*REFINERY, "run", "recipe.yaml"], stdout=subprocess.PIPE, stderr=theirs, env=environment, cwd=folder
+    )
+    os.close(theirs)
+    out, _ = process.communicate()
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.returncode == 0
+    assert "preparing" in shown.decode() and "writing tables" in shown.decode()
+    assert shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h"))
+    assert b"\x1b" not in out and b"6 rows read" in out
+
+
+def test_interrupt_ends_the_run(folder: Path) -> None:
+    """Control-C: a line, exit code 130, and no half-written results."""
+    with (folder / "docs.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": "many words " * 2000, "score": 1.0}) + "\n" for _ in range(2000))
+    slow = "length(regexp_replace(text || text, '[aeiou]+(.)', 'x', 'g')) > 3"
+    command = [*REFINERY, "run", "recipe.yaml", "--set", f"process.3.where={slow}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True)
+    for _ in range(200):
+        if (folder / "out/parts").exists() or process.poll() is not None:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
+    assert not (folder / "out/docs.jsonl").exists() and not (folder / "out/refinery.duckdb").exists()
