@@ -6,6 +6,7 @@ only, and the last SELECT tells of every row where it stopped, what was measured
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ from sqlglot import exp
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.layers import Layers
 from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line, unstable
-from refinery.errors import Problem, RecipeError
+from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import Library, Operator
 
 Keys = tuple[str, ...]
@@ -123,10 +124,10 @@ def bytes_name(step: int) -> str:
 def base_name(keys: Keys) -> str:
     """A column name stem for a (nested) field; distinct for distinct fields."""
     plain = "_".join(keys)
-    if plain.isidentifier() and plain.isascii() and len(keys) == 1:
+    if plain.isidentifier() and plain.isascii() and plain == plain.lower() and len(keys) == 1:
         return plain
-    cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in plain)
-    return f"{cleaned}_{sum(ord(c) * 31**i for i, c in enumerate(chr(1).join(keys))) % 0xFFFF:04x}"
+    cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in plain.lower())
+    return f"{cleaned}_{zlib.crc32(chr(1).join(keys).encode()):08x}"  # SQL does not tell letter cases apart
 
 
 def compile_chain(
@@ -218,6 +219,8 @@ class _Compiler:
 
     def _step(self, step: Any, operator: Operator) -> None:
         keys = self._keys(step)
+        if not self.schema.lines:
+            self._check_column(keys[0])
         select = self._render(step, operator, keys)
         note = f"{step.where} step {step.index} {step.name}"
         if operator.kind == "mapper":
@@ -391,8 +394,20 @@ class _Compiler:
         column = f"_in_{base_name((name,))}"
         if self.schema.lines:
             return self._from_source(column, json_column(name, self.schema.columns.get(name, "VARCHAR")))
+        self._check_column(name)
         self.chain.inputs.add(name)
         return self._from_source(column, ident(name))
+
+    def _check_column(self, name: str) -> None:
+        """Whether SQL can name a column of a table. Raises ValueError with the cure."""
+        known = self.schema.columns
+        if known and name not in known:
+            raise ValueError(f"no column {name!r}{did_you_mean(name, known)}")
+        if name in ("_i", "_row", "_suffix"):
+            raise ValueError(f"column {name!r} has a name that is used for something else here; rename it")
+        alike = [other for other in self.chain.inputs if other != name and other.lower() == name.lower()]
+        if alike:
+            raise ValueError(f"columns {name!r} and {alike[0]!r} differ in letter case only, which SQL does not see; rename one")
 
     def _from_source(self, name: str, sql: str) -> str:
         self._source(name, sql)

@@ -55,8 +55,10 @@ def _keyword(name: str) -> bool:
 
 
 def json_path(keys: tuple[str, ...]) -> str:
-    """A DuckDB JSON path that names nested `keys` literally, whatever characters they hold."""
-    return "$" + "".join('."' + key.replace("\\", "\\\\").replace('"', '\\"') + '"' for key in keys)
+    """What names nested `keys` to DuckDB's JSON functions: a path, or where it would not be read literally, a pointer."""
+    if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) for key in keys):
+        return "$" + "".join(f'."{key}"' for key in keys)
+    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
 
 
 @lru_cache(maxsize=1)

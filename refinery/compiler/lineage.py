@@ -15,7 +15,6 @@ from refinery.errors import Problem, RecipeError, suggestion
 # The table that a batch of samples is, and columns of it that are no fields of a sample.
 _BATCH = "batch"
 _ABOUT = {"_row": "the number of the sample", "_suffix": "the suffix of the file"}
-_FIELD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^.\[\]"$]+)')
 
 
 @dataclass(frozen=True)
@@ -111,11 +110,20 @@ class _Walk:
         for node in expression.walk(bfs=False):
             if isinstance(node, exp.JSONPath):
                 names.append(".".join(str(part.this) for part in node.find_all(exp.JSONPathKey)))
+            elif isinstance(node, (exp.JSONExtract, exp.JSONExtractScalar)) and isinstance(node.expression, exp.Literal):
+                names.append(_field(node.expression.name))
             elif isinstance(node, exp.Anonymous) and node.name.lower() == "json_type" and len(node.expressions) > 1:
-                names.append(".".join(a or b for a, b in _FIELD.findall(node.expressions[1].name)))
+                names.append(_field(node.expressions[1].name))
             elif isinstance(node, exp.Column) and (node.table == _BATCH or node.name in _ABOUT):
                 names.append(_ABOUT.get(node.name, node.name))
         return tuple(dict.fromkeys(name for name in names if name not in ("_line", "_i")))
+
+
+def _field(path: str) -> str:
+    """The field that a JSON path or pointer names, as a recipe would name it."""
+    if not path.startswith("/"):
+        return path.removeprefix("$.").replace('"', "")
+    return ".".join(key.replace("~1", "/").replace("~0", "~") for key in path[1:].split("/"))
 
 
 def _without_guards(sql: str) -> exp.Expression:

@@ -80,7 +80,8 @@ def _describe(table: pa.Table) -> dict[str, str]:
         return {}
     with duckdb.connect() as con:
         con.register("_columns", table)
-        return {name: kind for name, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()}
+        kinds = [kind for _, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()]
+    return dict(zip(table.column_names, kinds, strict=True))  # DuckDB renames columns that differ in letter case only
 
 
 def require_text(schema: Schema, keys: tuple[str, ...], files: str) -> None:

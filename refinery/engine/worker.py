@@ -260,7 +260,7 @@ class Worker:
         return done.set_column(at, "_i", pa.array(left[done["_i"].to_numpy()]))
 
     def _failing(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """Some of the rows that raise: those on which one expression does, or a single row.
+        """Some of the rows that raise: those on which one expression does, or else a single row.
 
         Expressions that have failed before are tried first, so that rows which all fail in the same way cost little.
         """
@@ -268,11 +268,33 @@ class Worker:
             if found := self._tried(number, batch, left, first_row):
                 return found
         at = self._raising(batch, left, first_row)
-        number, message = self._guilty(batch.take(np.array([at])), first_row)
-        if number is None:
+        failure, number = self._blamed(batch, at, first_row)
+        if failure is None or number is None:
             return []
+        try:
+            found = self._tried(number, batch, left, first_row)
+        except duckdb.BinderException:  # it holds a function that DuckDB cannot try: error(), for one
+            return self._one_by_one(batch, left, first_row)
         self._suspects.add(number)
-        return self._tried(number, batch, left, first_row) or [Failure(at, self.program.probes[number][1], message)]
+        return found or [failure]
+
+    def _one_by_one(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """All rows that raise, found by halving."""
+        try:
+            self._over(batch, left, first_row)
+            return []
+        except _NO_ROWS_FAULT:
+            raise
+        except duckdb.Error:
+            if len(left) == 1:
+                failure, _ = self._blamed(batch, int(left[0]), first_row)
+                return [failure] if failure else []
+        return [failure for half in np.array_split(left, 2) for failure in self._one_by_one(batch, half, first_row)]
+
+    def _blamed(self, batch: Batch, at: int, first_row: int) -> tuple[Failure | None, int | None]:
+        """The first step that raises on a row, with its expression's number; None when none does."""
+        number, message = self._guilty(batch.take(np.array([at])), first_row)
+        return (None, None) if number is None else (Failure(at, self.program.probes[number][1], message), number)
 
     def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
         """The rows on which expression `number` raises; none when an earlier one raises on any."""

@@ -24,6 +24,10 @@ from refinery.rundir import aside
 from refinery.samples.sources import Shard
 
 
+# Beyond this the tables are sorted on disk: traces of every row are as large as the input.
+_MEMORY = "1GB"
+
+
 @dataclass(frozen=True)
 class Counts:
     """Rows of a whole run; `read` = `kept` + `removed` + `quarantined`, or the run fails."""
@@ -42,6 +46,7 @@ class Database:
         self._aside = aside(path)
         self._aside.unlink(missing_ok=True)
         self.con = duckdb.connect(str(self._aside))
+        self.run(f"SET memory_limit = '{_MEMORY}'")
 
     def __enter__(self) -> Database:
         return self

@@ -75,8 +75,10 @@ def record(
         first += result.rows
     files = pool.map(jobs)
     db.table("trace", SCHEMA.empty_table())
-    if files:
-        db.run(f"INSERT INTO trace SELECT * FROM read_parquet({lit([str(file) for file in files])}) ORDER BY step, _row")
+    source = f"read_parquet({lit([str(file) for file in files])})"
+    for step in sorted(chosen) if files else ():
+        # The files are in the order of the rows; taken step by step, nothing needs to be sorted in memory.
+        db.run(f"INSERT INTO trace SELECT * FROM {source} WHERE step = {step}")
 
 
 def _job(
