@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from refinery import console
+from refinery import console, kernels
 from refinery.compiler.chain import Schema
 from refinery.compiler.program import build
 from refinery.pipeline import Outcome, Prepared, execute, prepare
@@ -44,6 +44,8 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
 def _tell_notes(recipe: Recipe) -> None:
     for note in recipe.ignored:
         print(f"note: {note}", file=sys.stderr)
+    if kernels.cold():
+        print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:

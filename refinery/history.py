@@ -10,13 +10,14 @@ from typing import Any
 
 import duckdb
 
-from refinery.compiler.program import build
+from refinery.compiler.program import Program, StepInfo, build
 from refinery.engine import schema as schemas
-from refinery.engine.replay import replay, versions_before
+from refinery.engine.replay import Replayed, replay, versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.errors import DataError
 from refinery.pipeline import BATCH, Prepared, prepare
 from refinery.rundir import RunDir
+from refinery.samples.sources import Shard
 
 # Rows that `--where` may find before it is told to be more precise.
 _MOST = 20
@@ -44,7 +45,7 @@ class Event:
 
 @dataclass(frozen=True)
 class History:
-    """A row's events. file: where it was read. fate: "kept", "removed" or "quarantined"."""
+    """A row's events. file: where it was read, with its line. fate: "kept", "removed" or "quarantined"."""
 
     row: int
     file: str
@@ -83,6 +84,8 @@ class Histories:
 
         recipe, library = open_recipe(self.run_dir.recipe)
         prepared = prepare(recipe, library, shard_size=self.manifest["shard_size"])
+        if prepared.stage.fingerprint != self.manifest["fingerprint"]:
+            raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         before = [(item["path"], item["size"], item["modified"]) for item in self.manifest["inputs"]]
         now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
         if before != now:
@@ -108,7 +111,7 @@ class Histories:
         finally:
             worker.close()
         if not found:
-            raise DataError(f"--where {where!r} holds for no row of the input")
+            raise DataError(f"--where {where!r} holds for no row that could be read; others are in the table quarantine")
         return found
 
     def _first_rows(self) -> list[int]:
@@ -116,37 +119,62 @@ class Histories:
 
     def tell(self, row: int) -> History:
         """The history of row number `row`. Raises DataError when the run had no such row."""
-        shard, first, file = self._shard(row)
-        broken = self.con.execute("SELECT step, operator, error, line, file FROM quarantine WHERE _row = ?", [row]).fetchall()
+        shard, first, first_line = self._shard(row)
+        broken = self.con.execute("SELECT step, error, line, file FROM quarantine WHERE _row = ?", [row]).fetchall()
         removed = self.con.execute("SELECT step, reason, value, bound FROM ledger WHERE _row = ?", [row]).fetchall()
+        if broken and not broken[0][0]:
+            _, error, line, path = broken[0]
+            return History(row, f"{path}:{line}", None, "quarantined", (), error)
+        # A row that a step raised on goes through the steps before that one only.
+        program = self._before(broken[0][0]) if broken else self.prepared.program
+        found = self._replayed(program, shard, row - first, first)
+        if found is None:
+            raise DataError(f"row {row} is not in {shard.source.path} any more")
+        file = shard.path_of(row - first) + ("" if shard.source.format == "text" else f":{first_line + found.line}")
         if broken:
-            step, operator, error, line, path = broken[0]
-            ended = [Event(step, operator, self._where(step), "quarantined", reason=error)] if step else []
-            return History(row, f"{path}:{line}", None, "quarantined", tuple(ended), error)
-        worker = Worker(self.prepared.program)
+            step, error, *_ = broken[0]
+            told = tuple(self._raised(known, program, found, step, error) for known in self.prepared.program.steps)
+            return History(row, file, found.sample, "quarantined", told, error)
+        end = removed[0] if removed else None
+        told = tuple(self._event(known, program, found, end) for known in program.steps)
+        return History(row, file, found.sample, "removed" if end else "kept", told)
+
+    def _replayed(self, program: Program, shard: Shard, row: int, first: int) -> Replayed | None:
+        worker = Worker(program)
         try:
-            found = next(replay(worker, self.prepared.shards[shard], [row - first], Task("", BATCH, first_row=first)), None)
+            return next(replay(worker, shard, [row], Task("", BATCH, first_row=first)), None)
         finally:
             worker.close()
-        if found is None:
-            raise DataError(f"row {row} is not in {file} any more")
-        end = removed[0] if removed else None
-        events = tuple(self._event(step, found, end) for step in self.prepared.program.steps)
-        return History(row, file, found.sample, "removed" if end else "kept", events)
+
+    def _before(self, step: int) -> Program:
+        """The steps before `step`."""
+        prepared = self.prepared
+        steps = [known for known in prepared.recipe.steps if known.index < step]
+        program = prepared.program
+        schema = schemas.infer(program.lines, prepared.shards, steps, prepared.library)
+        return build(steps, prepared.library, schema, program.text_key, share=prepared.recipe.op_fusion)[0]
 
     def _where(self, step: int) -> str:
         return str(self.places.get(step, ""))
 
-    def _shard(self, row: int) -> tuple[int, int, str]:
-        query = "SELECT shard, first_row, file FROM shards WHERE first_row <= ? AND ? < first_row + rows"
+    def _shard(self, row: int) -> tuple[Shard, int, int]:
+        """The shard of a row, the number of its first row, and the lines before it."""
+        query = "SELECT shard, first_row, first_line FROM shards WHERE first_row <= ? AND ? < first_row + rows"
         found = self.con.execute(query, [row, row]).fetchall()
         if not found:
             (rows,) = self.con.execute("SELECT coalesce(max(first_row + rows), 0) FROM shards").fetchall()[0]
-            raise DataError(f"no row {row}: the run read rows 0 to {rows - 1}")
-        return found[0]
+            raise DataError(f"no row {row}: the run read " + (f"rows 0 to {rows - 1}" if rows else "none"))
+        shard, first, first_line = found[0]
+        return self.prepared.shards[shard], first, first_line
 
-    def _event(self, step: Any, found: Any, end: Any) -> Event:
-        program, values = self.prepared.program, found.values
+    def _raised(self, step: StepInfo, program: Program, found: Replayed, raising: int, error: str) -> Event:
+        place = (step.index, step.name, self._where(step.index))
+        if step.index == raising:
+            return Event(*place, "quarantined", reason=error)
+        return self._event(step, program, found, None) if step.index < raising else Event(*place, "not reached")
+
+    def _event(self, step: StepInfo, program: Program, found: Replayed, end: Any) -> Event:
+        values = found.values
         place = (step.index, step.name, self._where(step.index))
         if end and step.index > end[0]:
             return Event(*place, "not reached")

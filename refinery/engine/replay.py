@@ -15,9 +15,13 @@ from refinery.samples.sources import Shard
 
 @dataclass(frozen=True)
 class Replayed:
-    """One row, recomputed. row: its number within the shard. sample: the record as it was read. values: every column."""
+    """One row, recomputed.
+
+    row, line: its number and its line within the shard. sample: the record as it was read. values: every column.
+    """
 
     row: int
+    line: int
     sample: dict[str, Any]
     values: dict[str, Any]
 
@@ -27,7 +31,7 @@ def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Ite
     for part, done in worker.replay(shard, rows, task):
         for values in done.to_pylist():
             at = values["_i"]
-            yield Replayed(int(part.rows[at]), part.sample(at), values)
+            yield Replayed(int(part.rows[at]), part.line_number(at), part.sample(at), values)
 
 
 def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[str, Any]:

@@ -231,7 +231,8 @@ class Worker:
 
         `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame for it.
         """
-        left, failures = np.arange(len(batch.rows)) if left is None else left, []
+        left = np.arange(len(batch.rows)) if left is None else left
+        failures: list[Failure] = []
         while True:
             try:
                 return self._over(batch, left, first_row), failures
@@ -264,8 +265,8 @@ class Worker:
 
         Expressions that have failed before are tried first, so that rows which all fail in the same way cost little.
         """
-        for number in sorted(self._suspects):
-            if found := self._tried(number, batch, left, first_row):
+        for suspect in sorted(self._suspects):
+            if found := self._tried(suspect, batch, left, first_row):
                 return found
         at = self._raising(batch, left, first_row)
         failure, number = self._blamed(batch, at, first_row)

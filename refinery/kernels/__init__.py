@@ -42,3 +42,8 @@ CACHE = _usable(cache_root() / f"kernels-{_sources_digest()}")
 
 # numba reads this when it is first imported; this package is imported before it.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / "numba"))
+
+
+def cold() -> bool:
+    """Whether no kernel has been compiled yet on this machine for these sources."""
+    return not any((CACHE / "numba").rglob("*.nbc"))
