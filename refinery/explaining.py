@@ -8,6 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from refinery.compiler.explain import StepPlan, step_plans
 from refinery.engine.worker import Worker, by_step
 from refinery.pipeline import BATCH, Prepared
@@ -45,9 +50,10 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in names:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        wide = name in ("functions", "shares", "recipe")
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not wide)
     return table
 
 
@@ -59,11 +65,14 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
     worker = Worker(prepared.program)
     try:
         for batch in _sample(prepared):
+            if not rows:
+                worker.measure(batch)  # loads or compiles the kernels, which is not what is measured
             started = time.perf_counter()
-            done = worker.measure(batch)
+            done = _measured(worker, batch)
             elapsed = time.perf_counter() - started
             for step, seconds in by_step(json.loads(worker.profile()), dict(prepared.program.probes), elapsed).items():
                 spent[step] += seconds
+            done = done.filter(pc.is_null(done["_bad"]))
             ended.update(done["_dropped"].to_pylist())
             rows, size = rows + len(done), size + batch.table.nbytes
     finally:
@@ -71,6 +80,15 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
     total = sum(spent.values()) or 1e-9
     yield f"measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {total:.3f} s, {size / 1e6 / total:.0f} MB/s"
     yield _costs(prepared, spent, ended, rows, size)
+
+
+def _measured(worker: Worker, batch: Batch) -> pa.Table:
+    """The statement's rows; samples on which a step fails are left out, as a run would leave them out."""
+    try:
+        return worker.measure(batch)
+    except duckdb.Error:
+        _, failed = worker.attempt(batch)
+        return worker.measure(batch.take(np.delete(np.arange(len(batch)), [failure.at for failure in failed])))
 
 
 def _costs(prepared: Prepared, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int) -> Any:

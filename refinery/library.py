@@ -69,8 +69,11 @@ class Function:
     path: Path
 
     def resolve(self) -> Callable[..., Any]:
-        """The Python callable; imports the file that holds it."""
-        return getattr(load_module(self.path), self.call)
+        """The Python callable; imports the file that holds it. Raises OperatorError when that fails."""
+        found = getattr(load_module(self.path), self.call, None)
+        if found is None:
+            raise OperatorError(f"{self.path}: has no function {self.call!r}")
+        return found
 
 
 @dataclass(frozen=True)
@@ -347,7 +350,9 @@ def _import(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, Exception):
+            raise OperatorError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
         raise
     return module

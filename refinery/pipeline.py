@@ -112,6 +112,8 @@ def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shar
 def _in_memory(dataset: Any) -> Source:
     if isinstance(dataset, duckdb.DuckDBPyRelation):
         dataset = dataset.to_arrow_table()
+    elif hasattr(dataset, "iloc"):  # pandas, whose index is no field of the samples
+        dataset = pa.Table.from_pandas(dataset, preserve_index=False)
     elif not isinstance(dataset, pa.Table):
         if not hasattr(dataset, "__arrow_c_stream__"):
             raise DataError(f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}")

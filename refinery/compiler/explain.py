@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from refinery.compiler.chain import Chain
 from refinery.compiler.program import Program
 from refinery.library import Library
@@ -26,16 +28,14 @@ class StepPlan:
 
 def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPlan]:
     """Every step of the stage."""
-    places = _layers(chain)
+    definitions = [(number, d) for number, layer in enumerate(chain.layers.layers(), 1) for d in layer]
+    runs = {f.name: f.runs for item in (*library.features.values(), *library.operators.values()) for f in item.functions}
     found = []
     for step in program.steps:
-        operator = library.operators[step.name]
         features = [column for column, users in chain.features.items() if step.index in users]
-        called = [f for f in operator.functions if f.name in chain.functions]
-        for column in features:
-            name = next(name for name in library.features if column.startswith(f"_{name}_"))
-            called += [f for f in library.features[name].functions if f.name in chain.functions]
-        kinds = {function.runs for function in called}
+        own = [d for _, d in definitions if d.name in features or (d.step == step.index and d.name not in chain.features)]
+        called = {name for definition in own for name in _functions(definition.expression) if name in runs}
+        kinds = {runs[name] for name in called}
         found.append(
             StepPlan(
                 index=step.index,
@@ -43,18 +43,15 @@ def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPla
                 where=step.where,
                 kind=step.kind,
                 runs="Python" if "python" in kinds else "kernel" if kinds else "SQL",
-                functions=tuple(sorted({function.name for function in called})),
+                functions=tuple(sorted(called)),
                 features=tuple(features),
                 shared=tuple(column for column in features if len(set(chain.features[column])) > 1),
-                layers=tuple(sorted(places.get(step.index, ()))),
+                layers=tuple(sorted({number for number, definition in definitions if definition.step == step.index})),
             )
         )
     return found
 
 
-def _layers(chain: Chain) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {}
-    for number, layer in enumerate(chain.layers.layers(), 1):
-        for definition in layer:
-            found.setdefault(definition.step, set()).add(number)
-    return found
+def _functions(expression: exp.Expression) -> set[str]:
+    """Names of functions that DuckDB itself does not have."""
+    return {node.name.lower() for node in expression.find_all(exp.Anonymous)}

@@ -85,7 +85,7 @@ class _Walk:
         return self.found
 
     def _walk(self, node: Any, depth: int) -> None:
-        name = str(node.name).split(".")[-1].strip('"')
+        name = _column(node)
         expression = node.expression.unalias()
         if isinstance(expression, exp.Table) or name in ("_line", "_i"):
             return  # a column of the batch: whoever reads it has said so
@@ -94,7 +94,7 @@ class _Walk:
             self.seen.add(name)
             self._add(name, expression, depth)
         order = [column.name for column in expression.find_all(exp.Column, bfs=False)]
-        for child in sorted(node.downstream, key=lambda child: order.index(child.name.split(".")[-1].strip('"'))):
+        for child in sorted(node.downstream, key=lambda child: order.index(_column(child))):
             self._walk(child, depth if passes_on else depth + 1)
 
     def _add(self, name: str, expression: exp.Expression, depth: int) -> None:
@@ -117,6 +117,13 @@ class _Walk:
             elif isinstance(node, exp.Column) and (node.table == _BATCH or node.name in _ABOUT):
                 names.append(_ABOUT.get(node.name, node.name))
         return tuple(dict.fromkeys(name for name in names if name not in ("_line", "_i")))
+
+
+def _column(node: Any) -> str:
+    """The column's name without its table's; sqlglot gives both as SQL."""
+    from sqlglot import parse_one
+
+    return parse_one(node.name, dialect="duckdb").name
 
 
 def _field(path: str) -> str:

@@ -58,7 +58,7 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
         expression = parse(_quoted_columns(sql))
     except ValueError as error:
         raise ValueError(f"the SQL cannot be read: {error}") from None
-    if isinstance(expression, (exp.Query, exp.Command, exp.DDL, exp.DML, exp.Pivot)):
+    if not _can_be_selected(sql) or isinstance(expression, exp.Query) and not isinstance(expression, exp.Subquery):
         raise ValueError("a statement stands where an expression belongs; put a SELECT of one value in parentheses")
     if isinstance(expression, exp.Alias):
         raise ValueError(f"an expression needs no name; leave out AS {expression.alias}")
@@ -66,6 +66,14 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
     if reason:
         raise ValueError(reason)
     return f"({resolve(expression, lookup, known).sql('duckdb', normalize_functions=False)})"
+
+
+def _can_be_selected(sql: str) -> bool:
+    try:
+        found = parse(f"SELECT 1 + (\n{_quoted_columns(sql)}\n)")
+    except ValueError:
+        return False
+    return isinstance(found, exp.Select) and len(found.expressions) == 1
 
 
 def _quoted_columns(sql: str) -> str:

@@ -1,0 +1,96 @@
+"""Where statistics, texts and the fate of a sample come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from refinery.compiler.chain import Schema
+from refinery.compiler.lineage import Origin, inputs_of, lineage, steps_of
+from refinery.compiler.program import Program, build
+from refinery.errors import RecipeError
+from refinery.opening import open_recipe
+
+COLUMNS = {"text": "VARCHAR", "score": "DOUBLE", "title": "VARCHAR", "meta": "STRUCT(lang VARCHAR)", 'odd "/~': "VARCHAR"}
+STEPS: list[Any] = [
+    {"sql_mapper": {"text": "replace(text, 'a', 'b')"}},
+    {"words_num_filter": {"min_num": 2}},
+    {"sql_mapper": {"text": "upper(title)", "text_key": "title"}},
+    {"word_repetition_filter": {}},
+    {"sql_filter": {"where": "score > 0.5 AND meta.lang = 'en' AND num_words < 1000"}},
+    {"clean_email_mapper": {}},
+    {"text_length_filter": {}},
+    {"text_length_filter": {"text_key": "title"}},
+    {"sql_filter": {"where": "\"odd \"\"/~\" = 'x' AND _row < 1000"}},
+]
+
+
+def compiled(steps: list[Any] = STEPS, lines: bool = True, share: bool = True) -> Program:
+    recipe, library = open_recipe({"process": steps}, need_inputs=False)
+    return build(recipe.steps, library, Schema(lines, COLUMNS), share=share, text_key=("text",))[0]
+
+
+def origins(column: str, **options: Any) -> list[Origin]:
+    return lineage(compiled(**options), column)
+
+
+EXPECTED = {
+    "num_words": (["text"], [1, 2]),
+    "word_rep_ratio": (["text"], [1, 4]),  # shares step 2's words, but nothing of step 2 itself
+    "text_len": (["text"], [1, 6, 7]),
+    "text_len_8": (["title"], [3, 8]),
+    "text": (["text"], [1, 6]),
+    "title": (["title"], [3]),
+}
+
+
+@pytest.mark.parametrize("lines", [True, False], ids=["lines", "table"])
+@pytest.mark.parametrize("share", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize("column", EXPECTED)
+def test_inputs_and_steps(column: str, lines: bool, share: bool) -> None:
+    found = origins(column, lines=lines, share=share)
+    assert (inputs_of(found), steps_of(found)) == EXPECTED[column]
+
+
+@pytest.mark.parametrize("lines", [True, False], ids=["lines", "table"])
+def test_fate_depends_on_every_filter(lines: bool) -> None:
+    found = origins("_dropped", lines=lines)
+    assert set(inputs_of(found)) == {
+        "text", "title", "score", "meta", 'odd "/~', "the number of the sample"
+    }  # fmt: skip
+    assert steps_of(found) == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_nearest_first_and_in_order() -> None:
+    found = origins("text_len")
+    assert [(origin.column, origin.depth) for origin in found] == [
+        ("text_len", 0), ("_text_6", 1), ("_delta_6", 2), ("_text_1", 3), ("_delta_1", 4), ("_text_0", 5),
+    ]  # fmt: skip
+    assert found == origins("text_len")
+    assert found[1].meaning == "text after step 6" and found[-1].meaning == "text as read"
+    assert found[4].expression == "nullif(replace(_text_0, 'a', 'b'), _text_0)"
+
+
+def test_guards_are_left_out() -> None:
+    """That a sample is still there is a matter of `_dropped`, not of a statistic."""
+    for column in EXPECTED:
+        assert not any("_alive" in origin.expression or "_kind" in origin.expression for origin in origins(column))
+
+
+def test_features_belong_to_no_step() -> None:
+    feature = next(origin for origin in origins("word_rep_ratio") if origin.column.startswith("_words_"))
+    assert feature.step is None and feature.meaning == "computed once for all steps that need it"
+
+
+def test_text_that_no_step_changes() -> None:
+    (origin,) = origins("text", steps=[{"text_length_filter": {}}])
+    assert (origin.inputs, origin.step, origin.expression) == (("text",), 0, "no step changes it")
+
+
+def test_unknown_column() -> None:
+    with pytest.raises(RecipeError) as caught:
+        origins("num_word")
+    assert str(caught.value) == "--lineage: there is no column 'num_word'. Did you mean 'num_words'?"
+    with pytest.raises(RecipeError, match="There are num_words, word_rep_ratio, text_len"):
+        origins("zzz")

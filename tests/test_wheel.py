@@ -1,0 +1,102 @@
+"""Every way of getting refinery finds its operators: a wheel, an editable install, a bare checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SHIPPED = ("sql/filters/text_length_filter.sql", "udfs/mappers/fix_unicode_mapper.py", "recipes/web_sample.yaml")
+
+RECIPE = """
+dataset_path: in.jsonl
+export_path: out.jsonl
+process:
+  - whitespace_normalization_mapper:
+  - text_length_filter: {min_len: 5}
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that git knows, elsewhere."""
+    target = tmp_path_factory.mktemp("checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, listed.stdout.splitlines()):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name)
+    return target
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder), str(checkout)]
+    subprocess.run(command, check=True)
+    (found,) = folder.glob("refinery-*.whl")
+    return found
+
+
+def run_a_recipe(folder: Path, path: Path) -> None:
+    """Run a small recipe with the refinery that is found under `path`, far from the checkout."""
+    (folder / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
+    (folder / "in.jsonl").write_text('{"text": "long\\u00a0enough"}\n{"text": "no"}\n', encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    found = subprocess.run(
+        [sys.executable, "-c", "import refinery; print(refinery.__file__)"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert Path(found.stdout.strip()).parent.parent == path
+    done = subprocess.run(
+        [sys.executable, "-m", "refinery", "run", "recipe.yaml", "--quiet"],
+        cwd=folder, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out.jsonl").read_text(encoding="utf-8") == '{"text": "long enough"}\n'
+
+
+def test_wheel_holds_the_operators_and_runs(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path / "site")
+    assert {f"refinery/shipped/{name}" for name in SHIPPED} <= names
+    assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+    (tmp_path / "work").mkdir()
+    run_a_recipe(tmp_path / "work", tmp_path / "site")
+
+
+def test_bare_checkout_runs(checkout: Path, tmp_path: Path) -> None:
+    run_a_recipe(tmp_path, checkout)
+
+
+def test_editable_install_points_to_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    """The editable wheel holds only a pointer, which is what an interpreter follows."""
+    code = (
+        "import sys; from hatchling.build import build_editable; "
+        f"print(build_editable({str(tmp_path)!r}))"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=checkout, capture_output=True, check=True)
+    (found,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(found) as archive:
+        (pointer,) = [name for name in archive.namelist() if name.endswith(".pth")]
+        assert str(checkout) in archive.read(pointer).decode().splitlines()
+
+
+def test_source_distribution_holds_everything(checkout: Path, tmp_path: Path) -> None:
+    import tarfile
+
+    code = f"from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
+    subprocess.run([sys.executable, "-c", code], cwd=checkout, capture_output=True, check=True)
+    (found,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(found) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    assert {*SHIPPED, "README.md", "Makefile", "tests/test_wheel.py", "docs/tables.md"} <= names
