@@ -33,6 +33,8 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
     recipe, library = opened
     if not quiet:
         _tell_notes(recipe)
+        if kernels.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
+            print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress)
     if as_json:
@@ -44,8 +46,10 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
 def _tell_notes(recipe: Recipe) -> None:
     for note in recipe.ignored:
         print(f"note: {note}", file=sys.stderr)
-    if kernels.cold():
-        print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
+
+
+def _calls_kernels(operator: Any) -> bool:
+    return bool(operator.functions) or "feature(" in operator.sql
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:

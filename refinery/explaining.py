@@ -26,13 +26,11 @@ _SAMPLE = 16 << 20
 def planned(prepared: Prepared) -> Iterator[Any]:
     """The stage's steps, how each runs, what they share, and DuckDB's plan."""
     steps, shards, workers = len(prepared.program.steps), len(prepared.shards), prepared.workers
-    yield (
-        f"stage 1: {_many(steps, 'step')} fused into one pass over {_many(shards, 'shard')} with {_many(workers, 'worker')}"
-    )
-    table = _table("step", "operator", "runs as", "functions", "shares", "recipe")
+    yield f"stage 1: {_many(steps, 'step')} fused into one pass over {_many(shards, 'shard')} with {_many(workers, 'worker')}"
+    table = _table("step", "operator", "runs as", "functions", "shares", "line")
     for plan in step_plans(prepared.program, prepared.chain, prepared.library):
         functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
-        table.add_row(str(plan.index), plan.name, plan.runs, functions, shared, plan.where)
+        table.add_row(str(plan.index), plan.name, plan.runs, functions, shared, plan.where.rpartition(":")[2])
     yield table
     worker = Worker(prepared.program)
     try:
@@ -52,7 +50,7 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in names:
-        wide = name in ("functions", "shares", "recipe")
+        wide = name in ("functions", "shares")
         table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not wide)
     return table
 
@@ -66,7 +64,7 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
     try:
         for batch in _sample(prepared):
             if not rows:
-                worker.measure(batch)  # loads or compiles the kernels, which is not what is measured
+                _measured(worker, batch)  # loads or compiles the kernels, which is not what is measured
             started = time.perf_counter()
             done = _measured(worker, batch)
             elapsed = time.perf_counter() - started

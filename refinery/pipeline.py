@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,14 +23,14 @@ from refinery.compiler.program import Program, build
 from refinery.engine import schema as schemas
 from refinery.engine.local import Pool, cores, run_shards
 from refinery.engine.worker import ShardResult, Task, Worker
-from refinery.errors import ConservationError, DataError, OperatorError, OutputError, Problem, RecipeError
+from refinery.errors import DataError, OperatorError, OutputError, Problem, RecipeError
 from refinery.library import Library
 from refinery.outputs import database, manifest, trace
 from refinery.outputs.database import Counts, Database
 from refinery.plan.stages import Stage, cut_at_barriers
 from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
-from refinery.samples.export import Written, export, write_stats
+from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.mixture import sample
 from refinery.samples.read import count_rows
 from refinery.samples.sources import Shard, Source, carrier, cut, find
@@ -173,12 +173,22 @@ def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Pro
     """
     started, began = time.perf_counter(), datetime.now(UTC)
     prepared = prepare(recipe, library, dataset)
+    _keep_inputs(prepared)
     run_dir = RunDir(Path(recipe.work_dir))
     with _explained(run_dir.root), run_dir.held():
         try:
             return _execute(prepared, run_dir, started, began, progress)
         finally:
             shutil.rmtree(run_dir.parts, ignore_errors=True)
+
+
+def _keep_inputs(prepared: Prepared) -> None:
+    """See that the run does not write over what it reads. Raises OutputError."""
+    path = prepared.recipe.export_path
+    written = {os.path.realpath(os.path.expanduser(name)) for name in (path, stats_path(path))}
+    for source in prepared.sources:
+        if source.table is None and os.path.realpath(source.path) in written:
+            raise OutputError(f"{source.path}: cannot be written: it is also read. Choose another export_path")
 
 
 @contextmanager
@@ -194,10 +204,23 @@ def _explained(place: Path) -> Iterator[None]:
     except (MemoryError, duckdb.OutOfMemoryException) as error:
         reason = (str(error).splitlines() or ["no more can be had"])[0]
         raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error
-    except duckdb.IOException as error:
-        raise OutputError(f"{place}: cannot be written: {str(error).splitlines()[0]}") from error
     except duckdb.Error as error:
-        raise OperatorError(str(error).splitlines()[0]) from error
+        reason = str(error).splitlines()[0]
+        if isinstance(error, duckdb.IOException) or "Could not write file" in reason:
+            raise OutputError(f"{place}: cannot be written: {reason.rpartition('because of error: ')[2]}") from error
+        raise OperatorError(reason) from error
+
+
+@contextmanager
+def _vouched_for(exporting: Future[list[Written]]) -> Iterator[None]:
+    """Take the exported files away again when what follows fails: there are no tables that account for them."""
+    try:
+        yield
+    except BaseException:
+        if not exporting.cancel() and exporting.exception() is None:
+            for item in exporting.result():
+                Path(item.path).unlink(missing_ok=True)
+        raise
 
 
 def _execute(
@@ -212,17 +235,19 @@ def _execute(
         results = run_shards(pool, prepared.shards, task, _reporter(prepared, progress))
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, results)  # copies files while the tables are built
-            parameters = database.parameters_json(recipe.steps)
-            database.fill(db, prepared.program, prepared.chain, prepared.shards, results, parameters)
-            outputs = exporting.result()
-            counts = _checked(db, prepared, results, outputs)
-            if prepared.program.stats:
-                write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.program.stats])
-            files = _trace(db, pool, prepared, results, task, run_dir, folder)
-            seconds, size = time.perf_counter() - started, sum(result.bytes for result in results)
-            description = manifest.describe(prepared_facts(prepared), outputs, counts, began, seconds, size)
-            manifest.write(db, run_dir, description, dump(recipe), {"stages": [_plan(prepared)]})
-            db.publish()
+            with _vouched_for(exporting):
+                parameters = database.parameters_json(recipe.steps)
+                database.fill(db, prepared.program, prepared.chain, prepared.shards, results, parameters)
+                outputs = exporting.result()
+                counts = database.check(db, prepared.program, results)
+                database.check_written(counts, sum(item.rows for item in outputs))
+                if prepared.program.stats:
+                    write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.program.stats])
+                files = _trace(db, pool, prepared, results, task, run_dir, folder)
+                seconds, size = time.perf_counter() - started, sum(result.bytes for result in results)
+                description = manifest.describe(prepared_facts(prepared), outputs, counts, began, seconds, size)
+                manifest.write(db, run_dir, description, dump(recipe), {"stages": [_plan(prepared)]})
+                db.publish()
     notes = (*prepared.notes, *_idle(prepared, run_dir))
     return Outcome(run_dir, tuple(Path(o.path) for o in outputs), counts, seconds, size, notes, tuple(files))
 
@@ -306,18 +331,6 @@ def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
     parts = [result.part for result in results if result.part]
     kind, lines = recipe.export_format, prepared.program.lines
     return export(parts, recipe.export_path, kind, recipe.export_shard_size, lines, recipe.export_in_parallel)
-
-
-def _checked(db: Database, prepared: Prepared, results: list[ShardResult], outputs: list[Written]) -> Counts:
-    """The run's counts, when the books balance; results that do not are taken away again."""
-    try:
-        counts = database.check(db, prepared.program, results)
-        database.check_written(counts, sum(item.rows for item in outputs))
-    except ConservationError:
-        for item in outputs:
-            os.unlink(item.path)
-        raise
-    return counts
 
 
 def _idle(prepared: Prepared, run_dir: RunDir) -> list[str]:

@@ -384,8 +384,7 @@ class Worker:
         extra = {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
         if add_suffix:
             suffixes = batch.suffixes()
-            own = [suffixes[i] for i in keep.tolist()]
-            extra["__dj__suffix__"] = pa.array([json.dumps(s) for s in own] if batch.lines else own, pa.string())
+            extra["__dj__suffix__"] = pa.array([json.dumps(suffixes[i]) for i in keep.tolist()], pa.string())
         writer.write(batch, keep, replaced, extra)
         return len(keep)
 

@@ -44,7 +44,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._aside = aside(path)
-        self._aside.unlink(missing_ok=True)
+        self._remove()
         self.con = duckdb.connect(str(self._aside))
         self.run(f"SET memory_limit = '{_MEMORY}'")
 
@@ -53,7 +53,11 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.con.close()
-        self._aside.unlink(missing_ok=True)
+        self._remove()
+
+    def _remove(self) -> None:
+        for path in (self._aside, self._aside.with_name(f"{self._aside.name}.wal")):
+            path.unlink(missing_ok=True)
 
     def run(self, sql: str) -> None:
         """Run one statement to its end."""

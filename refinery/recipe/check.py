@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
-from refinery.recipe.keys import ALIASES, FORMATS, KEYS, Key
+from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
@@ -210,6 +210,9 @@ class _Checker:
         for name, why in _WITHOUT_EFFECT.items():
             if name in entries and values[name] not in (None, False):
                 self.notes.append((entries[name].place, f"{name} has no effect: {why}"))
+        for name, reason in NOT_YET.items():
+            if name in entries and (name == "export_aws_credentials" or values[name] != KEYS[name].default):
+                self.notes.append((entries[name].place, f"{name} has no effect: {reason}"))
         if len(values["text_keys"]) > 1:
             text = f"only {values['text_keys'][0]!r} of text_keys is used; a step's text_key names another field"
             self.notes.append((entries["text_keys"].node.place, text))

@@ -143,6 +143,18 @@ _REFUSED = (
 )
 
 
+# Keys with a meaning that this version does not act on; the results are the same without them.
+NOT_YET: dict[str, str] = {
+    "use_checkpoint": "every run starts from the beginning",
+    "cache_compress": "no results are kept for later runs",
+    "open_monitor": "of the machine, only the peak memory of a run is recorded",
+    "keep_hashes_in_res_ds": "there are no deduplicators yet",
+    "fusion_strategy": "steps run in the order of the recipe",
+    "threads": "a worker is one thread; np says how many there are",
+    "export_aws_credentials": "results are written to local files only",
+}
+
+
 def _by_name(keys: Iterable[Key]) -> dict[str, Key]:
     return {key.name: key for key in keys}
 

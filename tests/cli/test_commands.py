@@ -50,7 +50,7 @@ def test_sql_prints_the_script_alone(call: Call) -> None:
 def test_explain(call: Call) -> None:
     done = call("sql", "recipe.yaml", "--explain")
     assert done.lines[0] == "stage 1: 3 steps fused into one pass over 1 shard with 1 worker"
-    assert any(line.split()[:3] == ["2", "text_length_filter", "SQL"] and line.endswith("recipe.yaml:8") for line in done.lines)
+    assert any(line.split()[:3] == ["2", "text_length_filter", "SQL"] and line.endswith(" 8") for line in done.lines)
     assert "Projection" in done.out
 
 
@@ -99,12 +99,12 @@ def test_ops_as_markdown(call: Call) -> None:
 def test_why(call: Call) -> None:
     call("run", "recipe.yaml", "--quiet")
     kept = call("why", "0", "--run", "out").lines
-    assert kept[0] == "row 0, docs.jsonl: kept"
+    assert kept[0] == "row 0, docs.jsonl:1: kept"
     assert kept[2].split() == ["1", "sql_mapper", "changed"]
     assert kept[3].startswith("- …") and "programme" in kept[3] and kept[4].startswith("+ …") and "program," in kept[4]
     assert kept[5].split() == ["2", "text_length_filter", "kept", "text_len", "=", "52"]
     removed = call("why", "1", "--run", "out").lines
-    assert removed[0] == "row 1, docs.jsonl: removed by step 2 text_length_filter"
+    assert removed[0] == "row 1, docs.jsonl:2: removed by step 2 text_length_filter"
     assert removed[3].endswith("removed (recipe.yaml:8): text_len below min_len (5, bound 6)")
     assert removed[4].endswith("not reached")
     assert "could not be read: malformed JSON" in call("why", "5", "--run", "out").out
@@ -114,8 +114,8 @@ def test_why_of_several_rows(call: Call) -> None:
     call("run", "recipe.yaml", "--quiet")
     done = call("why", "--where", "meta.lang = 'en' AND score IS NOT NULL", "--run", "out")
     assert [line for line in done.lines if line.startswith("row ")] == [
-        "row 0, docs.jsonl: kept",
-        "row 1, docs.jsonl: removed by step 2 text_length_filter",
+        "row 0, docs.jsonl:1: kept",
+        "row 1, docs.jsonl:2: removed by step 2 text_length_filter",
     ]
 
 

@@ -29,7 +29,7 @@ CREATE OR REPLACE TEMP TABLE facts AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
     _i,
-    CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.doc.body' END AS _doc_body_c63f_0,
+    CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.doc.body' END AS _doc_body_0591cdce_0,
     CASE
       WHEN _kind = 'VARCHAR'
       THEN CASE WHEN json_type(_line, '$."title"') = 'VARCHAR' THEN _line ->> '$.title' END
@@ -57,18 +57,21 @@ WITH _read AS NOT MATERIALIZED (
 ), _s2 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN nullif(trim(_doc_body_c63f_0), _doc_body_c63f_0) END AS _delta_1 /* nested_text.yaml:7 step 1 sql_mapper */
+    CASE
+      WHEN _alive_0
+      THEN nullif(trim(_doc_body_0591cdce_0), _doc_body_0591cdce_0)
+    END AS _delta_1 /* nested_text.yaml:7 step 1 sql_mapper */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
   SELECT
     *,
-    coalesce(_delta_1, _doc_body_c63f_0) AS _doc_body_c63f_1, /* text after step 1 */
+    coalesce(_delta_1, _doc_body_0591cdce_0) AS _doc_body_0591cdce_1, /* text after step 1 */
     NOT _delta_1 IS NULL AS _changed_1 /* whether step 1 changed it */
   FROM _s2
 ), _s4 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN CAST(length(_doc_body_c63f_1) AS BIGINT) END AS text_len /* nested_text.yaml:9 step 2 text_length_filter */
+    CASE WHEN _alive_0 THEN CAST(length(_doc_body_0591cdce_1) AS BIGINT) END AS text_len /* nested_text.yaml:9 step 2 text_length_filter */
   FROM _s3
 ), _s5 AS NOT MATERIALIZED (
   SELECT
@@ -105,11 +108,11 @@ SELECT
   text_len_4,
   coalesce(_changed_1, FALSE) AS _changed_1,
   coalesce(_changed_3, FALSE) AS _changed_3,
-  strlen(_doc_body_c63f_0) AS _bytes_0,
-  strlen(_doc_body_c63f_1) AS _bytes_1,
+  strlen(_doc_body_0591cdce_0) AS _bytes_0,
+  strlen(_doc_body_0591cdce_1) AS _bytes_1,
   CASE WHEN _alive_4 AND (
     _changed_1
-  ) THEN _doc_body_c63f_1 END AS _out_doc_body_c63f,
+  ) THEN _doc_body_0591cdce_1 END AS _out_doc_body_0591cdce,
   CASE WHEN _alive_4 AND (
     _changed_3
   ) THEN _title_3 END AS _out_title
@@ -225,7 +228,7 @@ CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch._i,
   rtrim(batch._line, E' \t\r\n') AS line_0,
-  CASE WHEN facts._out_doc_body_c63f IS NULL THEN line_0 ELSE json_set(line_0, '$."doc"."body"', json_quote(facts._out_doc_body_c63f)) END AS line_1,
+  CASE WHEN facts._out_doc_body_0591cdce IS NULL THEN line_0 ELSE json_set(line_0, '$."doc"."body"', json_quote(facts._out_doc_body_0591cdce)) END AS line_1,
   CASE WHEN facts._out_title IS NULL THEN line_1 ELSE json_set(line_1, '$."title"', json_quote(facts._out_title)) END AS line
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;

@@ -40,12 +40,9 @@ WITH _read AS NOT MATERIALIZED (
         _line -> '$.meta'
       ) AS STRUCT(tags TEXT[]))
     END AS _in_meta,
-    CASE
-      WHEN _kind = 'VARCHAR'
-      THEN TRY_CAST((
-        _line -> '$."größe, m"'
-      ) AS DOUBLE)
-    END AS _in_gr__e__m_382e,
+    CASE WHEN _kind = 'VARCHAR' THEN TRY_CAST((
+      _line -> '/größe, m'
+    ) AS DOUBLE) END AS _in_gr__e__m_e66afb4b,
     _row,
     CASE
       WHEN _kind = 'VARCHAR'
@@ -100,7 +97,7 @@ WITH _read AS NOT MATERIALIZED (
     coalesce(
       CASE
         WHEN _alive_2
-        THEN _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_382e IS NULL
+        THEN _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_e66afb4b IS NULL
       END,
       FALSE
     ) AS _alive_3 /* whether step 3 keeps it */

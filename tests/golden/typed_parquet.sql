@@ -23,8 +23,8 @@ CREATE OR REPLACE TEMP TABLE facts AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
     _i,
-    meta.body AS _meta_body_2c4b_0,
-    CASE WHEN _meta_body_2c4b_0 IS NULL THEN 'no text' END AS _bad,
+    meta.body AS _meta_body_cf2d095b_0,
+    CASE WHEN _meta_body_cf2d095b_0 IS NULL THEN 'no text' END AS _bad,
     stars AS _in_stars
   FROM batch
 ), _s1 AS NOT MATERIALIZED (
@@ -35,18 +35,21 @@ WITH _read AS NOT MATERIALIZED (
 ), _s2 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN nullif(_meta_body_2c4b_0 || '.', _meta_body_2c4b_0) END AS _delta_1 /* typed_parquet.yaml:7 step 1 sql_mapper */
+    CASE
+      WHEN _alive_0
+      THEN nullif(_meta_body_cf2d095b_0 || '.', _meta_body_cf2d095b_0)
+    END AS _delta_1 /* typed_parquet.yaml:7 step 1 sql_mapper */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
   SELECT
     *,
-    coalesce(_delta_1, _meta_body_2c4b_0) AS _meta_body_2c4b_1, /* text after step 1 */
+    coalesce(_delta_1, _meta_body_cf2d095b_0) AS _meta_body_cf2d095b_1, /* text after step 1 */
     NOT _delta_1 IS NULL AS _changed_1 /* whether step 1 changed it */
   FROM _s2
 ), _s4 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN CAST(length(_meta_body_2c4b_1) AS BIGINT) END AS text_len /* typed_parquet.yaml:9 step 2 text_length_filter */
+    CASE WHEN _alive_0 THEN CAST(length(_meta_body_cf2d095b_1) AS BIGINT) END AS text_len /* typed_parquet.yaml:9 step 2 text_length_filter */
   FROM _s3
 ), _s5 AS NOT MATERIALIZED (
   SELECT
@@ -65,11 +68,11 @@ SELECT
   CASE WHEN NOT _alive_2 THEN 2 WHEN NOT _alive_3 THEN 3 END AS _dropped,
   text_len,
   coalesce(_changed_1, FALSE) AS _changed_1,
-  strlen(_meta_body_2c4b_0) AS _bytes_0,
-  strlen(_meta_body_2c4b_1) AS _bytes_1,
+  strlen(_meta_body_cf2d095b_0) AS _bytes_0,
+  strlen(_meta_body_cf2d095b_1) AS _bytes_1,
   CASE WHEN _alive_3 AND (
     _changed_1
-  ) THEN _meta_body_2c4b_1 END AS _out_meta_body_2c4b
+  ) THEN _meta_body_cf2d095b_1 END AS _out_meta_body_cf2d095b
 FROM _s6;
 
 -- Samples that could not be read.
@@ -155,7 +158,7 @@ FROM stats;
 CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch.* EXCLUDE (_row, _suffix, _file) REPLACE (
-    struct_update(batch.meta, body := coalesce(facts._out_meta_body_2c4b, batch.meta.body)) AS meta
+    struct_update(batch.meta, body := coalesce(facts._out_meta_body_cf2d095b, batch.meta.body)) AS meta
   )
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
