@@ -79,8 +79,15 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     prepared = prepare(recipe, library, dataset)
     title = f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
     stats = stats_path(recipe.export_path) if prepared.program.stats else None
-    export = Export(recipe.export_path, recipe.export_format, stats)
+    export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     return script(prepared.program, prepared.chain, _files(prepared), export, title, _differences(recipe))
+
+
+def _taken(prepared: Prepared) -> tuple[str, ...]:
+    """Columns of a table that the recipe writes anew."""
+    wanted = {"__dj__stats__": prepared.program.stats_json, "__dj__suffix__": prepared.recipe.add_suffix}
+    schema = prepared.shards[0].schema if prepared.shards else None
+    return tuple(name for name, new in wanted.items() if new and schema is not None and name in schema.names)
 
 
 def _files(prepared: Prepared) -> list[File]:

@@ -210,7 +210,9 @@ def tell(history: Any) -> Any:
         lines.append(Text(f"  it could not be read: {history.error}"))
     width = max((len(event.operator) for event in history.events), default=0)
     for event in history.events:
-        lines.append(Text(f"  {event.step:>3}  {event.operator:<{width}}  {_told(event)}", style=_STYLES.get(event.fate, "")))
+        lines.append(
+            Text(f"  {event.step:>3}  {event.operator:<{width}}  {_told(event)}", style=_STYLES.get(event.fate, ""))
+        )
         if event.after is not None:
             before, after = console.around_difference(event.before or "", event.after, 300)
             lines += [Text(f"       - {before}", style="red"), Text(f"       + {after}", style="green")]

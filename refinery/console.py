@@ -93,7 +93,9 @@ def progress(quiet: bool) -> Iterator[Any]:
 
         def report(done: int, total: int) -> None:
             what = "refining" if done < total else "writing tables"
-            bar.update(task, completed=done, total=total, description=what, told=_told(done, total, time.monotonic() - started))
+            bar.update(
+                task, completed=done, total=total, description=what, told=_told(done, total, time.monotonic() - started)
+            )
 
         yield report
 
@@ -107,7 +109,11 @@ def _lines() -> Any:
         if now - last < _EVERY or done >= total:
             return
         last = now
-        print(f"refining: {100 * done / max(total, 1):.0f} %, {_told(done, total, now - started)}", file=sys.stderr, flush=True)
+        print(
+            f"refining: {100 * done / max(total, 1):.0f} %, {_told(done, total, now - started)}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     return report
 
@@ -148,7 +154,9 @@ def around_difference(before: str, after: str, width: int) -> tuple[str, str]:
     end = len(os.path.commonprefix((before[start:][::-1], after[start:][::-1])))
     margin = 20
     first = max(0, start - margin)
-    return _between(before, first, len(before) - end, margin, width), _between(after, first, len(after) - end, margin, width)
+    return _between(before, first, len(before) - end, margin, width), _between(
+        after, first, len(after) - end, margin, width
+    )
 
 
 def _between(text: str, first: int, last: int, margin: int, width: int) -> str:

@@ -98,10 +98,18 @@ def _costs(prepared: Prepared, spent: dict[int, float], ended: Counter[int | Non
     for step in prepared.program.steps:
         seconds, removed = spent[step.index], ended[step.index]
         speed = f"{size / 1e6 * left / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 else ""
-        cells = [f"{left:,}", f"{removed:,}" if removed else "", f"{seconds:.3f}", f"{100 * seconds / total:.0f} %", speed]
+        cells = [
+            f"{left:,}",
+            f"{removed:,}" if removed else "",
+            f"{seconds:.3f}",
+            f"{100 * seconds / total:.0f} %",
+            speed,
+        ]
         table.add_row(str(step.index), step.name, plans[step.index].runs, *cells)
         left -= removed
-    table.add_row("", "reading and the rest", "", f"{rows:,}", "", f"{spent[0]:.3f}", f"{100 * spent[0] / total:.0f} %", "")
+    table.add_row(
+        "", "reading and the rest", "", f"{rows:,}", "", f"{spent[0]:.3f}", f"{100 * spent[0] / total:.0f} %", ""
+    )
     return table
 
 

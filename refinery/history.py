@@ -90,7 +90,9 @@ class Histories:
         now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
         if before != now:
             changed = sorted({path for path, *_ in set(before) ^ set(now)})
-            raise DataError(f"the input has changed since the run ({', '.join(changed[:3])}), so rows cannot be recomputed")
+            raise DataError(
+                f"the input has changed since the run ({', '.join(changed[:3])}), so rows cannot be recomputed"
+            )
         return prepared
 
     def find(self, where: str) -> list[int]:
@@ -111,7 +113,9 @@ class Histories:
         finally:
             worker.close()
         if not found:
-            raise DataError(f"--where {where!r} holds for no row that could be read; others are in the table quarantine")
+            raise DataError(
+                f"--where {where!r} holds for no row that could be read; others are in the table quarantine"
+            )
         return found
 
     def _first_rows(self) -> list[int]:
@@ -188,5 +192,3 @@ class Histories:
         if end and step.index == end[0]:
             return Event(*place, "removed", stats=stats, reason=end[1], value=end[2], bound=end[3])
         return Event(*place, "kept", stats=stats)
-
-

@@ -75,7 +75,11 @@ def plain_page(operator: Operator) -> str:
     rows = [(p.name, f"{_type(p)}, {_default(p).strip('`')}", p.doc) for p in _own(operator)]
     lines += _section("Parameters", rows)
     lines += _section("Statistics", [(n, s.get("type", "DOUBLE"), s.get("doc", "")) for n, s in operator.stats.items()])
-    more = "text_key, min_closed_interval, max_closed_interval and reversed_range" if operator.kind == "filter" else "text_key"
+    more = (
+        "text_key, min_closed_interval, max_closed_interval and reversed_range"
+        if operator.kind == "filter"
+        else "text_key"
+    )
     lines += ["", f"It also takes {more}, as every {operator.kind} does.", "", "In a recipe", f"  - {operator.name}:"]
     lines += [f"      {p.name}: {_written(p)}" for p in _own(operator) if p.default != UNBOUNDED]
     if operator.examples:
@@ -121,7 +125,9 @@ def operator_page(operator: Operator) -> str:
         lines.append("")
     if operator.stats:
         lines += ["| statistic | type | |", "|---|---|---|"]
-        lines += [f"| `{n}` | {s.get('type', 'DOUBLE')} | {_cell(s.get('doc', ''))} |" for n, s in operator.stats.items()]
+        lines += [
+            f"| `{n}` | {s.get('type', 'DOUBLE')} | {_cell(s.get('doc', ''))} |" for n, s in operator.stats.items()
+        ]
         lines.append("")
     if operator.examples:
         lines += ["```text"] + [_example(example) for example in operator.examples] + ["```", ""]

@@ -69,7 +69,9 @@ class RunDir:
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 os.close(folder)
-                raise OutputError(f"{self.root}: another run is writing here. Wait for it, or set another work_dir") from None
+                raise OutputError(
+                    f"{self.root}: another run is writing here. Wait for it, or set another work_dir"
+                ) from None
         try:
             yield
         finally:

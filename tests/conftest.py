@@ -20,7 +20,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say loudly that conformance was not tested."""
     if not (RECORDED / "data_juicer").is_dir():
-        terminalreporter.write_sep("!", f"NOT TESTED: equality with the peers, for want of {RECORDED}", red=True, bold=True)
+        terminalreporter.write_sep(
+            "!", f"NOT TESTED: equality with the peers, for want of {RECORDED}", red=True, bold=True
+        )
 
 
 @pytest.fixture(scope="session")

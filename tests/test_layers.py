@@ -63,5 +63,7 @@ def test_imports_run_one_way() -> None:
         own = part(path)
         if own == "__init__":
             continue  # refinery.run and its like import when they are called
-        wrong += [f"{path.name} ({own}) imports {name}" for name in imported(path) if ORDER.index(name) > ORDER.index(own)]
+        wrong += [
+            f"{path.name} ({own}) imports {name}" for name in imported(path) if ORDER.index(name) > ORDER.index(own)
+        ]
     assert not wrong

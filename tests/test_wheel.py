@@ -28,7 +28,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that git knows, elsewhere."""
     target = tmp_path_factory.mktemp("checkout")
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     for name in filter(None, listed.stdout.splitlines()):
         if (ROOT / name).is_file():
@@ -40,7 +44,18 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder), str(checkout)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(folder),
+        str(checkout),
+    ]
     subprocess.run(command, check=True)
     (found,) = folder.glob("refinery-*.whl")
     return found
@@ -80,10 +95,7 @@ def test_bare_checkout_runs(checkout: Path, tmp_path: Path) -> None:
 
 def test_editable_install_points_to_the_checkout(checkout: Path, tmp_path: Path) -> None:
     """The editable wheel holds only a pointer, which is what an interpreter follows."""
-    code = (
-        "import sys; from hatchling.build import build_editable; "
-        f"print(build_editable({str(tmp_path)!r}))"
-    )
+    code = f"import sys; from hatchling.build import build_editable; print(build_editable({str(tmp_path)!r}))"
     subprocess.run([sys.executable, "-c", code], cwd=checkout, capture_output=True, check=True)
     (found,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(found) as archive:

@@ -300,12 +300,16 @@ class _Compiler:
             kind = operator.stats[name].get("type", "DOUBLE")
             low, high = operator.bounds.get(name, [None, None])
             self.chain.stats.append(Stat(column, name, step.index, kind, low, high))
-            self._define(step, column, f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END", note)
+            self._define(
+                step, column, f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END", note
+            )
             columns[name] = column
             if name in operator.bounds:
                 conditions.append(in_range(ident(column), step.params, low, high))
         if "keep" in select:
-            keep = resolve(select["keep"], lambda n: exp.column(columns[n], quoted=True) if n in columns else exp.column(n), ())
+            keep = resolve(
+                select["keep"], lambda n: exp.column(columns[n], quoted=True) if n in columns else exp.column(n), ()
+            )
             conditions.append(keep.unnest().sql("duckdb"))
         if not conditions:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
@@ -339,7 +343,9 @@ class _Compiler:
             feature = self.library.features[name]
             sql = template(feature.sql).render({"text": text})
             self.chain.functions |= {f.name for f in feature.functions if f.name in sql}
-            self._define(step, column, f"CASE WHEN {self.alive} THEN {sql} END", f"{name} of the text after step {version}")
+            self._define(
+                step, column, f"CASE WHEN {self.alive} THEN {sql} END", f"{name} of the text after step {version}"
+            )
         return column
 
     def _count_feature_users(self) -> None:
@@ -407,7 +413,9 @@ class _Compiler:
             raise ValueError(f"column {name!r} has a name that is used for something else here; rename it")
         alike = [other for other in self.chain.inputs if other != name and other.lower() == name.lower()]
         if alike:
-            raise ValueError(f"columns {name!r} and {alike[0]!r} differ in letter case only, which SQL does not see; rename one")
+            raise ValueError(
+                f"columns {name!r} and {alike[0]!r} differ in letter case only, which SQL does not see; rename one"
+            )
 
     def _from_source(self, name: str, sql: str) -> str:
         self._source(name, sql)

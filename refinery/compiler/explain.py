@@ -29,11 +29,15 @@ class StepPlan:
 def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPlan]:
     """Every step of the stage."""
     definitions = [(number, d) for number, layer in enumerate(chain.layers.layers(), 1) for d in layer]
-    runs = {f.name: f.runs for item in (*library.features.values(), *library.operators.values()) for f in item.functions}
+    runs = {
+        f.name: f.runs for item in (*library.features.values(), *library.operators.values()) for f in item.functions
+    }
     found = []
     for step in program.steps:
         features = [column for column, users in chain.features.items() if step.index in users]
-        own = [d for _, d in definitions if d.name in features or (d.step == step.index and d.name not in chain.features)]
+        own = [
+            d for _, d in definitions if d.name in features or (d.step == step.index and d.name not in chain.features)
+        ]
         called = {name for definition in own for name in _functions(definition.expression) if name in runs}
         kinds = {runs[name] for name in called}
         found.append(

@@ -49,12 +49,16 @@ def _written(value: Any) -> str:
 
 def _reason(stat: Stat, end: str, value: Any) -> str:
     words = {"low": "below", "high": "above", "inside": "inside"}[end]
-    return lit(f"{stat.column} {words} {stat.low if end == 'low' else stat.high if end == 'high' else 'the reversed range'}")
+    return lit(
+        f"{stat.column} {words} {stat.low if end == 'low' else stat.high if end == 'high' else 'the reversed range'}"
+    )
 
 
 def _first(stats: list[Stat], params: Mapping[str, Any], make: Any, otherwise: str) -> str:
     """A CASE over the statistics' broken bounds in order; `make(stat, end, bound)` gives each branch."""
-    branches = [f"WHEN {test} THEN {make(stat, end, value)}" for stat in stats for test, end, value in _broken(stat, params)]
+    branches = [
+        f"WHEN {test} THEN {make(stat, end, value)}" for stat in stats for test, end, value in _broken(stat, params)
+    ]
     return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
 
 

@@ -110,7 +110,9 @@ class _Walk:
         for node in expression.walk(bfs=False):
             if isinstance(node, exp.JSONPath):
                 names.append(".".join(str(part.this) for part in node.find_all(exp.JSONPathKey)))
-            elif isinstance(node, (exp.JSONExtract, exp.JSONExtractScalar)) and isinstance(node.expression, exp.Literal):
+            elif isinstance(node, (exp.JSONExtract, exp.JSONExtractScalar)) and isinstance(
+                node.expression, exp.Literal
+            ):
                 names.append(_field(node.expression.name))
             elif isinstance(node, exp.Anonymous) and node.name.lower() == "json_type" and len(node.expressions) > 1:
                 names.append(_field(node.expressions[1].name))

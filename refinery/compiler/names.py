@@ -92,7 +92,9 @@ def _quoted_columns(sql: str) -> str:
     for i, token in enumerate(found):
         before = found[i - 1].token_type if i else None
         after = [other.token_type for other in found[i + 1 : i + 3]]
-        is_type = token.token_type in DuckDB.Parser.TYPE_TOKENS and token.token_type != kind.VAR and token.text.isidentifier()
+        is_type = (
+            token.token_type in DuckDB.Parser.TYPE_TOKENS and token.token_type != kind.VAR and token.text.isidentifier()
+        )
         if is_type and before not in in_types and after[:1] == [kind.L_BRACKET] and after[1:] != [kind.R_BRACKET]:
             pieces += [sql[at : token.start], f'"{token.text}"']
             at = token.end + 1

@@ -37,11 +37,16 @@ class File:
 
 @dataclass(frozen=True)
 class Export:
-    """The export: its path and format, and the file of the statistics (None where the recipe has none)."""
+    """The export: its path and format, the file of the statistics (None where the recipe has none).
+
+    add_suffix: whether samples get the suffix of their file. taken: columns of a table that are written anew.
+    """
 
     path: str
     format: str
     stats_path: str | None
+    add_suffix: bool = False
+    taken: tuple[str, ...] = ()
 
 
 def script(
@@ -52,7 +57,7 @@ def script(
     The SELECT in the middle is what `refinery run` runs over each batch; reading and writing around it are its plain
     SQL equals. notes: further lines of the comment at the top.
     """
-    names = [column for column in map(ident, (stat.column for stat in program.stats))]
+    names = [ident(stat.column) for stat in program.stats]
     parts = [
         _read(program, files),
         _pass(chain),
@@ -63,8 +68,7 @@ def script(
         _write_lines(program, export) if program.lines else _write_typed(program, export),
     ]
     if export.stats_path:
-        fields = ", ".join(f"{name} := {name}" for name in names)
-        parts.append(_render("io/write_stats.sql", fields=fields, path=export.stats_path))
+        parts.append(_render("io/write_stats.sql", fields=_fields(program), path=export.stats_path))
     return "\n\n".join([_head(program, files, export, title, notes), *(f"{part};" for part in parts)]) + "\n"
 
 
@@ -142,6 +146,8 @@ def _write_lines(program: Program, export: Export) -> str:
         found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END")
     if program.stats_json:
         found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__stats__\"', {stats_object(program.stats)})")
+    if export.add_suffix:
+        found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__suffix__\"', json_quote(batch._suffix))")
     names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
     lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
     compression = _COMPRESSIONS.get(export.format, "")
@@ -152,11 +158,17 @@ def _write_typed(program: Program, export: Export) -> str:
     return _render(
         "io/write_typed.sql",
         replaced=",\n    ".join(_replacement(keys) for keys in program.outs),
-        stats=stats_object(program.stats) if program.stats_json else "",
+        taken=", ".join(map(ident, export.taken)),
+        stats=f"struct_pack({_fields(program)})" if program.stats_json else "",
+        add_suffix=export.add_suffix,
         path=export.path,
         format=export.format,
         compression=_COMPRESSIONS.get(export.format, ""),
     )
+
+
+def _fields(program: Program) -> str:
+    return ", ".join(f"{name} := {name}" for name in (ident(stat.column) for stat in program.stats))
 
 
 def _replacement(keys: Keys) -> str:

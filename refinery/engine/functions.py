@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from refinery.library import Function
 
-
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
 
 

@@ -23,7 +23,6 @@ from refinery.library import read_sql
 from refinery.rundir import aside
 from refinery.samples.sources import Shard
 
-
 # Beyond this the tables are sorted on disk: traces of every row are as large as the input.
 _MEMORY = "1GB"
 

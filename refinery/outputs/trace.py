@@ -82,7 +82,13 @@ def record(
 
 
 def _job(
-    program: Program, shard: Shard, wanted: dict[int, list[StepInfo]], first: int, task: Task, keys: Sequence[str], folder: Path
+    program: Program,
+    shard: Shard,
+    wanted: dict[int, list[StepInfo]],
+    first: int,
+    task: Task,
+    keys: Sequence[str],
+    folder: Path,
 ) -> Any:
     def run(worker: Worker) -> Path:
         path = folder / f"{shard.index:05d}.trace.parquet"

@@ -34,7 +34,8 @@ def cut_at_barriers(steps: Sequence[Any], library: Library) -> tuple[Stage, ...]
     if not groups:
         groups = [(False, [])]
     return tuple(
-        Stage(number, tuple(found), barrier, fingerprint(found, library)) for number, (barrier, found) in enumerate(groups, 1)
+        Stage(number, tuple(found), barrier, fingerprint(found, library))
+        for number, (barrier, found) in enumerate(groups, 1)
     )
 
 

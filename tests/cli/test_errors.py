@@ -13,7 +13,11 @@ from refinery.errors import ConservationError
 from tests.cli.conftest import Call
 
 RECIPE_MISTAKES: list[tuple[str, str, list[str]]] = [
-    ("dataset_path: docs.jsonl", "datset_path: docs.jsonl", ["recipe.yaml:2", "'datset_path'", "Did you mean 'dataset_path'?"]),
+    (
+        "dataset_path: docs.jsonl",
+        "datset_path: docs.jsonl",
+        ["recipe.yaml:2", "'datset_path'", "Did you mean 'dataset_path'?"],
+    ),
     ("text_length_filter:", "text_lenght_filter:", ["recipe.yaml:8", "Did you mean 'text_length_filter'?"]),
     ("min_len: 6", "minimum_len: 6", ["recipe.yaml:9", "Did you mean 'min_len'?"]),
     ("min_len: 6", "min_len: six", ["recipe.yaml:9", "text_length_filter.min_len must be a whole number, not 'six'"]),
@@ -35,7 +39,9 @@ RECIPE_MISTAKES: list[tuple[str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize("command", ["run", "check", "sql"])
-@pytest.mark.parametrize(("before", "after", "told"), RECIPE_MISTAKES, ids=[after[:40] for _, after, _ in RECIPE_MISTAKES])
+@pytest.mark.parametrize(
+    ("before", "after", "told"), RECIPE_MISTAKES, ids=[after[:40] for _, after, _ in RECIPE_MISTAKES]
+)
 def test_recipe_mistakes(call: Call, folder: Path, before: str, after: str, told: list[str], command: str) -> None:
     text = (folder / "recipe.yaml").read_text()
     assert before in text
@@ -86,7 +92,11 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
     (["run", "recipe.yaml", "--operators", "nowhere"], 2, ["--operators", "nowhere"]),
     (["run", "recipe.yaml", "--words_num_filter.min_num", "3"], 2, ["the recipe has no step 'words_num_filter'"]),
     (["run", "recipe.yaml", "--dataset_path", "s3://bucket/a.jsonl"], 2, ["local"]),
-    (["run", "recipe.yaml", "--dataset_path", "doc.jsonl"], 3, ["doc.jsonl: no such file", "Did you mean 'docs.jsonl'?"]),
+    (
+        ["run", "recipe.yaml", "--dataset_path", "doc.jsonl"],
+        3,
+        ["doc.jsonl: no such file", "Did you mean 'docs.jsonl'?"],
+    ),
     (["run", "recipe.yaml", "--dataset_path", "*.arrow"], 3, ["no file matches"]),
     (["run", "recipe.yaml", "--dataset_path", "recipe.yaml"], 3, ["recipe.yaml"]),
     (["run", "recipe.yaml", "--dataset_path", "broken.parquet"], 3, ["broken.parquet: no readable parquet file"]),
@@ -96,7 +106,11 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
     (["run", "recipe.yaml", "--work_dir", "docs.jsonl/run"], 6, ["docs.jsonl/run", "cannot be written"]),
     (["run", "recipe.yaml", "--work_dir", "out", "--export_path", "docs.jsonl/x.jsonl"], 6, ["docs.jsonl/x.jsonl"]),
     (["run", "recipe.yaml", "--explain"], 2, ["--explain"]),
-    (["sql", "recipe.yaml", "--lineage", "text_length"], 2, ["there is no column 'text_length'", "Did you mean 'text_len'?"]),
+    (
+        ["sql", "recipe.yaml", "--lineage", "text_length"],
+        2,
+        ["there is no column 'text_length'", "Did you mean 'text_len'?"],
+    ),
     (["sql", "recipe.yaml", "--explain", "fully"], 2, ["plan", "analyze"]),
     (["ops", "text_len_filter"], 2, ["Did you mean 'text_length_filter'?"]),
     (["ops", "zzz"], 2, ["`refinery ops` lists"]),
@@ -110,7 +124,9 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "code", "told"), COMMAND_LINES, ids=[" ".join(line) for line, _, _ in COMMAND_LINES])
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"), COMMAND_LINES, ids=[" ".join(line) for line, _, _ in COMMAND_LINES]
+)
 def test_command_lines(call: Call, folder: Path, arguments: list[str], code: int, told: list[str]) -> None:
     (folder / "broken.parquet").write_bytes(b"PAR1 and not much more")
     (folder / "table.csv").write_text("id,texts\n1,a\n")

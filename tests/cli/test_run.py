@@ -26,7 +26,11 @@ def test_waterfall(call: Call) -> None:
     done = call("run", "recipe.yaml")
     assert done.code == 0 and done.err == ""
     rows = [line.split() for line in done.lines if line[:1].isdigit() and "_" in line]
-    assert [row[:3] for row in rows] == [["1", "sql_mapper", "5"], ["2", "text_length_filter", "5"], ["3", "sql_filter", "4"]]
+    assert [row[:3] for row in rows] == [
+        ["1", "sql_mapper", "5"],
+        ["2", "text_length_filter", "5"],
+        ["3", "sql_filter", "4"],
+    ]
     assert "6 rows read = 2 kept + 3 removed + 1 quarantined (1 could not be read)" in done.lines
     assert "kept samples   out/docs.jsonl" in done.lines
     assert "ask for a row  refinery why ROW --run out" in done.lines
@@ -63,7 +67,9 @@ def test_notes_go_to_stderr(call: Call) -> None:
 def test_show_prints_examples(call: Call) -> None:
     done = call("run", "recipe.yaml", "--show", "--open_tracer", "true")
     text = done.out
-    assert re.search(r"- ….*about the programme, please\.", text) and re.search(r"\+ ….*about the program, please\.", text)
+    assert re.search(r"- ….*about the programme, please\.", text) and re.search(
+        r"\+ ….*about the program, please\.", text
+    )
     assert "removed: text_len below min_len" in text
     assert "quarantined docs.jsonl:6: malformed JSON" in text
     assert "traces         out/trace/" in text
@@ -74,8 +80,23 @@ def test_show_prints_examples(call: Call) -> None:
     [
         ("recipe.yaml", "--open_tracer", "true", "--trace_num", "50", "--op_list_to_trace", "sql_mapper,sql_filter"),
         ("--trace_num", "50", "--op_list_to_trace", "sql_mapper,sql_filter", "--open_tracer", "recipe.yaml"),
-        ("--config", "recipe.yaml", "--open_tracer", "--trace_num=50", "--op_list_to_trace", '["sql_mapper", "sql_filter"]'),
-        ("--open-tracer", "true", "recipe.yaml", "--trace-num", "50", "--set", "op_list_to_trace=[sql_mapper, sql_filter]"),
+        (
+            "--config",
+            "recipe.yaml",
+            "--open_tracer",
+            "--trace_num=50",
+            "--op_list_to_trace",
+            '["sql_mapper", "sql_filter"]',
+        ),
+        (
+            "--open-tracer",
+            "true",
+            "recipe.yaml",
+            "--trace-num",
+            "50",
+            "--set",
+            "op_list_to_trace=[sql_mapper, sql_filter]",
+        ),
         ("--use_tracer", "true", "recipe.yaml", "--op_list_to_trace", "sql_mapper,sql_filter", "--trace_num", "all"),
     ],
 )
@@ -96,7 +117,12 @@ def test_trace_num_and_keys(call: Call, folder: Path) -> None:
 
 
 def test_set_var_and_environment(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (folder / "recipe.yaml").read_text().replace("min_len: 6", "min_len: {{ least }}").replace("out/", "${REFINERY_OUT}/")
+    text = (
+        (folder / "recipe.yaml")
+        .read_text()
+        .replace("min_len: 6", "min_len: {{ least }}")
+        .replace("out/", "${REFINERY_OUT}/")
+    )
     (folder / "recipe.yaml").write_text(text)
     monkeypatch.setenv("REFINERY_OUT", "elsewhere")
     done = call("run", "recipe.yaml", "--var", "least=12", "--set", "process.3.where=true", "--json")
@@ -120,7 +146,10 @@ def test_own_operators(call: Call, folder: Path) -> None:
 
 
 def test_runs_again_over_an_old_run(call: Call) -> None:
-    first, second = call("run", "recipe.yaml", "--json"), call("run", "recipe.yaml", "--json", "--set", "process.3.where=true")
+    first, second = (
+        call("run", "recipe.yaml", "--json"),
+        call("run", "recipe.yaml", "--json", "--set", "process.3.where=true"),
+    )
     assert (json.loads(first.out)["rows"]["kept"], json.loads(second.out)["rows"]["kept"]) == (2, 4)
 
 
@@ -140,7 +169,12 @@ def test_as_a_module_from_another_folder(folder: Path) -> None:
 
 def test_nobody_reads_on(folder: Path) -> None:
     """A pipe that is closed early, as `| head` does, is no failure."""
-    for command in (["ops", "--markdown"], ["sql", "recipe.yaml"], ["run", "recipe.yaml"], ["run", "recipe.yaml", "--json"]):
+    for command in (
+        ["ops", "--markdown"],
+        ["sql", "recipe.yaml"],
+        ["run", "recipe.yaml"],
+        ["run", "recipe.yaml", "--json"],
+    ):
         process = subprocess.Popen(
             [*REFINERY, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder
         )
@@ -161,7 +195,9 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         report(2_500_000, 10_000_000)
         report(10_000_000, 10_000_000)
     line = capsys.readouterr().err
-    assert line.startswith("refining: 25 %, 2.5 MB of 10.0 MB, ") and line.endswith(" s left\n") and line.count("\n") == 1
+    assert (
+        line.startswith("refining: 25 %, 2.5 MB of 10.0 MB, ") and line.endswith(" s left\n") and line.count("\n") == 1
+    )
 
 
 def test_progress_on_a_terminal(folder: Path) -> None:
@@ -192,7 +228,9 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
         file.writelines(json.dumps({"text": "many words " * 2000, "score": 1.0}) + "\n" for _ in range(2000))
     slow = "length(regexp_replace(text || text, '[aeiou]+(.)', 'x', 'g')) > 3"
     command = [*REFINERY, "run", "recipe.yaml", "--set", f"process.3.where={slow}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True
+    )
     for _ in range(200):
         if (folder / "out/parts").exists() or process.poll() is not None:
             break

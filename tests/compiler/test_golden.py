@@ -26,11 +26,23 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 DOCS: list[dict[str, Any]] = [
     {"id": 1, "lang": "en", "text": "Contact us at jane@example.com, it's about the programme.", "score": 0.9},
     {"id": 2, "lang": "en", "text": "too short", "score": 0.5, "größe, m": 1.5},
-    {"id": 3, "lang": "ja", "text": "日本語のテキストです。これは短い文章です。", "score": 0.1, "meta": {"tags": ["x"]}},
+    {
+        "id": 3,
+        "lang": "ja",
+        "text": "日本語のテキストです。これは短い文章です。",
+        "score": 0.1,
+        "meta": {"tags": ["x"]},
+    },
     {"id": 4, "lang": "en", "text": "A line\nanother  line with more\twords in it\nand a third", "score": None},
     {"id": 5, "lang": "de", "text": "", "score": 1.0},
     {"id": 6, "lang": "en", "text": "the same words the same words the same words", "score": 0.25, "n": 2**53},
-    {"id": 7, "lang": "en", "text": 'quotes "here", \\ and \u2028 there, € 5', "score": 0.3, "meta": {"tags": ["y", "x"]}},
+    {
+        "id": 7,
+        "lang": "en",
+        "text": 'quotes "here", \\ and \u2028 there, € 5',
+        "score": 0.3,
+        "meta": {"tags": ["y", "x"]},
+    },
     {"id": 8, "lang": None, "text": "exactly nine and a half words, and then some more to be long", "score": 2},
     {"id": 9, "lang": "en", "text": "exactly 20 letters..", "score": 0.7},
 ]
@@ -44,21 +56,30 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lines = [json.dumps(doc, ensure_ascii=False) for doc in DOCS]
     bad = ['{"id": 10, "text": "cut', '{"id": 11}', '{"id": 12, "text": null}', "[1]"]
     Path("docs.jsonl").write_bytes("\n".join([*lines[:4], *bad, "", *lines[4:]]).encode() + b"\n")
-    nested = [{"id": d["id"], "title": f"Title {d['id']} of {d['lang']}", "doc": {"body": f" {d['text']} ", "n": 1}} for d in DOCS]
+    nested = [
+        {"id": d["id"], "title": f"Title {d['id']} of {d['lang']}", "doc": {"body": f" {d['text']} ", "n": 1}}
+        for d in DOCS
+    ]
     nested[3]["title"] *= 3
     nested[4]["title"] = None
     Path("nested.jsonl").write_text("".join(json.dumps(line) + "\n" for line in nested), encoding="utf-8")
-    Path("crlf.jsonl").write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n".join(lines[:3]).encode() + b"\r\n \n" + lines[3].encode())
+    Path("crlf.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + "\r\n\r\n".join(lines[:3]).encode() + b"\r\n \n" + lines[3].encode()
+    )
     Path("array.json").write_text(json.dumps(DOCS[4:7], indent=2), encoding="utf-8")
     Path("a [1] it's.jsonl").write_text(lines[7] + "\n", encoding="utf-8")
     Path("a 1 it's.jsonl").write_text('{"text": "another file, which the pattern would find"}\n', encoding="utf-8")
-    Path("table.csv").write_bytes('id,text,stars\r\n1,"two\r\nlines, ""quoted""",3\r\n2,,1\r\n3,é,NA\r\n4,long enough,2'.encode())
+    Path("table.csv").write_bytes(
+        'id,text,stars\r\n1,"two\r\nlines, ""quoted""",3\r\n2,,1\r\n3,é,NA\r\n4,long enough,2'.encode()
+    )
     Path("texts").mkdir()
     for name, text in {"a.md": "# Title\r\n\r\ntext\r", "b.txt": "no", "c.py": "print()\n", "d.txt": "long"}.items():
         Path("texts", name).write_bytes(text.encode())
     table = {"id": [d["id"] for d in DOCS], "stars": [1, 2, 3, None, 5, 1, 1, 2, 9]}
     bodies = [{"body": None if d["id"] == 6 else d["text"], "lang": d["lang"]} for d in DOCS]
-    pq.write_table(pa.table({**table, "meta": bodies, "when": pa.array([10**15] * 9, pa.timestamp("us"))}), "docs.parquet")
+    pq.write_table(
+        pa.table({**table, "meta": bodies, "when": pa.array([10**15] * 9, pa.timestamp("us"))}), "docs.parquet"
+    )
     for name in NAMES:
         Path(f"{name}.yaml").write_text((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     return tmp_path
@@ -80,7 +101,11 @@ def samples(path: Path) -> Any:
         table = pq.read_table(path)
         return table.column_names, [str(field.type) for field in table.schema], table.to_pylist()
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    values = json.loads(content) if path.suffix == ".json" else [json.loads(line) for line in content.decode().split("\n")[:-1]]
+    values = (
+        json.loads(content)
+        if path.suffix == ".json"
+        else [json.loads(line) for line in content.decode().split("\n")[:-1]]
+    )
     return [list(value.items()) for value in values]
 
 
@@ -102,7 +127,11 @@ def tables(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[tuple[str, st
 
 
 def read_all(folder: Path) -> dict[str, Any]:
-    return {path.name: samples(path) for path in sorted(folder.iterdir()) if path.is_file() and ".json" in path.name or ".parquet" in path.name}
+    return {
+        path.name: samples(path)
+        for path in sorted(folder.iterdir())
+        if path.is_file() and ".json" in path.name or ".parquet" in path.name
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -143,6 +172,8 @@ def test_script_over_a_table_in_memory() -> None:
     dataset = pa.table({"text": ["long enough", "short", None]})
     with duckdb.connect() as con:
         con.register("dataset", dataset)
-        script = refinery.compile({"export_path": "kept.jsonl", "process": [{"text_length_filter": {"min_len": 6}}]}, dataset)
+        script = refinery.compile(
+            {"export_path": "kept.jsonl", "process": [{"text_length_filter": {"min_len": 6}}]}, dataset
+        )
         con.execute(script[: script.index("-- Write")]).fetchall()
         assert con.execute("SELECT _row FROM ledger UNION ALL SELECT _row FROM quarantine").fetchall() == [(1,), (2,)]

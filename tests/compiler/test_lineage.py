@@ -12,7 +12,13 @@ from refinery.compiler.program import Program, build
 from refinery.errors import RecipeError
 from refinery.opening import open_recipe
 
-COLUMNS = {"text": "VARCHAR", "score": "DOUBLE", "title": "VARCHAR", "meta": "STRUCT(lang VARCHAR)", 'odd "/~': "VARCHAR"}
+COLUMNS = {
+    "text": "VARCHAR",
+    "score": "DOUBLE",
+    "title": "VARCHAR",
+    "meta": "STRUCT(lang VARCHAR)",
+    'odd "/~': "VARCHAR",
+}
 STEPS: list[Any] = [
     {"sql_mapper": {"text": "replace(text, 'a', 'b')"}},
     {"words_num_filter": {"min_num": 2}},
@@ -22,7 +28,7 @@ STEPS: list[Any] = [
     {"clean_email_mapper": {}},
     {"text_length_filter": {}},
     {"text_length_filter": {"text_key": "title"}},
-    {"sql_filter": {"where": "\"odd \"\"/~\" = 'x' AND _row < 1000"}},
+    {"sql_filter": {"where": '"odd ""/~" = \'x\' AND _row < 1000'}},
 ]
 
 

@@ -61,7 +61,13 @@ CASES = [case.strip() for line in EXPRESSIONS.strip().splitlines() for case in l
 @pytest.fixture(scope="module")
 def plain() -> Any:
     """Evaluates an expression over the sample in plain DuckDB."""
-    kinds = {**dict.fromkeys(("text", "d"), "VARCHAR"), "n": "BIGINT", "x": "DOUBLE", "flag": "BOOLEAN", "tags": ["VARCHAR"]}
+    kinds = {
+        **dict.fromkeys(("text", "d"), "VARCHAR"),
+        "n": "BIGINT",
+        "x": "DOUBLE",
+        "flag": "BOOLEAN",
+        "tags": ["VARCHAR"],
+    }
     kinds["meta"] = {"lang": "VARCHAR", "k v": "VARCHAR", "n": {"m": "BIGINT"}}
     with duckdb.connect() as con:
         line = json.dumps(SAMPLE, ensure_ascii=False)
@@ -74,7 +80,9 @@ def test_expressions_mean_what_duckdb_means(plain: Any, tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     fields = {f"out{k}": "unchanged" for k in range(len(CASES))}
     Path("sample.jsonl").write_text(json.dumps({**SAMPLE, **fields}, ensure_ascii=False) + "\n", encoding="utf-8")
-    steps = [{"sql_mapper": {"text_key": f, "text": f"CAST(({c}\n) AS VARCHAR)"}} for f, c in zip(fields, CASES, strict=True)]
+    steps = [
+        {"sql_mapper": {"text_key": f, "text": f"CAST(({c}\n) AS VARCHAR)"}} for f, c in zip(fields, CASES, strict=True)
+    ]
     refinery.run({"dataset_path": "sample.jsonl", "export_path": "out.jsonl", "process": steps})
     found = json.loads(Path("out.jsonl").read_text(encoding="utf-8"))
     wrong = []
@@ -166,12 +174,16 @@ def test_aggregates_of_a_file_are_no_neighbours(tmp_path: Path, monkeypatch: pyt
     """A subquery may look at a file as a whole; nothing of it depends on the other samples."""
     monkeypatch.chdir(tmp_path)
     Path("limits.csv").write_text("limit_n\n3\n5\n")
-    where = "n >= (SELECT max(limit_n) FROM 'limits.csv') AND n IN (WITH q AS (FROM 'limits.csv') SELECT limit_n FROM q)"
+    where = (
+        "n >= (SELECT max(limit_n) FROM 'limits.csv') AND n IN (WITH q AS (FROM 'limits.csv') SELECT limit_n FROM q)"
+    )
     rows = run_samples([SAMPLE, {**SAMPLE, "n": 4}], [{"sql_filter": {"where": where}}], columns=COLUMNS)
     assert [row["kept"] for row in rows] == [True, False]
 
 
-def kept(where: str, *samples: dict[str, Any], columns: dict[str, str] | None = None, before: list[Any] | None = None) -> list[bool]:
+def kept(
+    where: str, *samples: dict[str, Any], columns: dict[str, str] | None = None, before: list[Any] | None = None
+) -> list[bool]:
     """Which samples a predicate keeps."""
     rows = run_samples(samples, [*(before or []), {"sql_filter": {"where": where}}], columns=columns or COLUMNS)
     assert [row["error"] for row in rows] == [None] * len(rows)
@@ -223,15 +235,48 @@ def test_json_null_is_null() -> None:
 
 def test_letter_case() -> None:
     """As in SQL it does not matter, unless two fields differ in nothing else."""
-    assert kept("SCORE > 1 AND \"Score\" > 1", {"text": "a", "score": 2}, columns={"score": "BIGINT"}) == [True]
+    assert kept('SCORE > 1 AND "Score" > 1', {"text": "a", "score": 2}, columns={"score": "BIGINT"}) == [True]
     both = {"score": "BIGINT", "Score": "BIGINT"}
-    assert kept("score = 1 AND \"Score\" = 2", {"text": "a", "score": 1, "Score": 2}, columns=both) == [True]
+    assert kept('score = 1 AND "Score" = 2', {"text": "a", "score": 1, "Score": 2}, columns=both) == [True]
     assert "'SCORE' could be 'Score' or 'score'" in refusal("SCORE > 1", both)
 
 
 NAMES = (
-    ["a b", "it's", 'q"uote', "back\\slash", "\\", '"', "'", "semi;colon", "new\nline", "tab\t", "größe", "日本", "\u2028"]
-    + ["$", "*", "[0]", "a[0]", "#", "@x", "--", "/*x*/", "%", "~", "/", "a/b~c", "{}", "select", "from", "1abc", " ", ")"]
+    [
+        "a b",
+        "it's",
+        'q"uote',
+        "back\\slash",
+        "\\",
+        '"',
+        "'",
+        "semi;colon",
+        "new\nline",
+        "tab\t",
+        "größe",
+        "日本",
+        "\u2028",
+    ]
+    + [
+        "$",
+        "*",
+        "[0]",
+        "a[0]",
+        "#",
+        "@x",
+        "--",
+        "/*x*/",
+        "%",
+        "~",
+        "/",
+        "a/b~c",
+        "{}",
+        "select",
+        "from",
+        "1abc",
+        " ",
+        ")",
+    ]
     + ["_line", "_alive_0", "_text_0", "_json", "_s1", "batch", "n) --", "' OR '1'='1", "a'); DROP TABLE batch; --"]
 )
 
@@ -285,7 +330,21 @@ def test_texts_in_fields_of_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found == {key: value.upper() if key in names else value for key, value in sample.items()}  # type: ignore[attr-defined]
 
 
-INJECTIONS = ["'", "''", "'); DROP TABLE batch; --", "' OR '1'='1", "\\", "\\'", '"', "$$", "/*", "*/", "--", "a\nb", "日本\u2028"]
+INJECTIONS = [
+    "'",
+    "''",
+    "'); DROP TABLE batch; --",
+    "' OR '1'='1",
+    "\\",
+    "\\'",
+    '"',
+    "$$",
+    "/*",
+    "*/",
+    "--",
+    "a\nb",
+    "日本\u2028",
+]
 
 
 def test_parameters_stay_texts() -> None:
@@ -299,7 +358,9 @@ def test_parameters_stay_texts() -> None:
 def test_paths_stay_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Input, export and run folder with characters that mean something to SQL; the script reads and writes the same."""
     monkeypatch.chdir(tmp_path)
-    for number, name in enumerate(["it's", "a;b", 'q"q', "[1]", "a*b", "sp ace", "日本", "--x", "$$", "{{x}}", "%s", "new\nline"]):
+    for number, name in enumerate(
+        ["it's", "a;b", 'q"q', "[1]", "a*b", "sp ace", "日本", "--x", "$$", "{{x}}", "%s", "new\nline"]
+    ):
         folder = tmp_path / f"{number} {name}"
         folder.mkdir()
         source, target = folder / f"{name}.jsonl", folder / f"out {name}.jsonl"
@@ -324,9 +385,13 @@ def test_own_expression_keeps_what_it_does_not_know() -> None:
         asked.append(name)
         return exp.column(f"_{name}")
 
-    found = own_expression("list_filter(a, lambda x: x > b) = [y + c for y in d] OR e IN (SELECT f FROM 'g.csv')", lookup, [])
+    found = own_expression(
+        "list_filter(a, lambda x: x > b) = [y + c for y in d] OR e IN (SELECT f FROM 'g.csv')", lookup, []
+    )
     assert sorted(asked) == ["a", "b", "c", "d", "e"]
-    assert found.lower() == "(list_filter(_a, lambda x : x > _b) = [y + _c for y in _d] or _e in (select f from \"g.csv\"))"
+    assert (
+        found.lower() == '(list_filter(_a, lambda x : x > _b) = [y + _c for y in _d] or _e in (select f from "g.csv"))'
+    )
 
 
 def test_parse_tells_what_is_wrong_in_one_line() -> None:

@@ -40,7 +40,9 @@ def documents(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def parameters(case: dict[str, Any]) -> dict[str, Any]:
     """The case's parameters, asset paths made absolute."""
     home = RECORDED / "data_juicer"
-    return {n: str(home / v) if isinstance(v, str) and v.startswith("assets/") else v for n, v in case["params"].items()}
+    return {
+        n: str(home / v) if isinstance(v, str) and v.startswith("assets/") else v for n, v in case["params"].items()
+    }
 
 
 def run(case: dict[str, Any], name: str, documents: Path, folder: Path) -> refinery.Run:

@@ -41,7 +41,9 @@ def left(folder: Path) -> list[str]:
 def test_a_file_in_the_way_of_the_export(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     keys = {"export_path": tmp_path / "file" / "out.jsonl", "work_dir": tmp_path / "run"}
-    with pytest.raises(OutputError, match="file/out.jsonl: cannot be written: .*A part of the path is a file") as caught:
+    with pytest.raises(
+        OutputError, match="file/out.jsonl: cannot be written: .*A part of the path is a file"
+    ) as caught:
         refine(tmp_path, SAMPLES, STEPS, **keys)
     assert caught.value.exit_code == 6 and left(tmp_path / "run") == []
     assert (tmp_path / "file").read_text() == "in the way"
@@ -66,7 +68,9 @@ def test_a_folder_in_the_way_of_the_export(tmp_path: Path) -> None:
 def test_an_input_is_never_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "in.jsonl")
     for keys in ({"dataset_path": tmp_path / name}, {"dataset_path": tmp_path}):
-        with pytest.raises(OutputError, match="n.*.jsonl: cannot be written: it is also read. Choose another export_path"):
+        with pytest.raises(
+            OutputError, match="n.*.jsonl: cannot be written: it is also read. Choose another export_path"
+        ):
             refine(tmp_path, SAMPLES, STEPS, export_path=tmp_path / "in.jsonl", **keys)
     assert len((tmp_path / "in.jsonl").read_text().splitlines()) == 3 and not (tmp_path / "refinery.duckdb").exists()
 
@@ -123,7 +127,10 @@ def test_a_table_that_breaks_off_ends_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("import no_such_module\n", "bad_mapper.py: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+        (
+            "import no_such_module\n",
+            "bad_mapper.py: cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
         ("raise OSError('odd')\n", "bad_mapper.py: cannot be imported: OSError: odd"),
         ("del call\n", "bad_mapper.py: has no function 'call'"),
     ],
@@ -200,6 +207,8 @@ def test_a_killed_run_can_be_run_again(tmp_path: Path) -> None:
     (tmp_path / "run" / ".refinery.duckdb.4711").write_bytes(b"half of it")
     again = refinery.run(slow.recipe)
     names = left(again.work_dir)
-    other = refinery.run(slow.recipe, work_dir=str(tmp_path / "other"), export_path=str(tmp_path / "other" / "out.jsonl"))
+    other = refinery.run(
+        slow.recipe, work_dir=str(tmp_path / "other"), export_path=str(tmp_path / "other" / "out.jsonl")
+    )
     assert content(again) == content(other) and names == left(other.work_dir)
     assert again.outputs[0].read_bytes() == other.outputs[0].read_bytes()

@@ -139,7 +139,10 @@ def test_too_many_rows_are_not_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", [-1, 8, 10**12])
 def test_rows_that_there_are_not(folder: Path, row: int) -> None:
-    with Histories(folder / "run") as histories, pytest.raises(DataError, match=f"no row {row}: the run read rows 0 to 7"):
+    with (
+        Histories(folder / "run") as histories,
+        pytest.raises(DataError, match=f"no row {row}: the run read rows 0 to 7"),
+    ):
         histories.tell(row)
 
 

@@ -140,7 +140,7 @@ def refined(samples: list[Sample], steps: list[Meaning]) -> None:
                 break
 
 
-@examples(max_examples=25, deadline=None)
+@examples(max_examples=20, deadline=None)
 @given(recipes, documents, st.sampled_from([1, 2]), st.sampled_from([40, 150, 10_000]), st.booleans())
 def test_every_row_meets_the_fate_that_the_recipe_means(
     steps: list[Meaning], documents: list[str], np: int, shard_size: int, fusion: bool
@@ -165,9 +165,7 @@ def test_every_row_meets_the_fate_that_the_recipe_means(
         columns = stat_columns(steps)
         found = run.sql(f"SELECT {', '.join(['_row', *columns.values()])} FROM stats ORDER BY _row")
         told = {row: dict(zip(columns, values, strict=True)) for row, *values in found}
-        assert told == {
-            s.id: {key: s.stats.get(key) for key in columns} for s in samples if s.fate[0] != "quarantined"
-        }
+        assert told == {s.id: {key: s.stats.get(key) for key in columns} for s in samples if s.fate[0] != "quarantined"}
 
         ends = Counter(s.fate for s in samples)
         healthy = [s for s in samples if s.fate[0] != "quarantined"]

@@ -24,7 +24,9 @@ STEPS: list[Any] = [
     {"words_num_filter": {"min_num": 2}},
     {"sql_filter": {"where": "id % 4 <> 1"}},
 ]
-SAMPLES = texts(["write\u00a0to me@example.org", "one two", "three", "four five six", "seven\u3000eight  nine", "ten ten"])
+SAMPLES = texts(
+    ["write\u00a0to me@example.org", "one two", "three", "four five six", "seven\u3000eight  nine", "ten ten"]
+)
 
 
 @pytest.fixture
@@ -56,11 +58,13 @@ def test_a_run_tells_where_everything_is(recipe: dict[str, Any], tmp_path: Path)
 
 
 def test_a_file_and_a_dict_are_the_same_recipe(recipe: dict[str, Any], tmp_path: Path) -> None:
-    for name, text in (("r.yaml", yaml.safe_dump(recipe)), ("r.json", json.dumps(recipe))):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        from_file = content(refinery.run(tmp_path / name), "steps", "ledger")
-        assert from_file == content(refinery.run(str(tmp_path / name)), "steps", "ledger")
-        assert from_file == content(refinery.run(recipe), "steps", "ledger")
+    (tmp_path / "r.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    (tmp_path / "r.json").write_text(json.dumps(recipe), encoding="utf-8")
+    found = [
+        content(refinery.run(given), "steps", "ledger")
+        for given in (recipe, tmp_path / "r.yaml", str(tmp_path / "r.json"))
+    ]
+    assert found[0] == found[1] == found[2]
 
 
 def test_overrides_are_keys_of_the_recipe(recipe: dict[str, Any], tmp_path: Path) -> None:
@@ -104,7 +108,11 @@ def test_samples_can_be_handed_over(recipe: dict[str, Any], frame: Any) -> None:
     expected = content(refinery.run(recipe), "shards")
     run = refinery.run(without_input(recipe), dataset=frame())
     assert content(run, "shards") == expected
-    assert exported(run) == [{"id": 0, "text": "write to"}, {"id": 3, "text": "four five six"}, {"id": 4, "text": "seven eight  nine"}]
+    assert exported(run) == [
+        {"id": 0, "text": "write to"},
+        {"id": 3, "text": "four five six"},
+        {"id": 4, "text": "seven eight  nine"},
+    ]
 
 
 def test_a_frame_goes_before_the_path(recipe: dict[str, Any]) -> None:
@@ -183,7 +191,9 @@ def test_an_input_that_is_not_there(recipe: dict[str, Any], tmp_path: Path) -> N
 
 def test_an_operator_that_breaks_the_contract(recipe: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "ops" / "filters").mkdir(parents=True)
-    (tmp_path / "ops" / "filters" / "odd_filter.sql").write_text("/*---\ndoc: Odd.\nversion: 1\nparms: {}\n---*/\nSELECT 1")
+    (tmp_path / "ops" / "filters" / "odd_filter.sql").write_text(
+        "/*---\ndoc: Odd.\nversion: 1\nparms: {}\n---*/\nSELECT 1"
+    )
     with pytest.raises((OperatorError, RecipeError), match="unknown header field 'parms'. Did you mean 'params'"):
         refinery.run(recipe, operators=[str(tmp_path / "ops")], process=[{"odd_filter": None}])
 

@@ -115,6 +115,15 @@ def test_a_cast_that_fails_on_some_rows(tmp_path: Path) -> None:
     assert [row["id"] for row in exported(run)] == [k for k in range(0, 200, 2) if k not in failing]
 
 
+def test_what_duckdb_cannot_try_is_found_row_by_row(tmp_path: Path) -> None:
+    where = "CASE WHEN id % 3 = 0 THEN error('no ' || id) ELSE TRUE END"
+    run = refine(tmp_path, texts(["text"] * 40), [LENGTH, {"sql_filter": {"where": where}}, LENGTH])
+    assert rows(run, "quarantine", "_row, step, error") == [
+        (k, 2, f"Invalid Input Error: no {k}") for k in range(0, 40, 3)
+    ]
+    assert run.counts.kept == 26
+
+
 def test_messages_are_one_line_without_advice(tmp_path: Path, operators: Path) -> None:
     run = refine(tmp_path, texts(["a"]), [{"multiline_mapper": None}], operators=[str(operators)])
     assert rows(run, "quarantine", "error") == [("RuntimeError: one line another line",)]
@@ -174,7 +183,9 @@ def test_bad_lines_are_found_where_they_stand(tmp_path: Path, shard_size: int) -
     for (*_, error, raw, data), (*_, reason) in zip(found, expected, strict=True):
         assert error.startswith(reason) and raw == (None if error.startswith("invalid") else data.decode())
     assert {(step, operator) for _, _, _, step, operator, *_ in found} == {(0, "")}
-    assert sorted([row[0] for row in found] + [row for (row,) in rows(run, "stats", "_row")]) == list(range(run.counts.read))
+    assert sorted([row[0] for row in found] + [row for (row,) in rows(run, "stats", "_row")]) == list(
+        range(run.counts.read)
+    )
 
 
 def test_a_file_that_is_named_twice_counts_its_lines_twice(tmp_path: Path) -> None:
@@ -261,7 +272,11 @@ def test_a_folder_without_data_is_an_error(tmp_path: Path) -> None:
 
 def test_a_nul_is_a_character_like_others(tmp_path: Path) -> None:
     samples = [{"text": "a\0b me@example.org"}, {"text": "\0"}, {"text": ""}]
-    steps = [{"clean_email_mapper": None}, {"text_length_filter": {"min_len": 0}}, {"alphanumeric_filter": {"min_ratio": 0}}]
+    steps = [
+        {"clean_email_mapper": None},
+        {"text_length_filter": {"min_len": 0}},
+        {"alphanumeric_filter": {"min_ratio": 0}},
+    ]
     run = refine(tmp_path, samples, steps, open_tracer=True)
     assert [row["text"] for row in exported(run)] == ["a\0b ", "\0", ""]
     assert rows(run, "stats", "text_len") == [(4,), (1,), (0,)]

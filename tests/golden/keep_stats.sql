@@ -23,8 +23,8 @@ FROM (
 WHERE trim(line, E' \t\r\n') <> '';
 
 -- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
---     keep_stats.yaml:7 step 1 text_length_filter {min_len: 5}
---     keep_stats.yaml:9 step 2 maximum_line_length_filter {min_len: 3}
+--     keep_stats.yaml:8 step 1 text_length_filter {min_len: 5}
+--     keep_stats.yaml:10 step 2 maximum_line_length_filter {min_len: 3}
 CREATE OR REPLACE TEMP TABLE facts AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
@@ -53,7 +53,7 @@ WITH _read AS NOT MATERIALIZED (
 ), _s2 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN CAST(length(_text_0) AS BIGINT) END AS text_len /* keep_stats.yaml:7 step 1 text_length_filter */
+    CASE WHEN _alive_0 THEN CAST(length(_text_0) AS BIGINT) END AS text_len /* keep_stats.yaml:8 step 1 text_length_filter */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
   SELECT
@@ -68,7 +68,7 @@ WITH _read AS NOT MATERIALIZED (
 ), _s5 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_1 THEN CAST(_profile_text_0.longest_line AS BIGINT) END AS max_line_length /* keep_stats.yaml:9 step 2 maximum_line_length_filter */
+    CASE WHEN _alive_1 THEN CAST(_profile_text_0.longest_line AS BIGINT) END AS max_line_length /* keep_stats.yaml:10 step 2 maximum_line_length_filter */
   FROM _s4
 ), _s6 AS NOT MATERIALIZED (
   SELECT
@@ -104,7 +104,7 @@ SELECT
     WHEN 2
     THEN 'maximum_line_length_filter'
   END AS TEXT) AS operator,
-  CAST(CASE _dropped WHEN 1 THEN 'keep_stats.yaml:7' WHEN 2 THEN 'keep_stats.yaml:9' END AS TEXT) AS recipe_line,
+  CAST(CASE _dropped WHEN 1 THEN 'keep_stats.yaml:8' WHEN 2 THEN 'keep_stats.yaml:10' END AS TEXT) AS recipe_line,
   CAST(CASE _dropped
     WHEN 1
     THEN CASE
@@ -186,7 +186,8 @@ CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch._i,
   rtrim(batch._line, E' \t\r\n') AS line_0,
-  json_set(line_0, '$."__dj__stats__"', json_object('text_len', text_len, 'max_line_length', max_line_length)) AS line
+  json_set(line_0, '$."__dj__stats__"', json_object('text_len', text_len, 'max_line_length', max_line_length)) AS line_1,
+  json_set(line_1, '$."__dj__suffix__"', json_quote(batch._suffix)) AS line
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
 

@@ -16,9 +16,9 @@ SELECT * EXCLUDE (filename), '.parquet' AS _suffix, filename AS _file
 );
 
 -- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
---     typed_parquet.yaml:7 step 1 sql_mapper {text: "text || '.'"}
---     typed_parquet.yaml:9 step 2 text_length_filter {min_len: 4}
---     typed_parquet.yaml:11 step 3 sql_filter {where: "stars BETWEEN 1 AND 3"}
+--     typed_parquet.yaml:9 step 1 sql_mapper {text: "text || '.'"}
+--     typed_parquet.yaml:11 step 2 text_length_filter {min_len: 4}
+--     typed_parquet.yaml:13 step 3 sql_filter {where: "stars BETWEEN 1 AND 3"}
 CREATE OR REPLACE TEMP TABLE facts AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
@@ -38,7 +38,7 @@ WITH _read AS NOT MATERIALIZED (
     CASE
       WHEN _alive_0
       THEN nullif(_meta_body_cf2d095b_0 || '.', _meta_body_cf2d095b_0)
-    END AS _delta_1 /* typed_parquet.yaml:7 step 1 sql_mapper */
+    END AS _delta_1 /* typed_parquet.yaml:9 step 1 sql_mapper */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
   SELECT
@@ -49,7 +49,7 @@ WITH _read AS NOT MATERIALIZED (
 ), _s4 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN CAST(length(_meta_body_cf2d095b_1) AS BIGINT) END AS text_len /* typed_parquet.yaml:9 step 2 text_length_filter */
+    CASE WHEN _alive_0 THEN CAST(length(_meta_body_cf2d095b_1) AS BIGINT) END AS text_len /* typed_parquet.yaml:11 step 2 text_length_filter */
   FROM _s3
 ), _s5 AS NOT MATERIALIZED (
   SELECT
@@ -91,9 +91,9 @@ SELECT
   CAST(CASE _dropped WHEN 2 THEN 'text_length_filter' WHEN 3 THEN 'sql_filter' END AS TEXT) AS operator,
   CAST(CASE _dropped
     WHEN 2
-    THEN 'typed_parquet.yaml:9'
-    WHEN 3
     THEN 'typed_parquet.yaml:11'
+    WHEN 3
+    THEN 'typed_parquet.yaml:13'
   END AS TEXT) AS recipe_line,
   CAST(CASE _dropped
     WHEN 2
@@ -159,7 +159,9 @@ CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch.* EXCLUDE (_row, _suffix, _file) REPLACE (
     struct_update(batch.meta, body := coalesce(facts._out_meta_body_cf2d095b, batch.meta.body)) AS meta
-  )
+  ),
+  struct_pack(text_len := text_len) AS __dj__stats__,
+  batch._suffix AS __dj__suffix__
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
 

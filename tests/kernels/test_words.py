@@ -147,7 +147,11 @@ def test_word_repetition_of_long_texts(n):
 
 
 def test_word_repetition_tells_the_order_and_the_borders_of_words():
-    assert word_repetition.word_repetition(strings(["a b b a", "ab c a bc", "a b a b"]), 2).to_pylist() == [0.0, 0.0, 2 / 3]
+    assert word_repetition.word_repetition(strings(["a b b a", "ab c a bc", "a b a b"]), 2).to_pylist() == [
+        0.0,
+        0.0,
+        2 / 3,
+    ]
 
 
 def test_equal_hashes_do_not_make_equal_n_grams():

@@ -40,7 +40,9 @@ class Books:
             self.results = run_shards(pool, self.prepared.shards, lambda shard: pipeline.Task(str(parts), 1 << 20))
         self.db = Database(folder / "books.duckdb")
         parameters = database.parameters_json(recipe.steps)
-        database.fill(self.db, self.prepared.program, self.prepared.chain, self.prepared.shards, self.results, parameters)
+        database.fill(
+            self.db, self.prepared.program, self.prepared.chain, self.prepared.shards, self.results, parameters
+        )
 
     def check(self) -> Counts:
         return database.check(self.db, self.prepared.program, self.results)

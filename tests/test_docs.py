@@ -1,0 +1,136 @@
+"""What the documentation says is so: its links, its lists of keys and operators, its recipes, commands and code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from refinery import reference
+from refinery.recipe.keys import KEYS
+from tests.conftest import ROOT
+
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {".md", ".py", ".sql", ".yaml", ".yml", ".jsonl", ".txt", ".json", ".toml"}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path, heading: str) -> list[list[str]]:
+    """The `refinery ...` lines of a section, split as a shell does, without the program's name."""
+    _, _, after = page.read_text("utf-8").partition(f"\n## {heading}\n")
+    section = after.partition("\n## ")[0]
+    found = re.findall(r"^    refinery (.+)$", section, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in found]
+
+
+def python(folder: Path, *arguments: str) -> str:
+    """Run Python in a folder, with refinery importable; what it prints."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environ = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def refinery(folder: Path, *arguments: str) -> str:
+    return python(folder, "-m", "refinery", *arguments)
+
+
+def test_operators_page_is_current() -> None:
+    page = (ROOT / "docs" / "operators.md").read_text("utf-8")
+    assert page.rstrip("\n") == reference.page(None, True).rstrip("\n"), "run make docs"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_is_documented(key: str) -> None:
+    assert f"`{key}`" in (ROOT / "docs" / "recipes.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_resolve(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
+    local = [target.partition("#")[0] for target in targets if "://" not in target and not target.startswith("#")]
+    assert not [target for target in local if not (page.parent / target).exists()]
+
+
+def test_no_machine_paths() -> None:
+    files = [README]
+    for folder in ("docs", "recipes", "sql", "udfs", "refinery"):
+        files += [file for file in (ROOT / folder).rglob("*") if file.suffix in TEXTS]
+    machine = re.compile(r"(?<![\w.])/(?:root|work|tmp)/")
+    assert not [str(file) for file in files if machine.search(file.read_text("utf-8", "replace"))]
+
+
+@pytest.fixture(scope="module")
+def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bundled recipes and the README's own, in which its Python block has run."""
+    folder = tmp_path_factory.mktemp("readme")
+    shutil.copytree(ROOT / "recipes", folder / "recipes")
+    [recipe] = blocks(README, "yaml")
+    (folder / "recipe.yaml").write_text(recipe, "utf-8")
+    [code] = blocks(README, "python")
+    assert "rows" in python(folder, "-c", code + "\nprint(run.counts.read, 'rows')")
+    return folder
+
+
+@pytest.mark.parametrize("arguments", commands(README, "Use"), ids=" ".join)
+def test_readme_commands(arguments: list[str], readme: Path) -> None:
+    assert refinery(readme, *arguments).strip()
+
+
+def test_readme_sql(readme: Path) -> None:
+    refinery(readme, "run", "recipe.yaml", "--work_dir", "queried", "--quiet")
+    [queries] = blocks(README, "sql")
+    with duckdb.connect(str(readme / "queried" / "refinery.duckdb"), read_only=True) as con:
+        for query in filter(str.strip, queries.split(";")):
+            assert con.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def extending(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that docs/extending.md shows, under the names in their first lines, and documents for its recipe."""
+    folder = tmp_path_factory.mktemp("extending")
+    text = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    named = re.findall(r"^```\w+\n((?:--|#) (\S+\.(?:sql|py|yaml))\n.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    for content, name in named:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, "utf-8")
+    assert {file.suffix for file in folder.rglob("*.*")} >= {".sql", ".py", ".yaml"}
+    texts = ["several different words\n\n\n\n\nand an end", "aaaaaaaa", "nothing to change in this one"]
+    documents = "".join(json.dumps({"id": at, "text": text}) + "\n" for at, text in enumerate(texts))
+    (folder / "docs.jsonl").write_text(documents, "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("arguments", commands(ROOT / "docs" / "extending.md", "Using them"), ids=" ".join)
+def test_extending_commands(arguments: list[str], extending: Path) -> None:
+    assert refinery(extending, *arguments).strip()
+
+
+def test_extending_examples_run(extending: Path) -> None:
+    refinery(extending, "run", "recipe.yaml", "--operators", "my_operators", "--quiet")
+    lines = (extending / "out" / "docs.jsonl").read_text("utf-8").splitlines()
+    found = {document["id"]: document["text"] for document in map(json.loads, lines)}
+    assert found == {0: "several different words\n\n\nand an end", 2: "nothing to change in this one"}
+
+
+def test_recipes_page_example_is_sound(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "recipes", tmp_path / "recipes")
+    for number, text in enumerate(blocks(ROOT / "docs" / "recipes.md", "yaml")):
+        recipe = tmp_path / f"example_{number}.yaml"
+        recipe.write_text(text, "utf-8")
+        assert "no problems" in refinery(tmp_path, "check", recipe.name)
