@@ -24,7 +24,7 @@ class RecipeCommand(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         context = {"ignore_unknown_options": True, "allow_extra_args": True}
-        super().__init__(*args, context_settings=context, **kwargs)
+        super().__init__(*args, **kwargs, context_settings=context)  # type: ignore[misc]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the recipe first, wherever it stands among the options that click does not know."""
@@ -238,7 +238,7 @@ def main() -> None:
     except BrokenPipeError:
         _nobody_reads_on()
     except SystemExit:
-        if isinstance(sys.stdout, click.utils.PacifyFlushWrapper):  # what click does to a broken pipe
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # what click does to a broken pipe
             _nobody_reads_on()
         raise
     except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand

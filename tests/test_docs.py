@@ -61,7 +61,8 @@ def test_every_key_is_documented(key: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_resolve(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose)
     local = [target.partition("#")[0] for target in targets if "://" not in target and not target.startswith("#")]
     assert not [target for target in local if not (page.parent / target).exists()]
 

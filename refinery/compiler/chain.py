@@ -81,11 +81,11 @@ class Chain:
     uses_row: bool = False
     uses_suffix: bool = False
 
-    def select(self, columns: list[str], source: str = "") -> str:
-        """A statement over `batch` that computes `columns` (texts `expression AS name`); source: one layer, not the last."""
+    def select(self, columns: list[str]) -> str:
+        """A statement over `batch` that computes `columns` (texts `expression AS name`)."""
         ctes, last = self.layers.ctes("_read")
         ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.source})")
-        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {source or last}"
+        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {last}"
 
     def dropped(self) -> str:
         """SQL for the step that removed the row; NULL for a row that stays."""
@@ -228,7 +228,7 @@ class _Compiler:
         else:
             self._filter(step, operator, select, note)
 
-    def _render(self, step: Any, operator: Operator, keys: Keys) -> dict[str, exp.Expression]:
+    def _render(self, step: Any, operator: Operator, keys: Keys) -> dict[str, exp.Expr]:
         text = self.version[keys][0]
         params = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
@@ -244,7 +244,7 @@ class _Compiler:
         select = parse(body)
         if not isinstance(select, exp.Select):
             raise ValueError("its body is not one SELECT")
-        found: dict[str, exp.Expression] = {}
+        found: dict[str, exp.Expr] = {}
         own = set(operator.stats)
         for projection in select.expressions:
             expression = projection.unalias()
@@ -267,7 +267,7 @@ class _Compiler:
             if param.type == "sql" and step.params.get(name) is not None
         }
 
-    def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expression], note: str) -> None:
+    def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expr], note: str) -> None:
         before, _ = self.version[keys]
         stem = base_name(keys)
         if "delta" in select:
@@ -288,7 +288,7 @@ class _Compiler:
             self.chain.versions[step.index] = after
         self.chain.changes.append(Change(step.index, keys, before, after, changed))
 
-    def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expression], note: str) -> None:
+    def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         conditions: list[str] = []
         columns: dict[str, str] = {}
         for name, expression in select.items():
@@ -372,10 +372,10 @@ class _Compiler:
     def _known(self) -> list[str]:
         return [*self.latest, "text", *self.schema.columns, "_row"]
 
-    def _own_or_other(self, own: set[str], keys: Keys, name: str) -> exp.Expression | None:
+    def _own_or_other(self, own: set[str], keys: Keys, name: str) -> exp.Expr | None:
         return exp.column(name) if name in own else self._lookup(name, keys, user_sql=False)
 
-    def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expression | None:
+    def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expr | None:
         if name in self.chain.layers and not user_sql:
             return exp.column(name)
         if name in self.latest:

@@ -29,9 +29,7 @@ class StepPlan:
 def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPlan]:
     """Every step of the stage."""
     definitions = [(number, d) for number, layer in enumerate(chain.layers.layers(), 1) for d in layer]
-    runs = {
-        f.name: f.runs for item in (*library.features.values(), *library.operators.values()) for f in item.functions
-    }
+    runs = {function.name: function.runs for function in library.functions()}
     found = []
     for step in program.steps:
         features = [column for column, users in chain.features.items() if step.index in users]
@@ -56,6 +54,6 @@ def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPla
     return found
 
 
-def _functions(expression: exp.Expression) -> set[str]:
+def _functions(expression: exp.Expr) -> set[str]:
     """Names of functions that DuckDB itself does not have."""
     return {node.name.lower() for node in expression.find_all(exp.Anonymous)}

@@ -14,7 +14,7 @@ class Definition:
     """`name` is `expression`; `step` needs it first, `note` says what it is."""
 
     name: str
-    expression: exp.Expression
+    expression: exp.Expr
     step: int
     note: str
 
@@ -38,7 +38,7 @@ class Layers:
         self._level.setdefault(name, 0)
         return name
 
-    def add(self, name: str, expression: exp.Expression, step: int, note: str) -> str:
+    def add(self, name: str, expression: exp.Expr, step: int, note: str) -> str:
         """Define a column; returns its name. Raises KeyError when the expression names an unknown column."""
         used = {column.parts[0].name for column in expression.find_all(exp.Column)}
         level = 1 + max((self._level[other] for other in used if other in self._level), default=0)

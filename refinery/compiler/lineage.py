@@ -97,7 +97,7 @@ class _Walk:
         for child in sorted(node.downstream, key=lambda child: order.index(_column(child))):
             self._walk(child, depth if passes_on else depth + 1)
 
-    def _add(self, name: str, expression: exp.Expression, depth: int) -> None:
+    def _add(self, name: str, expression: exp.Expr, depth: int) -> None:
         text = expression.transform(_unqualified).sql("duckdb", normalize_functions="lower", comments=False)
         step = self.steps.get(name, None if depth == 0 else 0)
         meaning = self.meanings.get(name, "")
@@ -105,7 +105,7 @@ class _Walk:
             step, meaning = None, "computed once for all steps that need it"
         self.found.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
 
-    def _inputs(self, expression: exp.Expression) -> tuple[str, ...]:
+    def _inputs(self, expression: exp.Expr) -> tuple[str, ...]:
         names: list[str] = []
         for node in expression.walk(bfs=False):
             if isinstance(node, exp.JSONPath):
@@ -135,11 +135,11 @@ def _field(path: str) -> str:
     return ".".join(key.replace("~1", "/").replace("~0", "~") for key in path[1:].split("/"))
 
 
-def _without_guards(sql: str) -> exp.Expression:
+def _without_guards(sql: str) -> exp.Expr:
     """The statement without the conditions that leave out samples which are gone or could not be read."""
     from sqlglot import parse_one
 
-    def unguarded(node: exp.Expression) -> exp.Expression:
+    def unguarded(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Case) or len(node.args["ifs"]) != 1 or node.args.get("default") or node.this:
             return node
         condition = node.args["ifs"][0].this
@@ -152,7 +152,7 @@ def _without_guards(sql: str) -> exp.Expression:
     return parse_one(sql, dialect="duckdb").transform(unguarded)
 
 
-def _unqualified(node: exp.Expression) -> exp.Expression:
+def _unqualified(node: exp.Expr) -> exp.Expr:
     """A column without the name of the layer that it comes from."""
     if isinstance(node, exp.Column) and re.fullmatch(r"_s\d+|_read|_\d+|batch", node.table):
         return exp.column(node.name)

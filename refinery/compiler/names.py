@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import cast
 
 from sqlglot import exp
 
 from refinery.compiler.env import ident, json_path, lit
 from refinery.errors import did_you_mean
 
-Lookup = Callable[[str], exp.Expression | None]
+Lookup = Callable[[str], exp.Expr | None]
 
 # What would make a row's fate depend on chance, on the clock, or on the session: all that DuckDB calls volatile or
 # consistent within a query only (`error` fails for certain rows, which is their own doing).
@@ -28,7 +29,7 @@ _UNSTABLE = set(
 _MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
 
 
-def parse(sql: str) -> exp.Expression:
+def parse(sql: str) -> exp.Expr:
     """Parse one DuckDB statement or expression. Raises ValueError with a one-line reason."""
     import sqlglot
     from sqlglot.errors import SqlglotError
@@ -101,7 +102,7 @@ def _quoted_columns(sql: str) -> str:
     return "".join([*pieces, sql[at:]])
 
 
-def unstable(expression: exp.Expression) -> str | None:
+def unstable(expression: exp.Expr) -> str | None:
     """Why the expression cannot be an operator's (it looks at other samples, or differs from run to run), or None."""
     for node in expression.walk():
         if isinstance(node, (exp.Window, exp.AggFunc)) and not _reads_elsewhere(node):
@@ -113,14 +114,14 @@ def unstable(expression: exp.Expression) -> str | None:
     return None
 
 
-def _function(node: exp.Expression) -> str:
+def _function(node: exp.Expr) -> str:
     """The name of the function that a node calls, as DuckDB knows it; else the empty text."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
-def _not_of_one_sample(expression: exp.Expression) -> str | None:
+def _not_of_one_sample(expression: exp.Expr) -> str | None:
     """Why a person's expression has not one value for one sample, or None."""
     common = {cte.alias.lower() for cte in expression.find_all(exp.CTE)}
     for node in expression.walk():
@@ -136,7 +137,7 @@ def _not_of_one_sample(expression: exp.Expression) -> str | None:
     return None
 
 
-def _reads_elsewhere(node: exp.Expression) -> bool:
+def _reads_elsewhere(node: exp.Expr) -> bool:
     """Whether the node belongs to a subquery that has rows of its own."""
     select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
     while select is not None:
@@ -146,12 +147,12 @@ def _reads_elsewhere(node: exp.Expression) -> bool:
     return False
 
 
-def _shown(node: exp.Expression) -> str:
+def _shown(node: exp.Expr) -> str:
     text = node.sql("duckdb", normalize_functions=False, comments=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def resolve(expression: exp.Expression, lookup: Lookup, known: Iterable[str]) -> exp.Expression:
+def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.Expr:
     """Replace every column reference by what `lookup` says of its first part.
 
     As in DuckDB, letter case decides only where two names differ in nothing else. What stands in a subquery with a
@@ -159,7 +160,7 @@ def resolve(expression: exp.Expression, lookup: Lookup, known: Iterable[str]) ->
     """
     names = list(known)
 
-    def find(head: str) -> exp.Expression:
+    def find(head: str) -> exp.Expr:
         found = lookup(head)
         alike = {name for name in names if name.lower() == head.lower()} if found is None else set()
         if len(alike) == 1:
@@ -170,12 +171,12 @@ def resolve(expression: exp.Expression, lookup: Lookup, known: Iterable[str]) ->
             raise ValueError(f"no column or statistic {head!r}{did_you_mean(head, names)}")
         return found.copy()
 
-    def replace(node: exp.Expression) -> exp.Expression:
+    def replace(node: exp.Expr) -> exp.Expr:
         # `text.lower()` is no column to sqlglot, but a chain of dots that starts with a name.
         first = isinstance(node, exp.Identifier) and isinstance(node.parent, exp.Dot) and node.arg_key == "this"
         if not (first or isinstance(node, exp.Column)) or _within_from(node) or _bound(node):
             return node
-        head, *rest = [node.name] if first else [part.name for part in node.parts]
+        head, *rest = [node.name] if first else [part.name for part in cast(exp.Column, node).parts]
         result = find(head)
         for part in rest:
             result = exp.Dot(this=result, expression=exp.to_identifier(part, quoted=not part.isidentifier()))
@@ -184,13 +185,13 @@ def resolve(expression: exp.Expression, lookup: Lookup, known: Iterable[str]) ->
     return expression.transform(replace)
 
 
-def _within_from(node: exp.Expression) -> bool:
+def _within_from(node: exp.Expr) -> bool:
     """Whether the name is looked up in a subquery's own rows first."""
     select = node.find_ancestor(exp.Select)
     return select is not None and select.parent is not None and _reads_elsewhere(node)
 
 
-def _bound(node: exp.Expression) -> bool:
+def _bound(node: exp.Expr) -> bool:
     """Whether the name is the variable of a lambda or of a list comprehension."""
     name = node.parts[0].name if isinstance(node, exp.Column) else node.name
     ancestor = node.find_ancestor(exp.Lambda, exp.Comprehension)

@@ -33,8 +33,8 @@ class Program:
 
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
     text. probes: (column, step) by step and order of computation; probe_sql computes `_probe_`, to find out which step
-    a row fails in. trials: of each probe the relation below it and its SQL, in place of `_below_` and `_probe_` of
-    trial_sql, which lists the rows that it raises on. needs: columns of `batch` besides `_i` (and `_line` for JSON lines).
+    a row fails in. trials: the relation below each probe, and its expression. needs: columns of `batch` besides `_i`
+    (and `_line` for JSON lines).
     """
 
     steps: tuple[StepInfo, ...]
@@ -44,7 +44,6 @@ class Program:
     replay_sql: str
     probe_sql: str
     probes: tuple[tuple[str, int], ...]
-    trial_sql: str
     trials: tuple[tuple[str, str], ...]
     functions: tuple[Function, ...]
     stats: tuple[Stat, ...]
@@ -54,6 +53,12 @@ class Program:
     needs: tuple[str, ...]
     uses_row: bool
     stats_json: bool
+
+    def trial(self, number: int) -> str:
+        """SQL for the rows on which the expression of a probe raises."""
+        below, expression = self.trials[number]
+        layers = self.probe_sql[: self.probe_sql.rindex("SELECT")]
+        return f"{layers}SELECT _i FROM {below} WHERE TRY({{'v': {expression}}}) IS NULL"
 
 
 def build(
@@ -78,7 +83,6 @@ def build(
         replay_sql=chain.select(chain.replay_columns()),
         probe_sql=chain.select(["_probe_"]),
         probes=tuple((definition.name, definition.step) for _, definition in probes),
-        trial_sql=pretty(chain.select(["_i"], "_below_ WHERE TRY({'v': _probe_}) IS NULL")),
         trials=tuple((below, definition.expression.sql("duckdb")) for below, definition in probes),
         functions=functions,
         stats=tuple(chain.stats),
@@ -125,7 +129,7 @@ def pretty(sql: str) -> str:
     return parse(sql).transform(_without_parentheses).sql("duckdb", pretty=True, normalize_functions="lower")
 
 
-def _without_parentheses(node: exp.Expression) -> exp.Expression:
+def _without_parentheses(node: exp.Expr) -> exp.Expr:
     """What stands in parentheses that mean nothing where they are; an arrow keeps them, it could be taken for a lambda."""
     while isinstance(node, exp.Paren) and isinstance(node.parent, (exp.Coalesce, exp.Nullif, exp.Paren, exp.Alias)):
         if isinstance(node.this, (exp.JSONExtract, exp.JSONExtractScalar, exp.Lambda)):

@@ -299,10 +299,8 @@ class Worker:
 
     def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
         """The rows on which expression `number` raises; none when an earlier one raises on any."""
-        below, expression = self.program.trials[number]
-        sql = self.program.trial_sql.replace("_below_", below).replace("_probe_", expression)
         try:
-            places = self._query(sql, batch.take(left), first_row)["_i"].to_numpy()
+            places = self._query(self.program.trial(number), batch.take(left), first_row)["_i"].to_numpy()
         except _NO_ROWS_FAULT:
             raise
         except duckdb.Error:
