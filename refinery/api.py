@@ -77,7 +77,9 @@ def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overr
 def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
     prepared = prepare(recipe, library, dataset)
-    title = f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
+    title = (
+        f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
+    )
     stats = stats_path(recipe.export_path) if prepared.program.stats else None
     export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     return script(prepared.program, prepared.chain, _files(prepared), export, title, _differences(recipe))

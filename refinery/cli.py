@@ -97,8 +97,12 @@ def recipe_options(function: Any) -> Any:
         click.argument("recipe", required=False, type=RecipePath()),
         click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]..."),
         click.option("--config", type=RecipePath(), help="The recipe, as Data-Juicer spells it."),
-        click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100."),
-        click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe."),
+        click.option(
+            "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100."
+        ),
+        click.option(
+            "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe."
+        ),
         operators_option,
     )
     for decorator in reversed(decorators):
@@ -141,7 +145,9 @@ def run(quiet: bool, as_json: bool, show: bool, **recipe: Any) -> None:
     type=click.Choice(["plan", "analyze"]),
     help="How it runs; `analyze` measures it on a sample.",
 )
-@click.option("--lineage", metavar="COLUMN", help="Which inputs and steps a statistic, a text field or `_dropped` comes from.")
+@click.option(
+    "--lineage", metavar="COLUMN", help="Which inputs and steps a statistic, a text field or `_dropped` comes from."
+)
 def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
     """Print RECIPE as a SQL script, or explain it."""
     from refinery import commands

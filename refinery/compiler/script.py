@@ -79,7 +79,12 @@ def _head(program: Program, files: Sequence[File], export: Export, title: str, n
         lines += [f"Run it in Python, because it calls {names}:", "", '    con = duckdb.connect("tables.duckdb")']
         lines += ["    refinery.register(con)", '    con.execute(open("script.sql").read()).fetchall()', ""]
     else:
-        lines += ["Run it with DuckDB 2.0, which is all that it needs:", "", "    duckdb tables.duckdb < script.sql", ""]
+        lines += [
+            "Run it with DuckDB 2.0, which is all that it needs:",
+            "",
+            "    duckdb tables.duckdb < script.sql",
+            "",
+        ]
     shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     lines += [f"It reads {shown} and writes {export.path}, whose folder must be there."]
     lines += ["The tables quarantine, ledger, stats and stat_summary tell what became of every sample.", *notes]

@@ -71,7 +71,15 @@ _USED = (
 _OWN = (
     Key("use_tracer", "bool", False, "The same as open_tracer.", own=True),
     Key("add_suffix", "bool", False, "Export the suffix of each sample's file, as `__dj__suffix__`.", own=True),
-    Key("memory_limit", "size", None, "Most memory for DuckDB, shared by the workers, for example 4GB.", nullable=True, min=1, own=True),
+    Key(
+        "memory_limit",
+        "size",
+        None,
+        "Most memory for DuckDB, shared by the workers, for example 4GB.",
+        nullable=True,
+        min=1,
+        own=True,
+    ),
     Key("threads", "int", None, "Threads of each worker.", nullable=True, min=1, own=True),
     Key("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
     Key("operators", "strings", (), "Folders with operators of one's own.", nullable=True, own=True),

@@ -20,7 +20,9 @@ from tests.cli.conftest import Call
 def test_check(call: Call, folder: Path) -> None:
     done = call("check", "recipe.yaml", "--image_key", "x")
     assert done.code == 0
-    assert done.lines[-1].startswith("recipe.yaml: 3 steps over docs.jsonl, ") and done.lines[-1].endswith(", no problems")
+    assert done.lines[-1].startswith("recipe.yaml: 3 steps over docs.jsonl, ") and done.lines[-1].endswith(
+        ", no problems"
+    )
     assert "note: --image_key: image_key has no effect" in done.out
     assert not (folder / "out").exists()
 
@@ -146,7 +148,10 @@ def test_help_names_exit_codes(call: Call) -> None:
 def completions(*words: str) -> list[str]:
     """What the shell offers for the last of the words."""
     *before, incomplete = words
-    return [item.value for item in BashComplete(cli, {}, "refinery", "_REFINERY_COMPLETE").get_completions(before, incomplete)]
+    return [
+        item.value
+        for item in BashComplete(cli, {}, "refinery", "_REFINERY_COMPLETE").get_completions(before, incomplete)
+    ]
 
 
 def test_completion_of_operators(folder: Path) -> None:
@@ -175,7 +180,11 @@ def test_completion_of_keys(folder: Path) -> None:
 
 
 def test_completion_scripts(call: Call) -> None:
-    for shell, sign in {"bash": "complete -o nosort -F", "zsh": "#compdef refinery", "fish": "complete --no-files"}.items():
+    for shell, sign in {
+        "bash": "complete -o nosort -F",
+        "zsh": "#compdef refinery",
+        "fish": "complete --no-files",
+    }.items():
         done = call("completion", shell)
         assert done.code == 0 and sign in done.out and "_REFINERY_COMPLETE" in done.out
 
@@ -189,6 +198,8 @@ def test_completion_in_bash(folder: Path, call: Call) -> None:
     environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(Path(refinery.__file__).parent.parent)
     script = call("completion", "bash").out
-    asked = f"{script}\nCOMP_WORDS=(refinery ops text_) COMP_CWORD=2\n_refinery_completion refinery\necho ${{COMPREPLY[@]}}"
+    asked = (
+        f"{script}\nCOMP_WORDS=(refinery ops text_) COMP_CWORD=2\n_refinery_completion refinery\necho ${{COMPREPLY[@]}}"
+    )
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["text_length_filter"], done.stderr

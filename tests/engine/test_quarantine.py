@@ -165,7 +165,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("shard_size", [60, 400, 1_000_000])
+@pytest.mark.parametrize("shard_size", [60, 1_000_000])
 def test_bad_lines_are_found_where_they_stand(tmp_path: Path, shard_size: int) -> None:
     expected = []
     for name, stride in (("b", 2), ("a", 3)):

@@ -75,10 +75,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory, files: dict[str, Path]) -> t
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "two workers": {"np": 2},
-    "many shards": {"shard_size": 25_000},
     "many shards, two workers": {"shard_size": 40_000, "np": 2},
-    "very many shards": {"shard_size": 6_000, "np": 2},
-    "nothing shared": {"op_fusion": False},
+    "very many shards": {"shard_size": 8_000},
     "nothing shared, many shards, two workers": {"op_fusion": False, "shard_size": 100_000, "np": 2},
 }
 
