@@ -229,6 +229,7 @@ def main() -> None:
 
     # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
     gc.set_threshold(100_000)
+    stdout = sys.stdout
     try:
         cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -244,7 +245,7 @@ def main() -> None:
     except BrokenPipeError:
         _nobody_reads_on()
     except SystemExit:
-        if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # what click does to a broken pipe
+        if sys.stdout is not stdout:  # click puts something else there when the pipe is broken
             _nobody_reads_on()
         raise
     except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand

@@ -79,7 +79,7 @@ class OutputError(RefineryError):
 
 
 class Interrupted(RefineryError):
-    """The user stopped the run; what was finished can be resumed."""
+    """The user stopped the run; nothing of it is published."""
 
     exit_code = 130
 

@@ -116,7 +116,9 @@ def _in_memory(dataset: Any) -> Source:
         dataset = pa.Table.from_pandas(dataset, preserve_index=False)
     elif not isinstance(dataset, pa.Table):
         if not hasattr(dataset, "__arrow_c_stream__"):
-            raise DataError(f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}")
+            raise DataError(
+                f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}"
+            )
         dataset = pa.table(dataset)
     return Source.of_table(dataset)
 
@@ -158,7 +160,9 @@ def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
 
 def _first_line(error: duckdb.Error) -> str:
     """What DuckDB says is wrong; the guards around a step's expression are ours, so a person is not told of them."""
-    text = str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
+    text = (
+        str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
+    )
     mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
     if mixed:
         return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
@@ -336,5 +340,7 @@ def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
 def _idle(prepared: Prepared, run_dir: RunDir) -> list[str]:
     """One line per step that neither changed nor removed anything."""
     with duckdb.connect(str(run_dir.database), read_only=True) as con:
-        rows = con.execute("SELECT step, operator FROM steps WHERE removed + changed + quarantined = 0 ORDER BY step").fetchall()
+        rows = con.execute(
+            "SELECT step, operator FROM steps WHERE removed + changed + quarantined = 0 ORDER BY step"
+        ).fetchall()
     return [f"step {step}: datasets before and after op [{operator}] are all the same" for step, operator in rows]

@@ -209,7 +209,9 @@ class Worker:
             i, step = failure.at, failure.step
             operator = next((known.name for known in self.program.steps if known.index == step), "")
             raw = batch.raw(i)
-            bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, failure.error, raw))
+            bad.append(
+                _quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, failure.error, raw)
+            )
         reasons = done["_bad"]
         if reasons.null_count < len(reasons):
             for at in np.flatnonzero(reasons.is_valid().to_numpy()):
@@ -224,9 +226,15 @@ class Worker:
         name = ".".join(self.program.text_key)
         if reason == "no text":
             return _no_text(raw, self.program.text_key) if self.program.lines else f"{name!r} is null"
-        return f"{reason}: {explain_json(raw)}" if reason == "malformed JSON" else f"{reason}: the line is JSON, but no sample"
+        return (
+            f"{reason}: {explain_json(raw)}"
+            if reason == "malformed JSON"
+            else f"{reason}: the line is JSON, but no sample"
+        )
 
-    def attempt(self, batch: Batch, first_row: int = 0, left: np.ndarray | None = None) -> tuple[pa.Table, list[Failure]]:
+    def attempt(
+        self, batch: Batch, first_row: int = 0, left: np.ndarray | None = None
+    ) -> tuple[pa.Table, list[Failure]]:
         """Run the statement over (rows `left` of) a batch, without the rows that it raises on.
 
         `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame for it.
@@ -248,9 +256,7 @@ class Worker:
     def _in_halves(
         self, batch: Batch, first_row: int, left: np.ndarray, failures: list[Failure]
     ) -> tuple[pa.Table, list[Failure]]:
-        done, failed = zip(
-            *(self.attempt(batch, first_row, half) for half in np.array_split(left, 2)), strict=True
-        )
+        done, failed = zip(*(self.attempt(batch, first_row, half) for half in np.array_split(left, 2)), strict=True)
         return pa.concat_tables(done), [*failures, *failed[0], *failed[1]]
 
     def _over(self, batch: Batch, left: np.ndarray, first_row: int) -> pa.Table:
@@ -388,7 +394,9 @@ class Worker:
 
     def _facts(self, batch: Batch, done: pa.Table) -> pa.Table:
         rows = pa.array(batch.rows[done["_i"].to_numpy()])
-        names = [name for name in done.column_names if not name.startswith("_out_") and name not in ("_i", "_bad", "_stats")]
+        names = [
+            name for name in done.column_names if not name.startswith("_out_") and name not in ("_i", "_bad", "_stats")
+        ]
         return pa.table({"_row": rows, **{name: done[name] for name in names}})
 
     def _publish(self, path: Path, tables: list[pa.Table]) -> str:

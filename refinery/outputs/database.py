@@ -73,7 +73,9 @@ class Database:
     def table(self, name: str, rows: pa.Table, order: str | None = None) -> None:
         """Create a table from Arrow rows."""
         self.con.register("_rows", rows)
-        self.run(f"CREATE OR REPLACE TABLE {ident(name)} AS SELECT * FROM _rows" + (f" ORDER BY {order}" if order else ""))
+        self.run(
+            f"CREATE OR REPLACE TABLE {ident(name)} AS SELECT * FROM _rows" + (f" ORDER BY {order}" if order else "")
+        )
         self.con.unregister("_rows")
 
     @contextmanager
@@ -139,7 +141,9 @@ def check(db: Database, program: Program, results: Sequence[ShardResult]) -> Cou
         if told != counts.kept + counts.removed:
             problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
     check_written(counts, sum(result.kept for result in results))
-    distinct = db.count("SELECT count(DISTINCT _row) FROM (SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)")
+    distinct = db.count(
+        "SELECT count(DISTINCT _row) FROM (SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)"
+    )
     if distinct != counts.read:
         problems.append(f"{counts.read} rows were read, but {distinct} row numbers are accounted for")
     problems += _broken_steps(db, counts)
@@ -163,7 +167,9 @@ def _broken_steps(db: Database, counts: Counts) -> list[str]:
         if rows_in != expected:
             problems.append(f"step {step} ({name}) was given {rows_in} rows where {expected} were left")
         if rows_in != removed + quarantined + rows_out:
-            problems.append(f"step {step} ({name}): {rows_in} in, {removed} removed, {quarantined} quarantined, {rows_out} out")
+            problems.append(
+                f"step {step} ({name}): {rows_in} in, {removed} removed, {quarantined} quarantined, {rows_out} out"
+            )
         expected = rows_out
     if expected != counts.kept:
         problems.append(f"{expected} rows were left after the last step, but {counts.kept} kept")
@@ -200,7 +206,9 @@ def _quarantine_source(results: Sequence[ShardResult]) -> str:
     files = [result.quarantine for result in results if result.quarantine]
     if files:
         return f"read_parquet({lit(files)}, filename = true)"
-    columns = "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
+    columns = (
+        "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
+    )
     return f"(SELECT {columns}, '' AS filename WHERE FALSE)"
 
 

@@ -21,18 +21,8 @@ LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 
 _SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials"}
 
+
 # Keys that are checked, but that this version does nothing with, when they are set to what asks for something.
-_WITHOUT_EFFECT = {
-    "threads": "each worker is one thread; np is their number",
-    "fusion_strategy": "operators are never reordered",
-    "use_checkpoint": "this version keeps no checkpoints",
-    "use_cache": "this version keeps no results for later runs",
-    "cache_compress": "this version keeps no results for later runs",
-    "open_monitor": "the tables have each step's seconds and the run's peak memory",
-    "keep_hashes_in_res_ds": "no operator of this version computes hashes",
-}
-
-
 def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Recipe | None:
     """The recipe of a tree; None when something is wrong, which `problems` then says."""
     return _Checker(root, library, problems, need_inputs).run()
@@ -197,7 +187,7 @@ class _Checker:
         head, _, tail = folder.partition("{job_id}")
         if tail.strip("/"):
             self.problems.add(place, "{job_id} can only be the last part of work_dir")
-        self.notes.append((place, "{job_id} is left out of work_dir: running again resumes"))
+        self.notes.append((place, "{job_id} is left out of work_dir: a run is known by its folder"))
         return head.rstrip("/") or "."
 
     def _tell(self, values: dict[str, Any], inputs: AnySequence[Any], most: int | None) -> None:
@@ -207,9 +197,6 @@ class _Checker:
             self.notes.append((entries["executor_type"].place, text))
         elif "ray_address" in entries:
             self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))
-        for name, why in _WITHOUT_EFFECT.items():
-            if name in entries and values[name] not in (None, False):
-                self.notes.append((entries[name].place, f"{name} has no effect: {why}"))
         for name, reason in NOT_YET.items():
             if name in entries and (name == "export_aws_credentials" or values[name] != KEYS[name].default):
                 self.notes.append((entries[name].place, f"{name} has no effect: {reason}"))

@@ -22,7 +22,7 @@ _FORMAT_NAMES = {"text": "txt", **{name: name for name in READABLE}}
 
 def is_remote(path: str) -> bool:
     """Whether a path is a URL."""
-    return "://" in path and not path.startswith("file://")
+    return "://" in path
 
 
 def from_path(node: Node, problems: Problems) -> tuple[InputConfig, ...]:

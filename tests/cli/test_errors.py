@@ -104,6 +104,7 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
     (["run", "recipe.yaml", "--operators", "broken"], 2, ["broken/filters/my_filter.sql", "no header"]),
     (["run", "recipe.yaml", "--operators", "twice"], 4, ["text_length_filter", "rename the file"]),
     (["run", "recipe.yaml", "--work_dir", "docs.jsonl/run"], 6, ["docs.jsonl/run", "cannot be written"]),
+    (["run", "recipe.yaml", "--work_dir", "what?"], 6, ["what?", "Set another work_dir"]),
     (["run", "recipe.yaml", "--work_dir", "out", "--export_path", "docs.jsonl/x.jsonl"], 6, ["docs.jsonl/x.jsonl"]),
     (["run", "recipe.yaml", "--explain"], 2, ["--explain"]),
     (
