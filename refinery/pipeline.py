@@ -201,6 +201,10 @@ def _explained(place: Path) -> Iterator[None]:
     try:
         with writing(place):
             yield
+    except OutputError as error:
+        if isinstance(error.__cause__, BrokenPipeError):  # nobody reads the progress any more
+            raise error.__cause__ from None
+        raise
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # so DuckDB answers Ctrl-C
             raise KeyboardInterrupt from None
