@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels import jsontext, lines
+from refinery.kernels import jsoncheck, jsontext, lines
 from refinery.kernels.arrow import strings
 from refinery.samples.batch import LINE, RAW_LIMIT, Bad, Batch
 from refinery.samples.explain import explain_json, not_utf8
@@ -109,7 +109,7 @@ def _batch(
     """Samples over `data`, in which those that are none are closed up; `states` says which, `others` how many."""
     if limits.check:
         good = np.zeros(len(states), np.bool_)
-        if jsontext.objects(data, offsets[:-1], offsets[1:], good):
+        if jsoncheck.objects(data, offsets[:-1], offsets[1:], good):
             states[~good & (states == lines.GOOD)] = _NOT_JSON
             others = int(np.count_nonzero(states))
     samples = states != lines.BLANK
@@ -236,7 +236,7 @@ class _Values:
     def _sound(self, starts: np.ndarray, ends: np.ndarray) -> int:
         """How many values there are before one that is malformed because it swallowed the next ones."""
         good = np.zeros(len(starts), np.bool_)
-        if jsontext.objects(self.window.data, starts, ends, good):
+        if jsoncheck.objects(self.window.data, starts, ends, good):
             for k in np.flatnonzero(~good).tolist():
                 self.at = int(starts[k])
                 if self._next_value(int(ends[k])) >= 0:

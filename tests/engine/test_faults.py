@@ -195,7 +195,7 @@ def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
     slow = Slow(tmp_path)
     code, messages, seconds = slow.stopped(signal.SIGINT)
     assert code == 130 and "interrupted" in messages and "Traceback" not in messages
-    assert seconds < 5 and left(tmp_path / "run") == []
+    assert seconds < 10 and left(tmp_path / "run") == []
     run = refinery.run(slow.recipe)
     assert [row["text"] for row in exported(run)] == [f"text {k}!" for k in range(600)]
 

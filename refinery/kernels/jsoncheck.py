@@ -1,0 +1,172 @@
+"""Whether a text is a JSON object, strictly: DuckDB's reader lets trailing commas pass, other readers do not."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from refinery.kernels.jsontext import MAX_DEPTH, hex4, skip_space
+
+
+@njit(nogil=True, cache=True)
+def _check_escape(data, i, end):
+    """Position after the escape whose backslash is at i, or -1: unknown, cut off, or half a surrogate pair."""
+    if i + 1 >= end:
+        return -1
+    b = data[i + 1]
+    if b != 117:
+        return i + 2 if b in (34, 92, 47, 98, 102, 110, 114, 116) else -1
+    unit = hex4(data, i + 2, end)
+    if unit < 0 or 0xDC00 <= unit < 0xE000:
+        return -1
+    i += 6
+    if unit < 0xD800 or unit >= 0xE000:
+        return i
+    if i + 6 > end or data[i] != 92 or data[i + 1] != 117:
+        return -1
+    unit = hex4(data, i + 2, end)
+    return i + 6 if 0xDC00 <= unit < 0xE000 else -1
+
+
+@njit(nogil=True, cache=True)
+def _check_string(data, i, end):
+    """Position after the string whose opening quote is at i, or -1 when it is malformed."""
+    i += 1
+    while i < end:
+        b = data[i]
+        if b == 34:
+            return i + 1
+        if b == 92:
+            i = _check_escape(data, i, end)
+            if i < 0:
+                return -1
+        elif b < 32:
+            return -1
+        else:
+            i += 1
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _digits(data, i, end):
+    while i < end and 48 <= data[i] <= 57:
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def _is_word(data, i, end, word):
+    if i + len(word) > end:
+        return False
+    for k in range(len(word)):
+        if data[i + k] != word[k]:
+            return False
+    return True
+
+
+_TRUE, _FALSE, _NULL = tuple(b"true"), tuple(b"false"), tuple(b"null")
+_NAN, _INFINITY = tuple(b"NaN"), tuple(b"Infinity")
+
+
+@njit(nogil=True, cache=True)
+def _check_scalar(data, i, end):
+    """Position after the number or word at i, or -1. NaN, Infinity and -Infinity pass, as in Python and Arrow."""
+    b = data[i]
+    if b == 116:
+        return i + 4 if _is_word(data, i, end, _TRUE) else -1
+    if b == 102:
+        return i + 5 if _is_word(data, i, end, _FALSE) else -1
+    if b == 110:
+        return i + 4 if _is_word(data, i, end, _NULL) else -1
+    if b == 78:
+        return i + 3 if _is_word(data, i, end, _NAN) else -1
+    if b == 45:
+        i += 1
+    if i < end and data[i] == 73:
+        return i + 8 if _is_word(data, i, end, _INFINITY) else -1
+    first = i
+    i = _digits(data, i, end)
+    if i == first or (data[first] == 48 and i > first + 1):
+        return -1
+    if i < end and data[i] == 46:
+        first = i + 1
+        i = _digits(data, first, end)
+        if i == first:
+            return -1
+    if i < end and (data[i] == 101 or data[i] == 69):
+        i += 1
+        if i < end and (data[i] == 43 or data[i] == 45):
+            i += 1
+        first = i
+        i = _digits(data, first, end)
+        if i == first:
+            return -1
+    return i
+
+
+@njit(nogil=True, cache=True)
+def _is_object(data, i, end, stack):
+    """Whether data[i:end] is one valid JSON object and white space. stack: uint8 (MAX_DEPTH), scratch."""
+    i = skip_space(data, i, end)
+    if i >= end or data[i] != 123:
+        return False
+    depth = 0
+    after_value = False  # else a value is due, or after a bracket possibly its end
+    opened = False
+    while True:
+        i = skip_space(data, i, end)
+        if i >= end:
+            return False
+        b = data[i]
+        if after_value or (opened and (b == 125 or b == 93)):
+            closing = 125 if stack[depth - 1] == 123 else 93
+            if b == closing:
+                depth -= 1
+                i += 1
+                if depth == 0:
+                    return skip_space(data, i, end) == end
+                after_value, opened = True, False
+                continue
+            if b != 44 or opened:
+                return False
+            i = skip_space(data, i + 1, end)
+            if i >= end:
+                return False
+            b = data[i]
+        if depth > 0 and stack[depth - 1] == 123:
+            if b != 34:
+                return False
+            i = _check_string(data, i, end)
+            if i < 0:
+                return False
+            i = skip_space(data, i, end)
+            if i >= end or data[i] != 58:
+                return False
+            i = skip_space(data, i + 1, end)
+            if i >= end:
+                return False
+            b = data[i]
+        opened = b == 123 or b == 91
+        after_value = not opened
+        if opened:
+            if depth == len(stack):
+                return False
+            stack[depth] = b
+            depth += 1
+            i += 1
+        else:
+            i = _check_string(data, i, end) if b == 34 else _check_scalar(data, i, end)
+            if i < 0:
+                return False
+
+
+@njit(nogil=True, cache=True)
+def objects(data, starts, ends, good):
+    """Say of each data[starts[i]:ends[i]] whether it is a JSON object (NaN and Infinity allowed); how many are not."""
+    stack = np.zeros(MAX_DEPTH, np.uint8)
+    others = 0
+    for i in range(len(good)):
+        good[i] = _is_object(data, starts[i], ends[i], stack)
+        if not good[i]:
+            others += 1
+    return others
