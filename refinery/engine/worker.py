@@ -123,11 +123,6 @@ class Worker:
         """Run the statement over no rows; raises DuckDB's error when it does not bind."""
         self._query(self.program.pass_sql, self._sample(shards), 0)
 
-    def first_unbound(self, shards: Sequence[Shard]) -> int:
-        """The first step whose columns do not bind; 0 when it is none of them."""
-        number, _ = self._guilty(self._sample(shards), 0)
-        return 0 if number is None else self.program.probes[number][1]
-
     def _sample(self, shards: Sequence[Shard]) -> Batch:
         for shard in shards:
             for batch in read(shard, 1 << 16):

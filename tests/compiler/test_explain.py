@@ -69,7 +69,10 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
 
 
 def test_samples_that_fail_are_left_out(prepared: Prepared) -> None:
-    steps = [{"sql_filter": {"where": "CASE WHEN text = 'short' THEN error('no') ELSE true END"}}, {"text_length_filter": {}}]
+    steps = [
+        {"sql_filter": {"where": "CASE WHEN text = 'short' THEN error('no') ELSE true END"}},
+        {"text_length_filter": {}},
+    ]
     recipe, library = open_recipe({"dataset_path": "docs.jsonl", "export_path": "out.jsonl", "process": steps})
     first, _ = list(analyzed(prepare(recipe, library)))
     assert first.startswith("measured on 150 rows, ")
