@@ -16,7 +16,8 @@ from refinery.engine.functions import register as register_functions
 from refinery.library import Function, Library
 from refinery.opening import open_recipe
 from refinery.outputs.database import Counts
-from refinery.pipeline import Prepared, Progress, execute, prepare
+from refinery.pipeline import Progress, execute
+from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe
 from refinery.samples.export import stats_path
 from refinery.samples.schema import common_schema
@@ -80,14 +81,15 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     title = (
         f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
     )
-    stats = stats_path(recipe.export_path) if prepared.program.stats else None
+    stats = stats_path(recipe.export_path) if prepared.stats else None
     export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
-    return script(prepared.program, prepared.chain, _files(prepared), export, title, _differences(recipe))
+    planned = prepared.stages[0]
+    return script(planned.program, planned.chain, _files(prepared), export, title, _differences(recipe))
 
 
 def _taken(prepared: Prepared) -> tuple[str, ...]:
     """Columns of a table that the recipe writes anew."""
-    wanted = {"__dj__stats__": prepared.program.stats_json, "__dj__suffix__": prepared.recipe.add_suffix}
+    wanted = {"__dj__stats__": prepared.stages[-1].program.stats_json, "__dj__suffix__": prepared.recipe.add_suffix}
     schema = prepared.shards[0].schema if prepared.shards else None
     return tuple(name for name, new in wanted.items() if new and schema is not None and name in schema.names)
 

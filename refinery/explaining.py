@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from refinery.compiler.explain import StepPlan, step_plans
 from refinery.engine.worker import Worker, by_step
-from refinery.pipeline import BATCH, Prepared
+from refinery.preparing import Prepared
 from refinery.samples.batch import Batch
 from refinery.samples.read import read
+from refinery.staging import BATCH
 
 # Input bytes that `--explain analyze` runs over.
 _SAMPLE = 16 << 20
@@ -25,14 +26,14 @@ _SAMPLE = 16 << 20
 
 def planned(prepared: Prepared) -> Iterator[Any]:
     """The stage's steps, how each runs, what they share, and DuckDB's plan."""
-    steps, shards, workers = len(prepared.program.steps), len(prepared.shards), prepared.workers
+    steps, shards, workers = len(prepared.stages[0].program.steps), len(prepared.shards), prepared.workers
     yield f"stage 1: {_many(steps, 'step')} fused into one pass over {_many(shards, 'shard')} with {_many(workers, 'worker')}"
     table = _table("step", "operator", "runs as", "functions", "shares", "line")
-    for plan in step_plans(prepared.program, prepared.chain, prepared.library):
+    for plan in step_plans(prepared.stages[0].program, prepared.stages[0].chain, prepared.library):
         functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
         table.add_row(str(plan.index), plan.name, plan.runs, functions, shared, plan.where.rpartition(":")[2])
     yield table
-    worker = Worker(prepared.program)
+    worker = Worker(prepared.stages[0].program)
     try:
         yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
         yield worker.explain(prepared.shards)
@@ -60,7 +61,7 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
     spent: dict[int, float] = defaultdict(float)
     ended: Counter[int | None] = Counter()
     rows = size = 0
-    worker = Worker(prepared.program)
+    worker = Worker(prepared.stages[0].program)
     try:
         for batch in _sample(prepared):
             if not rows:
@@ -68,7 +69,7 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
             started = time.perf_counter()
             done = _measured(worker, batch)
             elapsed = time.perf_counter() - started
-            for step, seconds in by_step(json.loads(worker.profile()), dict(prepared.program.probes), elapsed).items():
+            for step, seconds in by_step(json.loads(worker.profile()), dict(prepared.stages[0].program.probes), elapsed).items():
                 spent[step] += seconds
             done = done.filter(pc.is_null(done["_bad"]))
             ended.update(done["_dropped"].to_pylist())
@@ -93,9 +94,9 @@ def _costs(prepared: Prepared, spent: dict[int, float], ended: Counter[int | Non
     total = sum(spent.values()) or 1e-9
     numbers = ("step", "rows in", "removed", "seconds", "share", "MB/s")
     table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
-    plans: dict[int, StepPlan] = {p.index: p for p in step_plans(prepared.program, prepared.chain, prepared.library)}
+    plans: dict[int, StepPlan] = {p.index: p for p in step_plans(prepared.stages[0].program, prepared.stages[0].chain, prepared.library)}
     left = rows
-    for step in prepared.program.steps:
+    for step in prepared.stages[0].program.steps:
         seconds, removed = spent[step.index], ended[step.index]
         speed = f"{size / 1e6 * left / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 else ""
         cells = [

@@ -15,9 +15,10 @@ from refinery.engine import schema as schemas
 from refinery.engine.replay import Replayed, replay, versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.errors import DataError
-from refinery.pipeline import BATCH, Prepared, prepare
+from refinery.preparing import Prepared, prepare
 from refinery.rundir import RunDir
 from refinery.samples.sources import Shard
+from refinery.staging import BATCH
 
 # Rows that `--where` may find before it is told to be more precise.
 _MOST = 20
@@ -84,7 +85,7 @@ class Histories:
 
         recipe, library = open_recipe(self.run_dir.recipe)
         prepared = prepare(recipe, library, shard_size=self.manifest["shard_size"])
-        if prepared.stage.fingerprint != self.manifest["fingerprint"]:
+        if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         before = [(item["path"], item["size"], item["modified"]) for item in self.manifest["inputs"]]
         now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
@@ -101,8 +102,8 @@ class Histories:
         library = prepared.library
         params = {"where": where}
         step = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
-        schema = schemas.infer(prepared.program.lines, prepared.shards, [step], library)
-        program, _ = build([step], library, schema, prepared.program.text_key)
+        schema = schemas.infer(prepared.stages[0].program.lines, prepared.shards, [step], library)
+        program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
         found: list[int] = []
         worker = Worker(program)
         try:
@@ -130,14 +131,14 @@ class Histories:
             _, error, line, path = broken[0]
             return History(row, f"{path}:{line}", None, "quarantined", (), error)
         # A row that a step raised on goes through the steps before that one only.
-        program = self._before(broken[0][0]) if broken else self.prepared.program
+        program = self._before(broken[0][0]) if broken else self.prepared.stages[0].program
         found = self._replayed(program, shard, row - first, first)
         if found is None:
             raise DataError(f"row {row} is not in {shard.source.path} any more")
         file = shard.path_of(row - first) + ("" if shard.source.format == "text" else f":{first_line + found.line}")
         if broken:
             step, error, *_ = broken[0]
-            told = tuple(self._raised(known, program, found, step, error) for known in self.prepared.program.steps)
+            told = tuple(self._raised(known, program, found, step, error) for known in self.prepared.stages[0].program.steps)
             return History(row, file, found.sample, "quarantined", told, error)
         end = removed[0] if removed else None
         told = tuple(self._event(known, program, found, end) for known in program.steps)
@@ -154,7 +155,7 @@ class Histories:
         """The steps before `step`."""
         prepared = self.prepared
         steps = [known for known in prepared.recipe.steps if known.index < step]
-        program = prepared.program
+        program = prepared.stages[0].program
         schema = schemas.infer(program.lines, prepared.shards, steps, prepared.library)
         return build(steps, prepared.library, schema, program.text_key, share=prepared.recipe.op_fusion)[0]
 

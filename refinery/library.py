@@ -24,7 +24,9 @@ Item = TypeVar("Item")
 
 _importing = threading.RLock()
 
-KINDS = {"mappers": "mapper", "filters": "filter"}
+KINDS = {"mappers": "mapper", "filters": "filter", "deduplicators": "deduplicator"}
+# How a deduplicator compares samples; `sql/README.md` says what each needs of an operator.
+MATCHES = ("keys", "bands", "hamming", "units")
 PARAM_TYPES = {
     "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "any",
 }  # fmt: skip
@@ -37,6 +39,53 @@ RANGE_PARAMS: dict[str, dict[str, Any]] = {
         "type": "bool",
         "default": False,
         "doc": "Keep what lies outside of the range; a bound that is in the range is kept then as well.",
+    },
+}
+
+
+# Every deduplicator that removes samples has these; `verify` only where there are shingles to compare.
+SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
+    "keep": {
+        "type": "str",
+        "default": "first",
+        "doc": "Which of a cluster's samples stays: `first`, or an SQL order such as `length(text) desc`; ties: the first.",
+    },
+    "max_cluster_size": {
+        "type": "int",
+        "default": None,
+        "min": 1,
+        "doc": "A cluster of more samples is suspicious; see on_excess.",
+    },
+    "max_removed_share": {
+        "type": "float",
+        "default": None,
+        "min": 0,
+        "max": 1,
+        "doc": "More removed than this share of all samples, or of one input's, is suspicious; see on_excess.",
+    },
+    "on_excess": {
+        "type": "str",
+        "default": "fail",
+        "choices": ["fail", "warn"],
+        "doc": "Whether what is suspicious ends the run before anything is written, or is only said.",
+    },
+    "index": {
+        "type": "str",
+        "default": None,
+        "nullable": True,
+        "doc": "Folder that remembers the samples of earlier runs: duplicates of those are removed too, and new ones are added.",
+    },
+    "trace_samples": {
+        "type": "bool",
+        "default": False,
+        "doc": "Trace whole samples as dup1 and dup2, as Data-Juicer does, instead of their texts.",
+    },
+}
+VERIFY_PARAMS: dict[str, dict[str, Any]] = {
+    "verify": {
+        "type": "bool",
+        "default": False,
+        "doc": "Compute the true Jaccard similarity of candidate pairs and let go of those below jaccard_threshold.",
     },
 }
 
@@ -93,7 +142,7 @@ class Operator:
     """One operator file's header and body."""
 
     name: str
-    kind: str  # "mapper" or "filter"
+    kind: str  # "mapper", "filter" or "deduplicator"
     path: Path
     doc: str
     version: int
@@ -107,6 +156,12 @@ class Operator:
     checks: str | None = None
     peer: str = ""
     examples: tuple[dict[str, Any], ...] = ()
+    match: str = ""  # of a deduplicator: one of MATCHES
+    rule: dict[str, str] = field(default_factory=dict)  # which units go
+    apply: str = ""  # SQL that takes units out of a text
+    keep: str = ""  # SQL for whether a sample stays of which `apply` has taken something
+    compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
+    alias_of: str = ""  # the operator whose file this name stands in
 
     def check(self, params: dict[str, Any]) -> list[str]:
         """What stands in the way of running with these (complete) parameters: sentences that name the cure."""
@@ -151,12 +206,23 @@ class Library:
     @cached_property
     def operators(self) -> Mapping[str, Operator]:
         """Operators by name, each header read when first asked for."""
-        return _Lazy({n: p for n, (d, p) in self._paths.items() if d in KINDS}, read_operator)
+        paths = {n: p for n, (d, p) in self._paths.items() if d in KINDS}
+        return _Lazy(paths | self._aliases, lambda name, path: read_operator(path, name))
+
+    @cached_property
+    def _aliases(self) -> dict[str, Path]:
+        """Other names of deduplicators: their headers have to be looked into."""
+        found: dict[str, Path] = {}
+        for directory, path in self._paths.values():
+            if directory == "deduplicators":
+                found.update(dict.fromkeys(_header(path, "OPERATOR")[0].get("aliases") or {}, path))
+        return found
 
     @cached_property
     def features(self) -> Mapping[str, Feature]:
         """Features by name."""
-        return _Lazy({n: p for n, (d, p) in self._paths.items() if d == "features"}, read_feature)
+        paths = {n: p for n, (d, p) in self._paths.items() if d == "features"}
+        return _Lazy(paths, lambda name, path: read_feature(path))
 
     def functions(self) -> list[Function]:
         """Every function of every operator and feature, each name once."""
@@ -173,13 +239,13 @@ class Library:
 class _Lazy(Mapping[str, Item]):
     """Reads what a name stands for when it is first asked for."""
 
-    def __init__(self, paths: dict[str, Path], read: Callable[[Path], Item]) -> None:
+    def __init__(self, paths: dict[str, Path], read: Callable[[str, Path], Item]) -> None:
         self._paths, self._read = paths, read
         self._loaded: dict[str, Item] = {}
 
     def __getitem__(self, name: str) -> Item:
         if name not in self._loaded:
-            self._loaded[name] = self._read(self._paths[name])
+            self._loaded[name] = self._read(name, self._paths[name])
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -208,30 +274,30 @@ def read_sql(relative: str) -> str:
     return (shipped() / "sql" / relative).read_text(encoding="utf-8")
 
 
-def read_operator(path: Path) -> Operator:
-    """Read one operator file's header.
+def read_operator(path: Path, name: str | None = None) -> Operator:
+    """Read one operator file's header; name: one of its aliases, or the file's own.
 
     Raises OperatorError, naming the file and the field, when the header does not keep the contract.
     """
     header, sql = _header(path, "OPERATOR")
     kind = KINDS[path.parent.name]
-    params = {name: _param(path, name, spec) for name, spec in (header.get("params") or {}).items()}
-    if kind == "filter":
-        params |= {name: _param(path, name, spec) for name, spec in RANGE_PARAMS.items()}
+    name = name or path.stem
     known = {
         "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
     }  # fmt: skip
-    _only(path, header, known)
+    _only(path, header, known | {"match", "rule", "apply", "keep", "compare", "aliases"} if kind == "deduplicator" else known)
+    alias = (header.get("aliases") or {}).get(name) or {}
+    params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
     bounds = header.get("bounds") or {}
     for stat, ends in bounds.items():
-        for name in (stat, *ends):
-            if name not in params and name not in (header.get("stats") or {}):
-                raise OperatorError(f"{path}: bounds name {name!r}, which is neither a parameter nor a statistic")
+        for bound in (stat, *ends):
+            if bound not in params and bound not in (header.get("stats") or {}):
+                raise OperatorError(f"{path}: bounds name {bound!r}, which is neither a parameter nor a statistic")
     return Operator(
-        name=path.stem,
+        name=name,
         kind=kind,
         path=path,
-        doc=" ".join(str(header["doc"]).split()),
+        doc=" ".join(str(alias.get("doc") or header["doc"]).split()),
         version=int(header["version"]),
         params=params,
         sql=sql,
@@ -241,9 +307,34 @@ def read_operator(path: Path) -> Operator:
         needs=header.get("needs") or {},
         refuses=tuple(header.get("refuses") or ()),
         checks=header.get("checks"),
-        peer=header.get("peer") or "",
-        examples=tuple(header.get("examples") or ()),
+        peer=alias.get("peer") or header.get("peer") or "",
+        examples=tuple(header.get("examples") or ()) if name == path.stem else (),
+        match=_match(path, kind, header),
+        rule=header.get("rule") or {},
+        apply=header.get("apply") or "",
+        keep=header.get("keep") or "",
+        compare=header.get("compare") or "",
+        alias_of="" if name == path.stem else path.stem,
     )
+
+
+def _all_params(path: Path, kind: str, header: dict[str, Any], alias: dict[str, Any]) -> dict[str, Any]:
+    """The operator's own parameters, and those of all operators of its kind."""
+    own = {**(header.get("params") or {}), **(alias.get("params") or {})}
+    if kind == "filter":
+        return own | RANGE_PARAMS
+    if kind != "deduplicator" or _match(path, kind, header) == "units":
+        return own
+    return own | (VERIFY_PARAMS if header["match"] == "bands" else {}) | SURVIVOR_PARAMS
+
+
+def _match(path: Path, kind: str, header: dict[str, Any]) -> str:
+    match = header.get("match") or ""
+    if kind == "deduplicator" and match not in MATCHES:
+        raise OperatorError(f"{path}: match must be one of {', '.join(MATCHES)}, not {match!r}")
+    if match == "units" and not (header.get("apply") and header.get("rule")):
+        raise OperatorError(f"{path}: a deduplicator of units needs `apply` and `rule`")
+    return match
 
 
 def read_feature(path: Path) -> Feature:

@@ -1,71 +1,37 @@
-"""A recipe from its text to its tables: prepare, execute."""
+"""A recipe from its text to its outputs and tables: execute."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
-from refinery.compiler.chain import Chain
-from refinery.compiler.program import Program, build
-from refinery.engine import schema as schemas
-from refinery.engine.local import Pool, cores, run_shards
-from refinery.engine.worker import ShardResult, Task, Worker
-from refinery.errors import DataError, OperatorError, OutputError, Problem, RecipeError
+from refinery.deduplication import index
+from refinery.engine.worker import ShardResult
+from refinery.errors import OperatorError, OutputError
 from refinery.library import Library
 from refinery.outputs import database, manifest, trace
 from refinery.outputs.database import Counts, Database
-from refinery.plan.stages import Stage, cut_at_barriers
+from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
-from refinery.samples.mixture import sample
 from refinery.samples.read import count_rows
-from refinery.samples.sources import Shard, Source, carrier, cut, find
 from refinery.samples.write import writing
+from refinery.staging import BATCH, Done, Stages
 
-# Input bytes of one shard: small enough for several a worker, so that the last ones end together.
-_SMALLEST_SHARD = 4 << 20
-# Input bytes of one query: its texts, in every version, are in memory at once.
-BATCH = 16 << 20
+__all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass
-class Prepared:
-    """A recipe made ready: its inputs found and cut, its stage compiled."""
-
-    recipe: Recipe
-    library: Library
-    stage: Stage
-    sources: list[Source]
-    shards: list[Shard]
-    program: Program
-    chain: Chain
-    workers: int
-    shard_size: int
-    notes: list[str] = field(default_factory=list)
-
-    def inputs(self) -> list[dict[str, Any]]:
-        """The input files as they are now: path, size, time of change."""
-        found = []
-        for source in self.sources:
-            modified = os.stat(source.path).st_mtime_ns if source.format != "arrow" else 0
-            found.append({"path": source.path, "format": source.format, "size": source.size, "modified": modified})
-        return found
 
 
 @dataclass(frozen=True)
@@ -79,94 +45,6 @@ class Outcome:
     bytes: int
     notes: tuple[str, ...]
     trace_files: tuple[Path, ...]
-
-
-def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: int | None = None) -> Prepared:
-    """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
-
-    dataset: an Arrow table, DuckDB relation or frame in place of files. Raises RecipeError for SQL that does not bind,
-    DataError for inputs that cannot be read.
-    """
-    sources, notes = find(recipe.inputs, recipe.suffixes) if dataset is None else ([_in_memory(dataset)], [])
-    lines = carrier(sources) == "lines"
-    workers = max(1, min(recipe.np, cores()))
-    size = shard_size or _shard_size(recipe, sources, workers)
-    shards, few = _drawn(recipe, cut(sources, size), workers) if dataset is None else (cut(sources, size), [])
-    stages = cut_at_barriers(recipe.steps, library)
-    if any(stage.barrier for stage in stages):
-        raise OperatorError("this version runs mappers and filters only")
-    text_key = tuple(recipe.text_key.split("."))
-    schema = schemas.infer(lines, shards, recipe.steps, library)
-    schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
-    share, stats = recipe.op_fusion, recipe.keep_stats_in_res_ds
-    program, chain = build(stages[0].steps, library, schema, text_key, share=share, stats_json=stats)
-    _bind(program, lambda steps: build(steps, library, schema, text_key, share=share)[0], stages[0].steps, shards)
-    return Prepared(recipe, library, stages[0], sources, shards, program, chain, workers, size, [*notes, *few])
-
-
-def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shard], list[str]]:
-    """The shards of the samples that `max_sample_num` and the weights choose; all of them without it."""
-    return sample(shards, [source.weight for source in recipe.inputs], recipe.max_sample_num, workers)
-
-
-def _in_memory(dataset: Any) -> Source:
-    if isinstance(dataset, duckdb.DuckDBPyRelation):
-        dataset = dataset.to_arrow_table()
-    elif hasattr(dataset, "iloc"):  # pandas, whose index is no field of the samples
-        dataset = pa.Table.from_pandas(dataset, preserve_index=False)
-    elif not isinstance(dataset, pa.Table):
-        if not hasattr(dataset, "__arrow_c_stream__"):
-            raise DataError(
-                f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}"
-            )
-        dataset = pa.table(dataset)
-    return Source.of_table(dataset)
-
-
-def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
-    total = sum(source.size for source in sources)
-    return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
-
-
-def _bind(
-    program: Program, compiled: Callable[[Sequence[Any]], Program], steps: Sequence[Any], shards: list[Shard]
-) -> None:
-    """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake. Raises RecipeError with all."""
-    try:
-        _run_over_nothing(program, shards)
-        return
-    except duckdb.Error as error:
-        whole = _first_line(error)
-    good: list[Any] = []
-    problems: list[Problem] = []
-    for step in steps:
-        try:
-            _run_over_nothing(compiled([*good, step]), shards)
-            good.append(step)
-        except duckdb.Error as error:
-            problems.append(Problem(step.where, f"{step.name}: {_first_line(error)}"))
-        except RecipeError:
-            continue  # it names a statistic of a step that is wrong itself
-    raise RecipeError(problems) if problems else OperatorError(whole)
-
-
-def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
-    worker = Worker(program)
-    try:
-        worker.bind(shards)
-    finally:
-        worker.close()
-
-
-def _first_line(error: duckdb.Error) -> str:
-    """What DuckDB says is wrong; the guards around a step's expression are ours, so a person is not told of them."""
-    text = (
-        str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
-    )
-    mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
-    if mixed:
-        return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
-    return text
 
 
 def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Progress | None = None) -> Outcome:
@@ -235,28 +113,26 @@ def _execute(
     prepared: Prepared, run_dir: RunDir, started: float, began: datetime, progress: Progress | None
 ) -> Outcome:
     recipe = prepared.recipe
-    folder = _fresh(run_dir)
-    spill = recipe.temp_dir or str(folder / "spill")
-    memory = f"{max(1, recipe.memory_limit // prepared.workers // 1000)}KB" if recipe.memory_limit else None
-    with Pool(prepared.program, prepared.workers, memory, spill) as pool:
-        task = partial(_task, prepared, str(folder), _first_rows(prepared))
-        results = run_shards(pool, prepared.shards, task, _reporter(prepared, progress))
+    _fresh(run_dir)
+    with Stages(prepared, run_dir.stage, _first_rows(prepared)) as stages:
+        done = stages.run(_reporter(prepared, progress))
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
-            exporting = beside.submit(_export, prepared, results)  # copies files while the tables are built
+            exporting = beside.submit(_export, prepared, done[-1].results)  # copies files while the tables are built
             with _vouched_for(exporting):
-                parameters = database.parameters_json(recipe.steps)
-                database.fill(db, prepared.program, prepared.chain, prepared.shards, results, parameters)
+                database.fill(db, done, database.parameters_json(recipe.steps))
                 outputs = exporting.result()
-                counts = database.check(db, prepared.program, results)
+                counts = database.check(db, done)
                 database.check_written(counts, sum(item.rows for item in outputs))
-                if prepared.program.stats:
-                    write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.program.stats])
-                files = _trace(db, pool, prepared, results, task, run_dir, folder)
-                seconds, size = time.perf_counter() - started, sum(result.bytes for result in results)
+                if prepared.stats:
+                    write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
+                files = _trace(db, done, recipe, run_dir)
+                seconds, size = time.perf_counter() - started, sum(result.bytes for result in done[0].results)
                 description = manifest.describe(prepared_facts(prepared), outputs, counts, began, seconds, size)
-                manifest.write(db, run_dir, description, dump(recipe), {"stages": [_plan(prepared)]})
+                manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done)})
                 db.publish()
-    notes = (*prepared.notes, *_idle(prepared, run_dir))
+        _extend_indexes(done, description)
+    found = [note for stage in done if stage.findings for note in stage.findings.notes]
+    notes = (*prepared.notes, *found, *_idle(run_dir))
     return Outcome(run_dir, tuple(Path(o.path) for o in outputs), counts, seconds, size, notes, tuple(files))
 
 
@@ -265,34 +141,47 @@ def prepared_facts(prepared: Prepared) -> dict[str, Any]:
     return {
         "project_name": prepared.recipe.project_name,
         "recipe": prepared.recipe.path,
-        "fingerprint": prepared.stage.fingerprint,
+        "fingerprint": prepared.fingerprint,
         "shard_size": prepared.shard_size,
         "workers": prepared.workers,
         "inputs": prepared.inputs(),
     }
 
 
-def _plan(prepared: Prepared) -> dict[str, Any]:
-    stage = prepared.stage
-    steps = [{"step": s.index, "operator": s.name, "recipe_line": s.where} for s in prepared.program.steps]
-    return {"stage": stage.number, "fingerprint": stage.fingerprint, "steps": steps, "sql": prepared.program.pass_sql}
+def _plan(done: list[Done]) -> list[dict[str, Any]]:
+    """What each stage ran, for plan.json."""
+    found = []
+    for stage in done:
+        planned = stage.planned.stage
+        after = [planned.after] if planned.after is not None else []
+        steps = [{"step": s.index, "operator": s.name, "recipe_line": s.where} for s in (*planned.steps, *after)]
+        sql = stage.program.pass_sql
+        found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
+    return found
 
 
-def _fresh(run_dir: RunDir) -> Path:
-    """The parts folder of the stage, empty; traces of an earlier run and what a killed one has left are gone."""
+def _extend_indexes(done: list[Done], description: dict[str, Any]) -> None:
+    """Let the indexes know this run's samples, now that the run is published."""
+    for stage in done:
+        if stage.findings is not None and stage.findings.index is not None and stage.findings.extends is not None:
+            index.publish(
+                stage.findings.index, stage.findings.extends, description["run_id"], description["project_name"]
+            )
+
+
+def _fresh(run_dir: RunDir) -> None:
+    """No parts; traces of an earlier run and what a killed one has left are gone."""
     shutil.rmtree(run_dir.parts, ignore_errors=True)
-    folder = run_dir.stage(1)
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in (*run_dir.trace.glob("sample_trace-*.jsonl"), *run_dir.unfinished()):
+    run_dir.stage(1).mkdir(parents=True, exist_ok=True)
+    for old in (*run_dir.traces(), *run_dir.unfinished()):
         old.unlink()
     if run_dir.trace.is_dir() and not any(run_dir.trace.iterdir()):
         run_dir.trace.rmdir()
-    return folder
 
 
 def _first_rows(prepared: Prepared) -> list[int]:
     """Each shard's first row number, counted beforehand only where a step's SQL names `_row`."""
-    if not prepared.program.uses_row:
+    if not any(planned.program.uses_row for planned in prepared.stages):
         return [0] * len(prepared.shards)
     first, found = 0, []
     for shard in prepared.shards:
@@ -301,16 +190,10 @@ def _first_rows(prepared: Prepared) -> list[int]:
     return found
 
 
-def _task(prepared: Prepared, folder: str, first_rows: list[int], shard: Shard) -> Task:
-    kind = prepared.recipe.export_format
-    compression = kind.partition(".")[2] or None if prepared.program.lines and kind.startswith("jsonl.") else None
-    return Task(folder, BATCH, compression, first_rows[shard.index], prepared.recipe.add_suffix)
-
-
 def _reporter(prepared: Prepared, progress: Progress | None) -> Callable[[ShardResult], None] | None:
     if progress is None:
         return None
-    total = sum(source.size for source in prepared.sources)
+    total = sum(source.size for source in prepared.sources) * len(prepared.stages)
     sizes = [shard.size for shard in prepared.shards]
     done = 0
 
@@ -322,26 +205,22 @@ def _reporter(prepared: Prepared, progress: Progress | None) -> Callable[[ShardR
     return report
 
 
-def _trace(
-    db: Database, pool: Pool, prepared: Prepared, results: list[ShardResult], task: Any, run_dir: RunDir, folder: Path
-) -> list[Path]:
-    recipe, program = prepared.recipe, prepared.program
-    if not recipe.open_tracer:
-        chosen: dict[int, list[int]] = {}
-    else:
-        chosen = trace.choose(db, program, recipe.op_list_to_trace, recipe.trace_limit)
-    trace.record(db, pool, program, prepared.shards, results, chosen, task, recipe.trace_keys, folder)
-    return trace.write_files(db, program, run_dir, chosen) if chosen else []
+def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir) -> list[Path]:
+    chosen = trace.choose(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
+    trace.record(db, done, chosen, recipe.trace_keys, run_dir.parts)
+    return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
 def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
     recipe = prepared.recipe
     parts = [result.part for result in results if result.part]
-    kind, lines = recipe.export_format, prepared.program.lines
-    return export(parts, recipe.export_path, kind, recipe.export_shard_size, lines, recipe.export_in_parallel)
+    kind = recipe.export_format
+    return export(
+        parts, recipe.export_path, kind, recipe.export_shard_size, prepared.lines, recipe.export_in_parallel
+    )
 
 
-def _idle(prepared: Prepared, run_dir: RunDir) -> list[str]:
+def _idle(run_dir: RunDir) -> list[str]:
     """One line per step that neither changed nor removed anything."""
     with duckdb.connect(str(run_dir.database), read_only=True) as con:
         rows = con.execute(

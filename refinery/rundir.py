@@ -81,9 +81,17 @@ class RunDir:
         finally:
             os.close(folder)
 
-    def trace_file(self, operator: str, step: int, first: bool) -> Path:
-        """`sample_trace-<operator>.jsonl`; with the step when an earlier step runs the same operator."""
-        return self.trace / f"sample_trace-{operator}{'' if first else f'_{step}'}.jsonl"
+    def trace_file(self, operator: str, step: int, first: bool, pairs: bool = False) -> Path:
+        """`sample_trace-<operator>.jsonl`; with the step when an earlier step runs the same operator.
+
+        pairs: the records are pairs of duplicates, in `duplicate-<operator>.jsonl`.
+        """
+        name = "duplicate" if pairs else "sample_trace"
+        return self.trace / f"{name}-{operator}{'' if first else f'_{step}'}.jsonl"
+
+    def traces(self) -> list[Path]:
+        """The trace files that are there."""
+        return [*self.trace.glob("sample_trace-*.jsonl"), *self.trace.glob("duplicate-*.jsonl")]
 
 
 def aside(path: Path) -> Path:

@@ -62,6 +62,33 @@ class Change:
     changed: str
 
 
+@dataclass(frozen=True)
+class Order:
+    """One term of the order in which the samples of a cluster are preferred, as SQL says it."""
+
+    column: str
+    direction: str  # such as "DESC NULLS LAST"
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands around a chain in a recipe of several stages.
+
+    before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
+    statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
+    compare: the marks are what candidates are compared by exactly, instead of what finds them.
+    """
+
+    before: Any | None = None
+    after: Any | None = None
+    stats: tuple[Stat, ...] = ()
+    carry_all: bool = False
+    compare: bool = False
+
+
+ALONE = Around()
+
+
 @dataclass
 class Chain:
     """The compiled chain."""
@@ -80,11 +107,19 @@ class Chain:
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
     uses_row: bool = False
     uses_suffix: bool = False
+    marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
+    order: list[Order] = field(default_factory=list)
+    carried: set[str] = field(default_factory=set)  # statistics of earlier stages that the batch must carry
+    removed: str | None = None  # column of the batch with the units that the deduplicator before the chain takes out
+    plain_source: str = ""  # what `source` is for a batch without `_text`
 
-    def select(self, columns: list[str]) -> str:
-        """A statement over `batch` that computes `columns` (texts `expression AS name`)."""
+    def select(self, columns: list[str], plain: bool = False) -> str:
+        """A statement over `batch` that computes `columns` (texts `expression AS name`).
+
+        A batch of JSON lines has their texts in `_text`, unless these are nested members; plain: it never has.
+        """
         ctes, last = self.layers.ctes("_read")
-        ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.source})")
+        ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.plain_source if plain else self.source})")
         return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {last}"
 
     def dropped(self) -> str:
@@ -98,6 +133,7 @@ class Chain:
         columns += [ident(stat.column) for stat in self.stats]
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
+        columns += [ident(mark) for mark in self.marks]
         last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
         for keys, column in self.texts.items():
             flags = [change.changed for change in self.changes if change.field == keys]
@@ -131,33 +167,50 @@ def base_name(keys: Keys) -> str:
 
 
 def compile_chain(
-    steps: Sequence[Any], library: Library, schema: Schema, text_key: Keys = ("text",), share: bool = True
+    steps: Sequence[Any],
+    library: Library,
+    schema: Schema,
+    text_key: Keys = ("text",),
+    share: bool = True,
+    around: Around = ALONE,
 ) -> Chain:
     """Compile the steps of one stage.
 
     steps: checked recipe steps (index, name, params, line, file). share: compute features once per text version (the
     recipe's `op_fusion`); results are the same without. Raises RecipeError naming every step whose SQL is wrong.
     """
-    return _Compiler(steps, library, schema, text_key, share).run()
+    return _Compiler(steps, library, schema, text_key, share, around).run()
 
 
 class _Compiler:
-    def __init__(self, steps: Sequence[Any], library: Library, schema: Schema, text_key: Keys, share: bool) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Any],
+        library: Library,
+        schema: Schema,
+        text_key: Keys,
+        share: bool,
+        around: Around,
+    ) -> None:
         self.steps, self.library, self.schema, self.text_key, self.share = steps, library, schema, text_key, share
+        self.around = around
         self.version: dict[Keys, tuple[str, int]] = {}
         self.alive = "_alive_0"
         self.latest: dict[str, str] = {}  # statistic name -> its newest column
+        for stat in around.stats:
+            self.latest |= {stat.name: stat.column, f"{stat.name}_{stat.step}": stat.column}
         self.source_columns: dict[str, str] = {"_i": "_i"}
         self.users: dict[tuple[Keys, int, str], int] = {}
 
     def run(self) -> Chain:
-        fields = list(dict.fromkeys([self.text_key, *(self._keys(step) for step in self.steps)]))
+        before, after = self.around.before, self.around.after
+        fields = list(dict.fromkeys([self.text_key, *map(self._keys, self._all_steps())]))
         self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), set())
         for keys in fields:
             column = f"_{base_name(keys)}_0"
             self.version[keys] = (column, 0)
             self.chain.read[keys] = column
-            if keys == self.text_key:
+            if keys == self.text_key and before is None:
                 self.chain.versions[0] = column
             self._source(column, self._text(keys))
             if not self.schema.lines:
@@ -167,16 +220,29 @@ class _Compiler:
         problems: list[Problem] = []
         layers = self.chain.layers = Layers({*self.source_columns})
         layers.add("_alive_0", parse("_bad IS NULL"), 0, "rows that could be read")
-        for step in self.steps:
+        for step in self._all_steps():
             try:
-                self._step(step, self.library.operators[step.name])
+                if step is before:
+                    self._take_out(step, self.library.operators[step.name])
+                elif step is after:
+                    self._mark(step, self.library.operators[step.name])
+                else:
+                    self._step(step, self.library.operators[step.name])
             except ValueError as error:
                 problems.append(Problem(step.where, f"{step.name}: {error}", None))
         if problems:
             raise RecipeError(problems)
+        for stat in self.around.stats if self.around.carry_all else ():
+            self._stat(stat.column)
         self.chain.texts = {keys: column for keys, (column, _) in self.version.items()}
-        self.chain.source = self._source_sql()
+        self.chain.source, self.chain.plain_source = self._source_sql(), self._source_sql(plain=True)
         return self.chain
+
+    def _all_steps(self) -> list[Any]:
+        """The chain with the deduplicators at its ends, where they have something to compute here."""
+        before, after = self.around.before, self.around.after
+        applied = [before] if before is not None and self.library.operators[before.name].apply else []
+        return [*applied, *self.steps, *([after] if after is not None else [])]
 
     # What is read of a sample
 
@@ -199,7 +265,7 @@ class _Compiler:
         if not self.schema.lines:
             self._source("_bad", f"CASE WHEN {self.version[self.text_key][0]} IS NULL THEN 'no text' END")
 
-    def _source_sql(self) -> str:
+    def _source_sql(self, plain: bool = False) -> str:
         if not self.schema.lines:
             columns = ", ".join(f"{sql} AS {ident(name)}" for name, sql in self.source_columns.items())
             return f"SELECT {columns.replace('_i AS _i', '_i')} FROM batch"
@@ -208,12 +274,16 @@ class _Compiler:
             "CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN NOT json_valid(_line) THEN 'malformed JSON' "
             "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
         )
-        columns = ", ".join(
-            sql if name in ("_i", "_row", "_suffix") else f"CASE WHEN _kind = 'VARCHAR' THEN {sql} END AS {ident(name)}"
+        found = {
+            name: sql if name in ("_i", "_row", "_suffix") else f"CASE WHEN _kind = 'VARCHAR' THEN {sql} END AS {ident(name)}"
             for name, sql in self.source_columns.items()
-        )
-        kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))})) AS _kind"
-        return f"SELECT {columns}, {bad} FROM (SELECT *, {kind} FROM batch)"
+        }
+        kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))}))"
+        if len(self.text_key) == 1 and not plain:  # NULL says that the text is not known, not that there is none
+            name = self.chain.read[self.text_key]
+            kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
+            found[name] = f"CASE WHEN _text IS NULL THEN {self.source_columns[name]} ELSE _text END AS {ident(name)}"
+        return f"SELECT {', '.join(found.values())}, {bad} FROM (SELECT *, {kind} AS _kind FROM batch)"
 
     # Steps
 
@@ -228,7 +298,40 @@ class _Compiler:
         else:
             self._filter(step, operator, select, note)
 
-    def _render(self, step: Any, operator: Operator, keys: Keys) -> dict[str, exp.Expr]:
+    def _take_out(self, step: Any, operator: Operator) -> None:
+        """The text without the units that the deduplicator has found before."""
+        keys = self._keys(step)
+        column = f"_removed_{step.index}"
+        self.chain.removed = self._from_source(column, column)
+        note = f"{step.where} step {step.index} {step.name}"
+        self._mapper(step, keys, self._render(step, operator, keys, operator.apply), note)
+        if operator.keep:
+            keep = self._render(step, operator, keys, operator.keep)["keep"].sql("duckdb")
+            kept = f"coalesce(CASE WHEN {self.alive} THEN NOT _changed_{step.index} OR {keep} END, FALSE)"
+            self._end_filter(step, kept)
+
+    def _mark(self, step: Any, operator: Operator) -> None:
+        """What the deduplicator compares of each sample that is still there, and prefers one by."""
+        keys = self._keys(step)
+        if not self.schema.lines:
+            self._check_column(keys[0])
+        note = f"{step.where} step {step.index} {step.name}"
+        body = operator.compare if self.around.compare else operator.sql
+        for name, expression in self._render(step, operator, keys, body).items():
+            self._define_mark(step, f"_mark_{name}", expression, note)
+        keep = "first" if self.around.compare else step.params.get("keep") or "first"
+        for number, (term, direction) in enumerate([] if keep == "first" else order_terms(keep)):
+            lookup = partial(self._lookup, keys=keys, user_sql=True)
+            expression = parse(own_expression(term, lookup, self._known()))
+            column = self._define_mark(step, f"_mark_order_{number}", expression, "the order in which one is kept")
+            self.chain.order.append(Order(column, direction))
+
+    def _define_mark(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
+        self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note)
+        self.chain.marks.append(name)
+        return name
+
+    def _render(self, step: Any, operator: Operator, keys: Keys, sql: str | None = None) -> dict[str, exp.Expr]:
         text = self.version[keys][0]
         params = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
@@ -239,8 +342,9 @@ class _Compiler:
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
             "field": lambda name: self._input(name),
             "suffix": self._suffix(operator),
+            "removed": self.chain.removed,
         }
-        body = template(operator.sql).render(context)
+        body = template(sql or operator.sql).render(context)
         select = parse(body)
         if not isinstance(select, exp.Select):
             raise ValueError("its body is not one SELECT")
@@ -316,18 +420,21 @@ class _Compiler:
         for name, column in columns.items():
             self.latest[name] = column
             self.latest[f"{name}_{step.index}"] = column  # an earlier one, where the name stands for a later
-        alive = f"_alive_{step.index}"
         condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
         kept = f"{self.alive} AND coalesce({condition}, FALSE)"
         if "keep" in select:  # AND looks at both sides; only CASE spares a predicate the rows that are gone
             kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
+        self._end_filter(step, kept)
+
+    def _end_filter(self, step: Any, kept: str) -> None:
+        alive = f"_alive_{step.index}"
         self._define(step, alive, kept, f"whether step {step.index} keeps it")
         self.alive = alive
         self.chain.alive[step.index] = alive
 
     def stat_column(self, name: str, step: int) -> str:
         """A statistic's column: its own name, or with the step when an earlier step has taken the name."""
-        taken = {stat.column for stat in self.chain.stats}
+        taken = {stat.column for stat in (*self.around.stats, *self.chain.stats)}
         return f"{name}_{step}" if name in taken else name
 
     def _define(self, step: Any, name: str, sql: str, note: str) -> str:
@@ -351,7 +458,7 @@ class _Compiler:
     def _count_feature_users(self) -> None:
         """How many steps ask for each feature of each text version: what `shares` answers."""
         version = {keys: 0 for keys in self.version}
-        for step in self.steps:
+        for step in self._all_steps():
             operator, keys = self.library.operators[step.name], self._keys(step)
             for name in self.library.features:
                 if f"feature('{name}')" in operator.sql:
@@ -379,7 +486,7 @@ class _Compiler:
         if name in self.chain.layers and not user_sql:
             return exp.column(name)
         if name in self.latest:
-            return exp.column(self.latest[name])
+            return exp.column(self._stat(self.latest[name]))
         if name in ("text", keys[-1]) and (len(keys) == 1 or name == "text") and name not in self._shadowing(keys):
             return exp.column(self.version[keys][0])
         if (name,) in self.version:
@@ -392,6 +499,13 @@ class _Compiler:
         if not user_sql:
             return exp.column(name)  # an alias of the operator's own body
         return exp.Null() if self.schema.unknown else None
+
+    def _stat(self, column: str) -> str:
+        """The column of a statistic; one of an earlier stage comes with the samples."""
+        if column in {stat.column for stat in self.chain.stats}:
+            return column
+        self.chain.carried.add(column)
+        return self._from_source(column, ident(column))
 
     def _shadowing(self, keys: Keys) -> set[str]:
         return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()
@@ -420,6 +534,24 @@ class _Compiler:
     def _from_source(self, name: str, sql: str) -> str:
         self._source(name, sql)
         return self.chain.layers.provide(name)
+
+
+def order_terms(text: str) -> list[tuple[str, str]]:
+    """The terms of an SQL order with their directions. Raises ValueError when it is none."""
+    try:
+        select = parse(f"SELECT 1 ORDER BY {text}")
+    except ValueError as error:
+        raise ValueError(f"keep is neither `first` nor an SQL order: {error}") from None
+    order = select.args.get("order")
+    if order is None or not isinstance(select, exp.Select):
+        raise ValueError("keep is neither `first` nor an SQL order such as length(text) desc")
+    return [
+        (
+            term.this.sql("duckdb"),
+            f"{'DESC' if term.args.get('desc') else 'ASC'} NULLS {'FIRST' if term.args.get('nulls_first') else 'LAST'}",
+        )
+        for term in order.expressions
+    ]
 
 
 def in_range(column: str, params: Mapping[str, Any], low: str | None, high: str | None) -> str:

@@ -9,28 +9,38 @@ from refinery.compiler.chain import UNBOUNDED, Chain, Stat
 from refinery.compiler.env import ident, lit
 from refinery.recipe.values import describe_value
 
+# Columns that depend on the step, and their types.
+LEDGER_COLUMNS = {
+    "operator": "VARCHAR",
+    "where": "VARCHAR",
+    "reason": "VARCHAR",
+    "statistic": "VARCHAR",
+    "value": "DOUBLE",
+    "bound": "DOUBLE",
+}
 
-def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, str]:
-    """SQL per ledger column, over the facts of one row (`_dropped` and the statistics)."""
+
+def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, str]]:
+    """SQL per ledger column and step that may remove rows, over the facts of one row (the statistics)."""
     removing = [step for step in steps if step.index in chain.alive]
     stats = {step.index: [stat for stat in chain.stats if stat.step == step.index] for step in removing}
-    cases = {name: [] for name in ("operator", "where", "reason", "statistic", "value", "bound")}  # type: ignore[var-annotated]
+    cases: dict[str, dict[int, str]] = {name: {} for name in LEDGER_COLUMNS}
     for step in removing:
         own = stats[step.index]
-        cases["operator"].append((step.index, lit(step.name)))
-        cases["where"].append((step.index, lit(step.where)))
-        cases["reason"].append((step.index, _first(own, step.params, _reason, lit(_plain_reason(step)))))
-        cases["statistic"].append((step.index, _first(own, step.params, lambda s, e, v: lit(s.column), "NULL")))
-        cases["value"].append((step.index, _first(own, step.params, lambda s, e, v: _number(s), "NULL")))
-        cases["bound"].append((step.index, _first(own, step.params, lambda s, e, v: lit(v), "NULL")))
-    kinds = {"value": "DOUBLE", "bound": "DOUBLE"}
-    return {name: _case(found, kinds.get(name, "VARCHAR")) for name, found in cases.items()}
+        cases["operator"][step.index] = lit(step.name)
+        cases["where"][step.index] = lit(step.where)
+        cases["reason"][step.index] = _first(own, step.params, _reason, lit(_plain_reason(step)))
+        cases["statistic"][step.index] = _first(own, step.params, lambda s, e, v: lit(s.column), "NULL")
+        cases["value"][step.index] = _first(own, step.params, lambda s, e, v: _number(s), "NULL")
+        cases["bound"][step.index] = _first(own, step.params, lambda s, e, v: lit(v), "NULL")
+    return cases
 
 
-def _case(found: list[tuple[int, str]], kind: str) -> str:
+def case_of_step(found: Mapping[int, str], kind: str) -> str:
+    """SQL for what depends on the step that removed the row (`_dropped`); NULL for steps that are not listed."""
     if not found:
         return f"CAST(NULL AS {kind})"
-    whens = " ".join(f"WHEN {step} THEN {sql}" for step, sql in found)
+    whens = " ".join(f"WHEN {step} THEN {sql}" for step, sql in found.items())
     return f"CAST(CASE _dropped {whens} END AS {kind})"
 
 
@@ -39,6 +49,8 @@ def _number(stat: Stat) -> str:
 
 
 def _plain_reason(step: Any) -> str:
+    if step.name.endswith("_deduplicator"):
+        return "nothing is left of the text"
     shown = {n: v for n, v in step.params.items() if n in getattr(step, "given", ()) and n != "text_key"}
     return "not kept by " + (", ".join(f"{name}: {_written(value)}" for name, value in shown.items()) or step.name)
 

@@ -140,6 +140,8 @@ def _without_guards(sql: str) -> exp.Expr:
     from sqlglot import parse_one
 
     def unguarded(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Case) and _asks_for_text(node.args["ifs"][0].this):
+            return node.args["ifs"][0].args["true"].transform(unguarded)
         if not isinstance(node, exp.Case) or len(node.args["ifs"]) != 1 or node.args.get("default") or node.this:
             return node
         condition = node.args["ifs"][0].this
@@ -150,6 +152,11 @@ def _without_guards(sql: str) -> exp.Expr:
         return node
 
     return parse_one(sql, dialect="duckdb").transform(unguarded)
+
+
+def _asks_for_text(condition: exp.Expr) -> bool:
+    """Whether a case is for lines whose text does not come with them; it is the same text either way."""
+    return isinstance(condition, exp.Is) and isinstance(condition.this, exp.Column) and condition.this.name == "_text"
 
 
 def _unqualified(node: exp.Expr) -> exp.Expr:

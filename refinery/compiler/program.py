@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.chain import Chain, Change, Keys, Schema, Stat, compile_chain, out_name
+from refinery.compiler.chain import ALONE, Around, Chain, Change, Keys, Order, Schema, Stat, compile_chain, out_name
 from refinery.compiler.env import ident, lit
 from refinery.compiler.layers import Definition
 from refinery.compiler.names import parse
@@ -34,7 +34,9 @@ class Program:
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
     text. probes: (column, step) by step and order of computation; probe_sql computes `_probe_`, to find out which step
     a row fails in. trials: the relation below each probe, and its expression. needs: columns of `batch` besides `_i`
-    (and `_line` for JSON lines).
+    (and `_line` for JSON lines). names: operator by step, of all steps that something is computed for. marks, order:
+    result columns for the deduplicator that follows. carried: statistics of earlier stages that the batch carries.
+    removed: column of the batch with the units that the deduplicator before takes out.
     """
 
     steps: tuple[StepInfo, ...]
@@ -53,6 +55,16 @@ class Program:
     needs: tuple[str, ...]
     uses_row: bool
     stats_json: bool
+    names: dict[int, str]
+    marks: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    carried: tuple[str, ...] = ()
+    removed: str | None = None
+
+    @property
+    def copies(self) -> bool:
+        """Whether nothing is computed: the samples go through as they are."""
+        return not self.steps and not self.marks and not self.removed
 
     def trial(self, number: int) -> str:
         """SQL for the rows on which the expression of a probe raises."""
@@ -62,21 +74,30 @@ class Program:
 
 
 def build(
-    steps: Sequence[Any], library: Library, schema: Schema, text_key: Keys, share: bool = True, stats_json: bool = False
+    steps: Sequence[Any],
+    library: Library,
+    schema: Schema,
+    text_key: Keys,
+    share: bool = True,
+    stats_json: bool = False,
+    around: Around = ALONE,
 ) -> tuple[Program, Chain]:
     """Compile steps to a program; `stats_json` adds each kept row's statistics as a JSON object (`_stats`)."""
-    chain = compile_chain(steps, library, schema, text_key, share)
+    chain = compile_chain(steps, library, schema, text_key, share, replace(around, carry_all=stats_json))
     columns = chain.pass_columns()
     if stats_json:
-        columns.append(f"{stats_object(chain.stats)} AS _stats")
+        columns.append(f"{stats_object([*around.stats, *chain.stats])} AS _stats")
     features = {name for name in library.features if any(c.startswith(f"_{name}_") for c in chain.features)}
-    functions = _functions(chain, library, features)
+    ends = [step for step in (around.before, around.after) if step is not None]
+    functions = _functions(chain, library, features, around)
     needs = [*sorted(chain.inputs)]
     needs += ["_row"] if chain.uses_row else []
     needs += ["_suffix"] if chain.uses_suffix else []
+    needs += [*sorted(chain.carried), *([chain.removed] if chain.removed else [])]
+    applied = [around.before] if chain.removed else []
     probes = sorted(_definitions(chain), key=lambda found: found[1].step)
     program = Program(
-        steps=tuple(_info(step, library, text_key) for step in steps),
+        steps=tuple(_info(step, library, text_key) for step in (*applied, *steps)),
         lines=schema.lines,
         text_key=text_key,
         pass_sql=pretty(chain.select(columns)),
@@ -92,6 +113,11 @@ def build(
         needs=tuple(needs),
         uses_row=chain.uses_row,
         stats_json=stats_json,
+        names={step.index: step.name for step in (*steps, *ends)},
+        marks=tuple(chain.marks),
+        order=tuple(chain.order),
+        carried=tuple(sorted(chain.carried)),
+        removed=chain.removed,
     )
     return program, chain
 
@@ -108,12 +134,15 @@ def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
     return StepInfo(step.index, step.name, kind, step.where, tuple(own.split(".")) if own else text_key)
 
 
-def _functions(chain: Chain, library: Library, features: set[str]) -> tuple[Function, ...]:
+def _functions(chain: Chain, library: Library, features: set[str], around: Around) -> tuple[Function, ...]:
     found: dict[str, Function] = {}
+    ends = [step for step in (around.before, around.after) if step is not None]
     for name in sorted(features):
         found.update({function.name: function for function in library.features[name].functions})
-    for step in chain.steps:
+    for step in (*chain.steps, *ends):
         found.update({function.name: function for function in library.operators[step.name].functions})
+    if around.compare:
+        chain.functions.add("jaccard")
     return tuple(found[name] for name in sorted(chain.functions))
 
 

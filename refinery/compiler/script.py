@@ -11,7 +11,7 @@ from typing import Any
 
 from refinery.compiler.chain import Chain, Keys, out_name
 from refinery.compiler.env import ident, json_path, lit, template
-from refinery.compiler.ledger import ledger_columns
+from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.names import text_of_columns
 from refinery.compiler.program import Program, pretty, stats_object
 from refinery.library import read_sql
@@ -62,7 +62,7 @@ def script(
         _read(program, files),
         _pass(chain),
         _render("io/quarantine.sql", raw="batch._line" if program.lines else _ROW_AS_JSON),
-        _table("ledger", facts="facts", **ledger_columns(chain, chain.steps)),
+        _table("ledger", facts="facts", removing=[], **_ledger(chain)),
         _table("stats", facts="facts", columns=names),
         _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in program.stats]),
         _write_lines(program, export) if program.lines else _write_typed(program, export),
@@ -70,6 +70,11 @@ def script(
     if export.stats_path:
         parts.append(_render("io/write_stats.sql", fields=_fields(program), path=export.stats_path))
     return "\n\n".join([_head(program, files, export, title, notes), *(f"{part};" for part in parts)]) + "\n"
+
+
+def _ledger(chain: Chain) -> dict[str, str]:
+    found = ledger_columns(chain, chain.steps)
+    return {name: case_of_step(found[name], kind) for name, kind in LEDGER_COLUMNS.items()}
 
 
 def _head(program: Program, files: Sequence[File], export: Export, title: str, notes: Sequence[str]) -> str:
@@ -120,7 +125,7 @@ def _pass(chain: Chain) -> str:
     lines = ["Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there."]
     lines += [f"    {_step(step)}" for step in chain.steps]
     comment = "\n".join(f"-- {_plain(line)}" for line in lines)
-    return f"{comment}\nCREATE OR REPLACE TEMP TABLE facts AS\n{pretty(chain.select(columns))}"
+    return f"{comment}\nCREATE OR REPLACE TEMP TABLE facts AS\n{pretty(chain.select(columns, plain=True))}"
 
 
 def _step(step: Any) -> str:

@@ -10,6 +10,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.program import Program, pretty
 from refinery.engine.functions import register
+from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
+from refinery.kernels.arrow import ints
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
@@ -64,6 +67,8 @@ class Task:
     compression: str | None = None
     first_row: int = 0  # number of the shard's first row in the whole input, where the program asks for `_row`
     add_suffix: bool = False  # whether the suffix of a sample's file is written beside it
+    last: bool = True  # whether no stage comes after
+    write: bool = True  # whether a part is written; without it, the next stage reads the input again
 
 
 @dataclass
@@ -79,7 +84,19 @@ class ShardResult:
     part: str = ""
     facts: str = ""
     quarantine: str = ""
+    marks: str = ""
+    rows_left: str = ""  # numpy file, int64 (2, kept): number in the shard and line of every sample that is left
     seconds: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass
+class _Left:
+    """What is gathered of a shard's batches until all are done."""
+
+    facts: list[pa.Table] = field(default_factory=list)
+    bad: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[pa.Table] = field(default_factory=list)
+    rows: list[np.ndarray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -147,7 +164,7 @@ class Worker:
     def matching(self, shard: Shard, task: Task) -> list[int]:
         """Numbers within the shard of the rows that every step keeps."""
         found: list[int] = []
-        for batch in read(shard, task.batch_bytes):
+        for batch in self._read(shard, task):
             done, _ = self.attempt(batch, task.first_row)
             kept = done.filter(pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"])))
             found += batch.rows[kept["_i"].to_numpy()].tolist()
@@ -157,35 +174,60 @@ class Worker:
         """Run one shard; everything it leaves is in `task.folder`, each file complete or absent."""
         result = ShardResult(shard.index)
         seconds: dict[int, float] = defaultdict(float)
-        facts: list[pa.Table] = []
-        bad: list[dict[str, Any]] = []
+        left = _Left()
         folder = Path(task.folder)
         writer = PartWriter(folder / f"{shard.index:05d}", self.program.lines, task.compression)
-        with writer:
-            for batch in read(shard, task.batch_bytes):
+        with writer if task.write else nullcontext():
+            for batch in self._read(shard, task):
                 started = time.perf_counter()
-                done = self._batch(shard, batch, task.first_row, bad)
-                for step, spent in self._profile(time.perf_counter() - started).items():
-                    seconds[step] += spent
-                kept = self._write(writer, batch, done, task.add_suffix)
-                facts.append(self._facts(batch, done))
-                result.kept += kept
+                if self.program.copies:
+                    done = None
+                    keep = np.arange(len(batch))
+                else:
+                    done = self._batch(shard, batch, task.first_row, left.bad)
+                    for step, spent in self._profile(time.perf_counter() - started).items():
+                        seconds[step] += spent
+                    left.facts.append(self._facts(batch, done))
+                    done = done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
+                    keep = done["_i"].to_numpy()
+                if task.write:
+                    self._write(writer, batch, keep, done, task.add_suffix)
+                if not task.last:
+                    left.rows.append(np.stack((batch.rows[keep], batch.line_numbers[keep])))
+                if self.program.marks and done is not None:
+                    left.marks.append(marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS)))
+                result.kept += len(keep)
                 result.rows += len(batch.rows) + len(batch.bad)
                 result.lines = max(result.lines, batch.lines_seen)
                 result.bytes += batch.table.nbytes
         result.part = str(writer.path or "")
-        result.quarantined = len(bad)
-        result.facts = self._publish(folder / f"{shard.index:05d}.facts.parquet", facts)
-        if bad:
-            table = pa.Table.from_pylist(sorted(bad, key=lambda row: row["_row"]), QUARANTINE)
-            result.quarantine = self._publish(folder / f"{shard.index:05d}.quarantine.parquet", [table])
         result.seconds = dict(seconds)
+        self._leave(result, left, folder, task)
         return result
+
+    def _read(self, shard: Shard, task: Task) -> Iterator[Batch]:
+        program = self.program
+        return read(shard, task.batch_bytes, carry=(*program.carried, *([program.removed] if program.removed else [])))
+
+    def _leave(self, result: ShardResult, left: _Left, folder: Path, task: Task) -> None:
+        """Write what is known of the shard's samples."""
+        stem = f"{result.shard:05d}"
+        result.quarantined = len(left.bad)
+        if not self.program.copies:
+            result.facts = self._publish(folder / f"{stem}.facts.parquet", left.facts)
+        if left.bad:
+            table = pa.Table.from_pylist(sorted(left.bad, key=lambda row: row["_row"]), QUARANTINE)
+            result.quarantine = self._publish(folder / f"{stem}.quarantine.parquet", [table])
+        if left.marks:
+            result.marks = str(write_marks(folder / f"{stem}.marks.parquet", left.marks))
+        if not task.last:
+            result.rows_left = str(folder / f"{stem}.rows.npy")
+            np.save(result.rows_left, np.concatenate(left.rows, axis=1) if left.rows else np.zeros((2, 0), np.int64))
 
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
         """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
         wanted, found = np.array(sorted(set(rows)), np.int64), 0
-        for batch in read(shard, task.batch_bytes):
+        for batch in self._read(shard, task):
             index = np.flatnonzero(np.isin(batch.rows, wanted))
             if len(index):
                 part = batch.take(index)
@@ -202,7 +244,7 @@ class Worker:
         done, failed = self.attempt(batch, first_row)
         for failure in failed:
             i, step = failure.at, failure.step
-            operator = next((known.name for known in self.program.steps if known.index == step), "")
+            operator = self.program.names.get(step, "")
             raw = batch.raw(i)
             bad.append(
                 _quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, failure.error, raw)
@@ -360,37 +402,44 @@ class Worker:
 
     def _relation(self, batch: Batch, first_row: int) -> pa.Table:
         rows = len(batch.rows)
-        columns: dict[str, Any] = {"_i": pa.array(np.arange(rows, dtype=np.int64))}
+        columns: dict[str, Any] = {"_i": ints(np.arange(rows, dtype=np.int64))}
         if self.program.lines:
             columns["_line"] = batch.table["_line"]
+            if len(self.program.text_key) == 1:
+                columns["_text"] = batch.member(self.program.text_key[0]).texts
         for name in self.program.needs:
             if name == "_row":
-                columns[name] = pa.array(batch.rows + first_row)
+                columns[name] = ints(batch.rows + first_row)
             elif name == "_suffix":
                 columns[name] = pa.array(batch.suffixes())
+            elif name in self.program.carried or name == self.program.removed:
+                columns[name] = batch.carried[name] if batch.carried is not None else pa.nulls(rows)
             elif rows or name in batch.table.column_names:
                 columns[name] = batch.table[name]
             else:  # an empty file tells no columns
-                columns[name] = pa.array([], pa.string())
+                columns[name] = pa.nulls(0, pa.string())
         return pa.table(columns)
 
     # What is kept of it
 
-    def _write(self, writer: PartWriter, batch: Batch, done: pa.Table, add_suffix: bool) -> int:
-        alive = done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
-        keep = alive["_i"].to_numpy()
-        replaced = {keys: alive[column].combine_chunks() for keys, column in self.program.outs.items()}
-        extra = {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
+    def _write(
+        self, writer: PartWriter, batch: Batch, keep: np.ndarray, alive: pa.Table | None, add_suffix: bool
+    ) -> None:
+        replaced, extra = {}, {}
+        if alive is not None:
+            replaced = {keys: alive[column].combine_chunks() for keys, column in self.program.outs.items()}
+            extra = {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
         if add_suffix:
             suffixes = batch.suffixes()
             extra["__dj__suffix__"] = pa.array([json.dumps(suffixes[i]) for i in keep.tolist()], pa.string())
         writer.write(batch, keep, replaced, extra)
-        return len(keep)
 
     def _facts(self, batch: Batch, done: pa.Table) -> pa.Table:
         rows = pa.array(batch.rows[done["_i"].to_numpy()])
         names = [
-            name for name in done.column_names if not name.startswith("_out_") and name not in ("_i", "_bad", "_stats")
+            name
+            for name in done.column_names
+            if not name.startswith(("_out_", "_mark_")) and name not in ("_i", "_bad", "_stats")
         ]
         return pa.table({"_row": rows, **{name: done[name] for name in names}})
 

@@ -37,9 +37,7 @@ class Texts(NamedTuple):
 
 def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
     """View a `string` or `large_string` column; nothing is copied but the offsets."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # combine_chunks of a column that does not fit one array
-        array = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in array.chunks])
+    array = _whole(column) if isinstance(column, pa.ChunkedArray) else column
     rows = len(array)
     _, offsets_buffer, data_buffer = array.buffers()
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
@@ -51,10 +49,51 @@ def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
         data = np.frombuffer(data_buffer, np.uint8)
         data.flags.writeable = False  # numba compiles a kernel anew for arrays that it may write to
     if array.null_count:
-        valid = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        valid = _bits(array.buffers()[0], array.offset, rows)
     else:
         valid = np.ones(rows, np.bool_)
     return Texts(data, offsets, valid, array)
+
+
+def _bits(buffer: pa.Buffer, start: int, count: int) -> np.ndarray:
+    """Bits `start` and following of a buffer as truth values."""
+    packed = np.frombuffer(buffer, np.uint8)[start >> 3 : (start + count + 7) >> 3]
+    return np.unpackbits(packed, count=(start & 7) + count, bitorder="little")[start & 7 :].view(np.bool_)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column of texts as one array; chunks that are neighbouring slices of one are put together without a copy."""
+    joined = _neighbours(column.chunks)
+    if joined is not None:
+        return joined
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # the column does not fit one array
+        array = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in array.chunks])
+    return array
+
+
+def _neighbours(chunks: list[pa.Array]) -> pa.Array | None:
+    if len(chunks) < 2:
+        return chunks[0] if chunks else None
+    first = chunks[0]
+    places = [None if buffer is None else buffer.address for buffer in first.buffers()]
+    end = first.offset
+    for chunk in chunks:
+        if chunk.offset != end or [None if part is None else part.address for part in chunk.buffers()] != places:
+            return None
+        end += len(chunk)
+    return pa.Array.from_buffers(first.type, end - first.offset, first.buffers(), -1, first.offset)
+
+
+def ints(values: np.ndarray) -> pa.Array:
+    """Numbers as an Arrow array over the same memory; `pa.array` imports pandas where it can, for a quarter second."""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)], 0)
+
+
+def flags(values: np.ndarray) -> pa.Array:
+    """Truth values as an Arrow array."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(np.packbits(values, bitorder="little"))], 0)
 
 
 def strings(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray) -> pa.Array:
@@ -98,7 +137,7 @@ def delta(
     if len(todo) == 0:
         return result
     assert exact is not None, "the kernel asked for an exact path that the operator does not have"
-    return _merge(result, todo, [changed_or_none(exact, text) for text in view.array.take(pa.array(todo)).to_pylist()])
+    return _merge(result, todo, [changed_or_none(exact, text) for text in view.array.take(ints(todo)).to_pylist()])
 
 
 def changed_or_none(function: Callable[[str], str], text: str) -> str | None:
@@ -119,10 +158,16 @@ def _merge(result: pa.Array, rows: np.ndarray, values: list[str | None]) -> pa.A
     kind = result.type
     if sum(len(v) for v in values if v) > 2**28:  # may pass 2 GiB in UTF-8
         kind = pa.large_string()
-    return pa.compute.replace_with_mask(result.cast(kind), pa.array(mask), pa.array(values, kind))
+    return pa.compute.replace_with_mask(result.cast(kind), flags(mask), pa.array(values, kind))
 
 
 def structs(valid: np.ndarray, **fields: np.ndarray | pa.Array) -> pa.Array:
     """A struct column from equally long fields; NULL where `valid` is False."""
-    arrays = [value if isinstance(value, pa.Array) else pa.array(value) for value in fields.values()]
-    return pa.StructArray.from_arrays(arrays, names=list(fields), mask=pa.array(~valid))
+    arrays = [_plain(value) for value in fields.values()]
+    return pa.StructArray.from_arrays(arrays, names=list(fields), mask=flags(~valid))
+
+
+def _plain(values: np.ndarray | pa.Array) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    return flags(values) if values.dtype == np.bool_ else ints(values)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from refinery.kernels.jsontext import MAX_DEPTH, hex4, skip_space
+from refinery.kernels.jsontext import MAX_DEPTH, escaped, hex4, skip_space
+from refinery.kernels.scan import BLOCK, byte_at, first_bit, specials
 
 
 @njit(nogil=True, cache=True)
@@ -15,7 +16,7 @@ def _check_escape(data, i, end):
         return -1
     b = data[i + 1]
     if b != 117:
-        return i + 2 if b in (34, 92, 47, 98, 102, 110, 114, 116) else -1
+        return i + 2 if escaped(b) != 0 else -1
     unit = hex4(data, i + 2, end)
     if unit < 0 or 0xDC00 <= unit < 0xE000:
         return -1
@@ -32,6 +33,26 @@ def _check_escape(data, i, end):
 def _check_string(data, i, end):
     """Position after the string whose opening quote is at i, or -1 when it is malformed."""
     i += 1
+    while i < end and i + BLOCK <= len(data):
+        found = specials(data, i)
+        after = i + BLOCK
+        while found != 0:
+            place = first_bit(found)
+            at = i + place
+            b = byte_at(data, at)
+            if at >= end or b < 32:
+                return -1
+            if b == 34:
+                return at + 1
+            if at + 1 < end and escaped(byte_at(data, at + 1)) != 0:
+                found &= ~(np.uint64(3) << np.uint64(place))
+                after = max(after, at + 2)
+                continue
+            after = _check_escape(data, at, end)
+            if after < 0:
+                return -1
+            break
+        i = after
     while i < end:
         b = data[i]
         if b == 34:

@@ -1,11 +1,12 @@
-"""JSON text in kernels: where values end, members given new values and all else kept."""
+"""JSON text in kernels: where values end, texts taken out, members given new values and all else kept."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from refinery.kernels.utf8 import decode
+from refinery.kernels.scan import BLOCK, byte_at, copy_block, is_special, skip_flat, skip_text
+from refinery.kernels.utf8 import copy, decode, encode
 
 # Deeper nesting is refused: Python's own reader gives up at a thousand levels.
 MAX_DEPTH = 500
@@ -26,14 +27,12 @@ def skip_space(data, i, end):
 @njit(nogil=True, cache=True)
 def skip_string(data, i, end):
     """Position after the string whose opening quote is at i, or -1 when it does not end before `end`."""
-    i += 1
+    i = skip_text(data, i + 1, end)
     while i < end:
         b = data[i]
         if b == 34:
             return i + 1
-        if b == 92:
-            i += 1
-        i += 1
+        i = skip_text(data, i + (2 if b == 92 else 1), end)
     return -1
 
 
@@ -63,14 +62,16 @@ def skip_value(data, i, end):
             i = skip_string(data, i, end)
             if i < 0:
                 return -1
-            continue
-        if b == 123 or b == 91:
+        elif b == 123 or b == 91:
             depth += 1
+            i += 1
         elif b == 125 or b == 93:
             depth -= 1
+            i += 1
             if depth == 0:
-                return i + 1
-        i += 1
+                return i
+        else:
+            i = skip_flat(data, i, end)
     return -1
 
 
@@ -148,7 +149,20 @@ def one_line(data, starts, ends, out, offsets):
     return w
 
 
-# Members given new values
+# Members found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def escaped(letter):
+    """The character that a backslash and this letter stand for (uint8); 0: none, or more must be looked at."""
+    # A selection without branches: which letter comes next cannot be predicted.
+    b = np.uint8(letter)
+    found = b if b == 34 or b == 92 or b == 47 else np.uint8(0)
+    found = np.uint8(10) if b == 110 else found
+    found = np.uint8(9) if b == 116 else found
+    found = np.uint8(13) if b == 114 else found
+    found = np.uint8(8) if b == 98 else found
+    return np.uint8(12) if b == 102 else found
 
 
 @njit(nogil=True, cache=True)
@@ -204,48 +218,167 @@ def _same_key(data, i, end, key, k, key_end):
 
 
 @njit(nogil=True, cache=True)
+def _put_long_escape(data, i, end, out, w):
+    """Write the character whose \\u escape starts at i; (position after it, position in `out`), i -1: it is none."""
+    if i + 1 >= end or data[i + 1] != 117:
+        return -1, w
+    cp = hex4(data, i + 2, end)
+    i += 6
+    if 0xD800 <= cp < 0xE000:
+        low = hex4(data, i + 2, end) if i + 6 <= end and data[i] == 92 and data[i + 1] == 117 else -1
+        if cp >= 0xDC00 or low < 0xDC00 or low >= 0xE000:
+            return -1, w
+        cp = 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00)
+        i += 6
+    return (i, encode(cp, out, w)) if cp >= 0 else (-1, w)
+
+
+@njit(nogil=True, cache=True)
+def _put_string(data, i, end, out, w):
+    """Write the text of the string whose opening quote is at i; (position after it, position in `out`).
+
+    The position is -1 for a string that is malformed. `out` must have room for its bytes and a block.
+    """
+    i += 1
+    while i < end:
+        if i + BLOCK <= len(data):
+            count = copy_block(data, i, out, w)
+            i += count
+            w += count
+            if count == BLOCK:
+                continue
+            if i >= end:
+                return -1, w
+        b = byte_at(data, i)
+        if not is_special(b):
+            out[w] = b
+            i += 1
+            w += 1
+            continue
+        if b != 92:
+            return (i + 1 if b == 34 else -1), w
+        letter = escaped(byte_at(data, i + 1)) if i + 1 < end else np.uint8(0)
+        if letter != 0:
+            out[w] = letter
+            i += 2
+            w += 1
+            continue
+        i, w = _put_long_escape(data, i, end, out, w)
+        if i < 0:
+            return -1, w
+    return -1, w
+
+
+@njit(nogil=True, cache=True)
+def _member_text(data, i, end, key, span, out, w):
+    """Write the text of the first member `key` of the object in data[i:end]; the position after it, or -1: none.
+
+    span: int64 (2), where its value starts and ends when no other member has that name, else -1.
+    """
+    span[0] = -1
+    text_end = -1
+    found = 0
+    i = skip_space(data, i, end)
+    if i >= end or data[i] != 123:
+        return -1
+    i = skip_space(data, i + 1, end)
+    while i < end and data[i] == 34:
+        after = skip_string(data, i, end)
+        if after < 0:
+            return -1
+        same = _same_key(data, i + 1, after - 1, key, 0, len(key))
+        i = skip_space(data, after, end)
+        if i >= end or data[i] != 58:
+            return -1
+        i = skip_space(data, i + 1, end)
+        if i >= end:
+            return -1
+        found += same
+        if same and found == 1 and data[i] == 34:
+            after, text_end = _put_string(data, i, end, out, w)
+            span[0], span[1] = i, after
+        else:
+            after = skip_value(data, i, end)
+        if after < 0:
+            return -1
+        i = skip_space(data, after, end)
+        if i < end and data[i] == 44:
+            i = skip_space(data, i + 1, end)
+    if found > 1:
+        span[0] = -1
+    return text_end if i < end and data[i] == 125 else -1
+
+
+@njit(nogil=True, cache=True)
+def member_texts(data, offsets, key, spans, out, out_offsets, valid):
+    """Take the text of the first member `key` out of each line, data[offsets[k]:offsets[k + 1]], a JSON object.
+
+    Where there is none, or it is no text, or the line is malformed, `valid` is False. spans: int64 (rows, 2), where
+    the value starts and ends in its line when one member alone has that name and it is a text, else -1. `out` needs
+    the lines' bytes and BLOCK more, and gets the texts one after another.
+    """
+    w = 0
+    out_offsets[0] = 0
+    for k in range(len(valid)):
+        start = offsets[k]
+        after = _member_text(data, start, offsets[k + 1], key, spans[k], out, w)
+        valid[k] = after >= 0
+        if valid[k]:
+            w = after
+        if valid[k] and spans[k, 0] >= 0:
+            spans[k, 0] -= start
+            spans[k, 1] -= start
+        else:
+            spans[k, 0] = spans[k, 1] = -1
+        out_offsets[k + 1] = w
+
+
+# Members given new values
+
+
+@njit(nogil=True, cache=True)
 def _put(data, start, end, out, w):
     """Copy data[start:end] to out[w:]; the position after it, or -1 without room."""
     if w < 0 or w + (end - start) > len(out):
         return -1
-    target = out[w : w + (end - start)]
-    source = data[start:end]
-    for i in range(len(source)):
-        target[i] = source[i]
-    return w + (end - start)
-
-
-@njit(nogil=True, cache=True)
-def _escapes(data, start, end):
-    """Bytes of data[start:end] that a JSON string must escape."""
-    total = np.int64(0)
-    part = data[start:end]
-    for i in range(len(part)):
-        b = part[i]
-        total += np.uint8(b < np.uint8(32)) | np.uint8(b == np.uint8(34)) | np.uint8(b == np.uint8(92))
-    return total
+    return copy(data, start, end, out, w)
 
 
 @njit(nogil=True, cache=True)
 def _put_quoted(data, start, end, out, w, short):
     """Write data[start:end] as a JSON string: quotes, backslashes and control characters escaped, nothing else.
 
-    short: uint8 (256), the letter after the backslash, 117 for the long form, 0 for no escape.
+    short: uint8 (256), the letter after the backslash, 117 for the long form, 0 for no escape. Answers the position
+    after it; -1 when less than a block of room is left on the way.
     """
-    if w < 0 or w + (end - start) + 5 * _escapes(data, start, end) + 2 > len(out):
+    if w < 0 or w + BLOCK > len(out):
         return -1
     out[w] = 34
     w += 1
-    for i in range(start, end):
+    i = start
+    while True:
+        if w + BLOCK > len(out):
+            return -1
+        if i >= end:
+            break
+        if i + BLOCK <= len(data):
+            count = copy_block(data, i, out, w)
+            step = min(count, end - i)
+            i += step
+            w += step
+            if count == BLOCK or i >= end or w + 8 > len(out):
+                continue
         b = data[i]
         letter = short[b]
         if letter == 0:
             out[w] = b
+            i += 1
             w += 1
             continue
         out[w] = 92
         out[w + 1] = letter
         w += 2
+        i += 1
         if letter == 117:
             low = b & 15
             out[w] = 48
@@ -344,9 +477,10 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
 
 
 @njit(nogil=True, cache=True)
-def splice(data, offsets, rows, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
+def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
     """Write lines `rows`, member `path` set to value k in the k-th of them (kept as it is where that is not valid).
 
+    spans: int64 (rows, 2), where the member's value starts and ends in each line, -1 where it is to be looked for.
     path: the keys' bytes one after another, key k ends at ends[k]. quote: the values are texts, to be written as JSON
     strings; else they are JSON. White space after a line goes, one line feed ends each. Answers the bytes written;
     -1 without room; -2 - k when something on the path is no object in the k-th line.
@@ -357,7 +491,12 @@ def splice(data, offsets, rows, path, ends, value, v_offsets, v_valid, quote, sh
         start, end = offsets[rows[k]], offsets[rows[k] + 1]
         while end > start and _is_space(data[end - 1]):
             end -= 1
-        if v_valid[k]:
+        at = spans[rows[k], 0] if v_valid[k] else -1
+        if at >= 0:
+            w = _put(data, start, start + at, out, w)
+            w = _put_value(value, v_offsets[k], v_offsets[k + 1], quote, short, out, w)
+            w = _put(data, start + spans[rows[k], 1], end, out, w)
+        elif v_valid[k]:
             w = _set_member(
                 data, start, end, path, ends, matched, value, v_offsets[k], v_offsets[k + 1], quote, short, out, w
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.chain import Chain, bytes_name
+from refinery.compiler.chain import bytes_name
 from refinery.compiler.env import ident, lit, template
-from refinery.compiler.ledger import ledger_columns
-from refinery.compiler.program import Program, pretty
-from refinery.engine.worker import ShardResult
+from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
+from refinery.compiler.program import pretty
 from refinery.errors import ConservationError
 from refinery.library import read_sql
 from refinery.rundir import aside
-from refinery.samples.sources import Shard
+from refinery.staging import Done
 
 # Beyond this the tables are sorted on disk: traces of every row are as large as the input.
 _MEMORY = "1GB"
@@ -92,44 +93,79 @@ class Database:
         os.replace(self._aside, self.path)
 
 
-def fill(
-    db: Database,
-    program: Program,
-    chain: Chain,
-    shards: Sequence[Shard],
-    results: Sequence[ShardResult],
-    parameters: Mapping[int, str],
-) -> None:
-    """Build facts (temporary), quarantine, ledger, stats, stat_summary and steps from what the shards left."""
-    db.table("shards", shard_table(shards, results))
+def fill(db: Database, done: Sequence[Done], parameters: Mapping[int, str]) -> None:
+    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, stat_summary and steps from the parts."""
+    db.table("shards", shard_table(done))
+    first_rows = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
+    db.run(f"SET VARIABLE first_rows = CAST({lit(first_rows)} AS BIGINT[])")
 
     def render(name: str, **values: Any) -> None:
         db.run(pretty(template(read_sql(f"tables/{name}.sql")).render(values)))
 
-    render("facts", files=lit([result.facts for result in results]))
-    render("quarantine", source=_quarantine_source(results))
-    render("ledger", facts="facts", **ledger_columns(chain, chain.steps))
-    columns = [(lit(stat.column), ident(stat.column)) for stat in program.stats]
+    render("quarantine", files=lit([result.quarantine for stage in done for result in stage.results if result.quarantine]))
+    barriers = _barriers(done)
+    render("duplicates", barriers=barriers)
+    render("clusters", barriers=barriers)
+    stages = [_facts_of(stage) for stage in done if stage.results and not stage.program.copies]
+    render("facts", stages=stages, removing=[b for b in barriers if not b["units"]], quarantined=bool(done[1:]))
+    chains = [ledger_columns(stage.planned.chain, stage.planned.steps) for stage in done]
+    render("ledger", facts="facts", removing=[b for b in barriers if not b["units"]], **_joined(chains))
+    columns = [(lit(stat.column), ident(stat.column)) for stage in done for stat in stage.program.stats]
     render("stats", facts="facts", columns=[column for _, column in columns])
     with db.one_thread():  # sums of floating-point numbers depend on their order
         render("stat_summary", columns=columns)
-    render("steps", steps=_steps(program, chain, results, parameters))
-    db.run("ALTER TABLE shards DROP facts")
-    db.run("ALTER TABLE shards DROP quarantine")
+    render("steps", steps=_steps(done, parameters))
 
 
-def check(db: Database, program: Program, results: Sequence[ShardResult]) -> Counts:
+def _facts_of(stage: Done) -> dict[str, Any]:
+    return {"number": stage.planned.stage.number, "files": lit([r.facts for r in stage.results if r.facts])}
+
+
+def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]:
+    """The ledger's columns over the steps of all stages."""
+    found = {}
+    for name, kind in LEDGER_COLUMNS.items():
+        cases = {step: sql for chain in chains for step, sql in chain[name].items()}
+        found[name] = case_of_step(cases, kind)
+    return found
+
+
+def _barriers(done: Sequence[Done]) -> list[dict[str, Any]]:
+    """What SQL needs of each deduplicator that has run."""
+    found = []
+    for stage in done:
+        step, findings = stage.planned.stage.after, stage.findings
+        if step is None or findings is None:
+            continue
+        bound = next((name for name in ("jaccard_threshold", "hamming_distance") if name in step.params), None)
+        found.append(
+            {
+                "step": step.index,
+                "name": step.name,
+                "where": step.where,
+                "units": stage.units,
+                "duplicates": findings.duplicates,
+                "clusters": findings.clusters,
+                "statistic": {"jaccard_threshold": "estimated_jaccard"}.get(bound or "", bound),
+                "bound": None if bound is None else float(step.params[bound]),
+                "index": findings.index.names() if findings.index else [],
+            }
+        )
+    return found
+
+
+def check(db: Database, done: Sequence[Done]) -> Counts:
     """Hold the books against each other: what was read, what the tables say, what was written.
 
     Raises ConservationError naming the sums that differ.
     """
     counts = Counts(
-        read=sum(result.rows for result in results),
+        read=sum(result.rows for result in done[0].results),
         kept=db.count("SELECT count(*) FROM facts WHERE _dropped IS NULL"),
         removed=db.count("SELECT count(*) FROM ledger"),
         quarantined=db.count("SELECT count(*) FROM quarantine"),
     )
-    problems = []
+    problems = _broken_stages(done)
     accounted = counts.kept + counts.removed + counts.quarantined
     if counts.read != accounted:
         problems.append(
@@ -140,7 +176,7 @@ def check(db: Database, program: Program, results: Sequence[ShardResult]) -> Cou
         told = db.count(f"SELECT count(*) FROM {table}")
         if told != counts.kept + counts.removed:
             problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
-    check_written(counts, sum(result.kept for result in results))
+    check_written(counts, sum(result.kept for result in done[-1].results))
     distinct = db.count(
         "SELECT count(DISTINCT _row) FROM (SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)"
     )
@@ -176,11 +212,23 @@ def _broken_steps(db: Database, counts: Counts) -> list[str]:
     return problems
 
 
-def shard_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.Table:
+def _broken_stages(done: Sequence[Done]) -> list[str]:
+    """Stages that were not given what the one before left."""
+    problems = []
+    for before, after in zip(done, done[1:], strict=False):
+        removed = len(before.findings.removed) if before.findings else 0
+        left = sum(result.kept for result in before.results) - removed
+        given = sum(result.rows for result in after.results)
+        if left != given:
+            problems.append(f"stage {after.planned.stage.number} was given {given} rows where {left} were left")
+    return problems
+
+
+def shard_table(done: Sequence[Done]) -> pa.Table:
     """Where each shard's rows and lines begin in the whole input and in its file."""
     rows = lines = 0
     found: list[dict[str, Any]] = []
-    for shard, result in zip(shards, results, strict=True):
+    for shard, result in zip(done[0].shards, done[0].results, strict=True):
         if shard.starts_file or not found or found[-1]["file"] != shard.source.path:
             lines = 0
         found.append(
@@ -192,47 +240,51 @@ def shard_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.T
                 "first_row": rows,
                 "first_line": lines,
                 "rows": result.rows,
-                "facts": result.facts,
-                "quarantine": result.quarantine,
             }
         )
         rows, lines = rows + result.rows, lines + result.lines
-    numbers = ("shard", "start", "end", "first_row", "first_line", "rows")
-    names = ("shard", "file", "start", "end", "first_row", "first_line", "rows", "facts", "quarantine")
-    return pa.table({n: pa.array([f[n] for f in found], pa.int64() if n in numbers else pa.string()) for n in names})
+    names = ("shard", "file", "start", "end", "first_row", "first_line", "rows")
+    return pa.table({n: pa.array([f[n] for f in found], pa.string() if n == "file" else pa.int64()) for n in names})
 
 
-def _quarantine_source(results: Sequence[ShardResult]) -> str:
-    files = [result.quarantine for result in results if result.quarantine]
-    if files:
-        return f"read_parquet({lit(files)}, filename = true)"
-    columns = (
-        "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
-    )
-    return f"(SELECT {columns}, '' AS filename WHERE FALSE)"
-
-
-def _steps(
-    program: Program, chain: Chain, results: Sequence[ShardResult], parameters: Mapping[int, str]
-) -> list[dict[str, Any]]:
-    changed = {change.step: change.changed for change in program.changes}
+def _steps(done: Sequence[Done], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
     version, found = 0, []
-    for step in program.steps:
+    seconds: dict[int, float] = defaultdict(float)
+    for stage in done:
+        for result in stage.results:
+            for step, spent in result.seconds.items():
+                seconds[step] += spent
+        if stage.findings is not None:
+            seconds[stage.findings.step] += stage.findings.seconds
+    versions = {step for stage in done for step in stage.planned.chain.versions}
+    changed = {change.step: change.changed for stage in done for change in stage.program.changes}
+    for step, kind in listed(done):
         before = version
-        version = step.index if step.index in chain.versions else version
+        version = step.index if step.index in versions else version
         found.append(
             {
                 "index": step.index,
                 "name": step.name,
-                "kind": step.kind,
+                "kind": kind,
                 "where": step.where,
                 "params": parameters.get(step.index, "{}"),
                 "changed": changed.get(step.index),
                 "bytes_before": bytes_name(before),
                 "bytes_after": bytes_name(version),
-                "seconds": round(sum(result.seconds.get(step.index, 0.0) for result in results), 6),
+                "seconds": round(seconds[step.index], 6),
             }
         )
+    return found
+
+
+def listed(done: Sequence[Done]) -> list[tuple[Any, str]]:
+    """All steps in the recipe's order, with their kinds."""
+    found: list[tuple[Any, str]] = []
+    for stage in done:
+        kinds = {info.index: info.kind for info in stage.program.steps}
+        found += [(step, kinds[step.index]) for step in stage.planned.stage.steps]
+        if stage.planned.stage.after is not None:
+            found.append((stage.planned.stage.after, "deduplicator"))
     return found
 
 

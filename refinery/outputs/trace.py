@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +14,13 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program, StepInfo
-from refinery.engine.local import Pool
 from refinery.engine.replay import Replayed, replay, sample_at, stats_until, value_at, versions_before
-from refinery.engine.worker import ShardResult, Task, Worker
-from refinery.outputs.database import Database
+from refinery.engine.worker import Task, Worker
+from refinery.outputs import pairs
+from refinery.outputs.database import Database, listed
 from refinery.rundir import RunDir
 from refinery.samples.sources import Shard
+from refinery.staging import Done
 
 SCHEMA = pa.schema(
     [
@@ -33,14 +35,14 @@ SCHEMA = pa.schema(
 )
 
 
-def choose(db: Database, program: Program, names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
+def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
     """The rows to trace per step: the first `limit` (None: all) by `_row` that the step changed or removed.
 
     names: operators to trace, all when empty.
     """
-    changed = {change.step: change.changed for change in program.changes}
+    changed = {change.step: change.changed for stage in done for change in stage.program.changes}
     chosen: dict[int, list[int]] = {}
-    for step in program.steps:
+    for step, _ in listed(done):
         if names and step.name not in names:
             continue
         condition = changed.get(step.index) or f"_dropped = {step.index}"
@@ -50,35 +52,41 @@ def choose(db: Database, program: Program, names: Sequence[str], limit: int | No
     return chosen
 
 
-def record(
-    db: Database,
-    pool: Pool,
-    program: Program,
-    shards: Sequence[Shard],
-    results: Sequence[ShardResult],
-    chosen: dict[int, list[int]],
-    task: Any,
-    keys: Sequence[str],
-    folder: Path,
-) -> None:
+def record(db: Database, done: Sequence[Done], chosen: dict[int, list[int]], keys: Sequence[str], folder: Path) -> None:
     """Replay the chosen rows and fill the table `trace`."""
-    steps = {step.index: step for step in program.steps}
-    jobs, first = [], 0
-    for shard, result in zip(shards, results, strict=True):
-        wanted: dict[int, list[StepInfo]] = defaultdict(list)
-        for step, rows in chosen.items():
-            for row in rows:
-                if first <= row < first + result.rows:
-                    wanted[row - first].append(steps[step])
-        if wanted:
-            jobs.append(_job(program, shard, wanted, first, task(shard), keys, folder))
-        first += result.rows
-    files = pool.map(jobs)
     db.table("trace", SCHEMA.empty_table())
-    source = f"read_parquet({lit([str(file) for file in files])})"
-    for step in sorted(chosen) if files else ():
-        # The files are in the order of the rows; taken step by step, nothing needs to be sorted in memory.
-        db.run(f"INSERT INTO trace SELECT * FROM {source} WHERE step = {step}")
+    firsts = [first for (first,) in db.rows("SELECT first_row FROM shards ORDER BY shard")]
+    for stage in done:
+        files = stage.pool.map(_jobs(stage, chosen, firsts, keys, folder))
+        source = f"read_parquet({lit([str(file) for file in files])})"
+        for step in sorted(info.index for info in stage.program.steps if info.index in chosen) if files else ():
+            # The files are in the order of the rows; taken step by step, nothing needs to be sorted in memory.
+            db.run(f"INSERT INTO trace SELECT * FROM {source} WHERE step = {step}")
+        after = stage.planned.stage.after
+        if after is not None and not stage.units and chosen.get(after.index):
+            pairs.record(db, stage, chosen[after.index], firsts)
+
+
+def _jobs(
+    stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int], keys: Sequence[str], folder: Path
+) -> list[Any]:
+    """A job for each shard that has rows to trace."""
+    jobs = []
+    for shard, rows in zip(stage.shards, by_shard(stage, chosen, firsts), strict=True):
+        if rows:
+            target = folder / f"trace_{stage.planned.stage.number}_{shard.index:05d}.parquet"
+            jobs.append(_job(stage.program, shard, rows, firsts[shard.index], stage.task(shard), keys, target))
+    return jobs
+
+
+def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -> list[dict[int, list[StepInfo]]]:
+    """For each shard the chosen rows, by their numbers in it, with the steps that they are traced for."""
+    found: list[dict[int, list[StepInfo]]] = [defaultdict(list) for _ in stage.shards]
+    for step in stage.program.steps:
+        for row in chosen.get(step.index, ()):
+            shard = bisect_right(firsts, row) - 1
+            found[shard][row - firsts[shard]].append(step)
+    return found
 
 
 def _job(
@@ -88,10 +96,9 @@ def _job(
     first: int,
     task: Task,
     keys: Sequence[str],
-    folder: Path,
+    path: Path,
 ) -> Any:
     def run(worker: Worker) -> Path:
-        path = folder / f"{shard.index:05d}.trace.parquet"
         with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
             pending: list[dict[str, Any]] = []
             for row in replay(worker, shard, sorted(wanted), task):
@@ -127,14 +134,15 @@ def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Se
     }
 
 
-def write_files(db: Database, program: Program, run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
+def write_files(db: Database, done: Sequence[Done], run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
     """JSONL files of the trace, one per traced step, also when it traced nothing."""
     run.trace.mkdir(parents=True, exist_ok=True)
     seen: set[str] = set()
     written = []
-    for step in program.steps:
+    removing = {stage.planned.stage.after.index for stage in done if stage.planned.stage.after and not stage.units}
+    for step, _ in listed(done):
         if step.index in chosen:
-            path = run.trace_file(step.name, step.index, step.name not in seen)
+            path = run.trace_file(step.name, step.index, step.name not in seen, step.index in removing)
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 reader = db.con.execute("SELECT record FROM trace WHERE step = ? ORDER BY _row", [step.index])
                 while rows := reader.fetchmany(1000):

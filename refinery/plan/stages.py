@@ -1,4 +1,4 @@
-"""Cuts a recipe's steps into stages: chains that run over shards one by one, and barriers that need all rows."""
+"""Cuts a recipe's steps into stages: what runs over shards one by one, up to a deduplicator that needs all rows."""
 
 from __future__ import annotations
 
@@ -15,28 +15,36 @@ PER_SAMPLE = {"mapper", "filter"}
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps that run together. barrier: they need the rows of all shards."""
+    """What is done in one pass over the samples.
+
+    steps: mappers and filters. before: the deduplicator whose findings the pass applies first, after: the one that it
+    computes marks for; both None where there is none. fingerprint: of all steps up to the end of this stage.
+    """
 
     number: int
     steps: tuple[Any, ...]
-    barrier: bool
+    before: Any | None
+    after: Any | None
     fingerprint: str
 
 
 def cut_at_barriers(steps: Sequence[Any], library: Library) -> tuple[Stage, ...]:
-    """Neighbouring mappers and filters form one stage; every other operator is a stage of its own."""
-    groups: list[tuple[bool, list[Any]]] = []
+    """The stages of a recipe; every deduplicator ends one. There is a stage after the last deduplicator, often empty."""
+    chains: list[list[Any]] = [[]]
+    barriers: list[Any] = []
     for step in steps:
-        barrier = library.operators[step.name].kind not in PER_SAMPLE
-        if barrier or not groups or groups[-1][0]:
-            groups.append((barrier, []))
-        groups[-1][1].append(step)
-    if not groups:
-        groups = [(False, [])]
-    return tuple(
-        Stage(number, tuple(found), barrier, fingerprint(found, library))
-        for number, (barrier, found) in enumerate(groups, 1)
-    )
+        if library.operators[step.name].kind in PER_SAMPLE:
+            chains[-1].append(step)
+        else:
+            barriers.append(step)
+            chains.append([])
+    stages, done = [], 0
+    for number, chain in enumerate(chains):
+        after = barriers[number] if number < len(barriers) else None
+        done += len(chain) + (after is not None)
+        before = barriers[number - 1] if number else None
+        stages.append(Stage(number + 1, tuple(chain), before, after, fingerprint(steps[:done], library)))
+    return tuple(stages)
 
 
 def fingerprint(steps: Sequence[Any], library: Library) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.kernels.arrow import ints
+from refinery.samples.members import Member, find_member
+
 LINE = "_line"
 # DuckDB takes Arrow data in pieces of this many rows: with long texts a few megabytes, which stay in the cache from
 # one step to the next. More rows cost page faults (a quarter of the system time), fewer cost calls.
@@ -38,7 +41,8 @@ class Batch:
 
     table: the column `_line`, JSON text with its line end, when `lines`, else the samples' own columns. rows and
     line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of
-    this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard.
+    this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: what
+    earlier stages know of each sample, in further columns that are no part of it.
     """
 
     lines: bool
@@ -48,12 +52,14 @@ class Batch:
     bad: list[Bad] = field(default_factory=list)
     lines_seen: int = 0
     origins: tuple[str, ...] = ("",)
+    carried: pa.Table | None = None
+    _members: dict[str, Member] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @staticmethod
     def empty(lines: bool, columns: Sequence[str] = ()) -> Batch:
         """A batch without rows, its columns texts."""
         names = [LINE] if lines else list(columns)
-        table = pa.table({name: pa.array([], pa.string()) for name in names})
+        table = pa.table({name: pa.nulls(0, pa.string()) for name in names})
         return Batch(lines, table, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def __len__(self) -> int:
@@ -62,11 +68,26 @@ class Batch:
     def take(self, index: np.ndarray) -> Batch:
         """The samples at positions `index` of this batch, without the bad ones."""
         ranged = len(index) == 0 or (index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all())
-        if ranged:
-            table = self.table.slice(int(index[0]) if len(index) else 0, len(index))
-        else:
-            table = self.table.take(pa.array(index, pa.int64()))
-        return Batch(self.lines, table, self.rows[index], self.line_numbers[index], [], self.lines_seen, self.origins)
+
+        def taken(table: pa.Table) -> pa.Table:
+            if ranged:
+                return table.slice(int(index[0]) if len(index) else 0, len(index))
+            return table.take(ints(np.asarray(index, np.int64)))
+
+        carried = None if self.carried is None else taken(self.carried)
+        rows, line_numbers = self.rows[index], self.line_numbers[index]
+        return Batch(self.lines, taken(self.table), rows, line_numbers, [], self.lines_seen, self.origins, carried)
+
+    def member(self, name: str) -> Member:
+        """A member of samples that are lines; looked for once."""
+        if name not in self._members:
+            self._members[name] = find_member(self.table[LINE], name)
+        return self._members[name]
+
+    def known_spans(self, keys: tuple[str, ...]) -> np.ndarray | None:
+        """Where a member stands in the lines, when `member` has been asked for it."""
+        found = self._members.get(keys[0]) if len(keys) == 1 else None
+        return found.spans if found else None
 
     def raw(self, i: int) -> bytes:
         """Sample i as JSON: the line as it was read without its line end, or the columns."""

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from refinery.samples.batch import Bad, Batch, in_vectors
 from refinery.samples.explain import explain_json
+from refinery.samples.parts import left
 from refinery.samples.read_lines import Limits, read_lines, read_values
-from refinery.samples.sources import Shard
+from refinery.samples.sources import Part, Shard
 
 __all__ = ["Bad", "Batch", "count_rows", "explain_json", "read"]
 
 
 def read(
-    shard: Shard, batch_bytes: int = 8 << 20, rows: int = 8192, max_line: int = 1 << 30, check: bool = True
+    shard: Shard,
+    batch_bytes: int = 8 << 20,
+    rows: int = 8192,
+    max_line: int = 1 << 30,
+    check: bool = True,
+    carry: Sequence[str] = (),
 ) -> Iterator[Batch]:
     """The samples of a shard in order, at least one batch, with memory for a batch and the longest line.
 
     batch_bytes, rows: how much a batch holds at most; one sample that is larger is a batch. max_line: a longer line, or
     text file, is a Bad row. check: lines that are no JSON objects are Bad rows too (NaN and Infinity are let through,
-    as Python and Data-Juicer do). Raises DataError when a file cannot be read at all, or is not what its name says.
+    as Python and Data-Juicer do). carry: columns of the tables in which earlier stages say more of the samples. Raises
+    DataError when a file cannot be read at all, or is not what its name says.
     """
-    limits = Limits(batch_bytes, rows, max_line, check)
+    limits = Limits(batch_bytes, rows, max_line, check and shard.part is None)
     origins = tuple(source.suffix for source in shard.sources)
-    batches = _batches(shard, limits)
-    if shard.only is not None:
-        batches = _only(batches, shard.only)
+    if shard.part is not None and shard.part.source is not None:
+        batches = left(_batches(_file_of(shard.part, shard), limits), shard.part, carry)
+    else:
+        batches = _batches(shard, limits)
+        if shard.only is not None:
+            batches = _only(batches, shard.only)
+        if shard.part is not None:
+            batches = left(batches, shard.part, carry)
     batch = None
     for batch in batches:
         yield replace(batch, table=in_vectors(batch.table), origins=origins)
@@ -37,6 +49,12 @@ def read(
         if shard.schema is not None and not shard.lines:
             empty.table = shard.schema.empty_table()
         yield replace(empty, origins=origins)
+
+
+def _file_of(part: Part, shard: Shard) -> Shard:
+    """A part's file as a shard of its own."""
+    assert part.source is not None and part.numbers is not None
+    return Shard(shard.index, (part.source,), 0, -1 if shard.lines else len(part.numbers), shard.lines)
 
 
 def count_rows(shard: Shard) -> int:

@@ -50,6 +50,22 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What earlier stages have left of a shard.
+
+    source: the file that holds it; None: the samples are still as they stand in the input. picked: ascending positions
+    of those samples in the file that are still there. numbers, line_numbers: of every sample in the file, its number
+    and its line in the shard; unused without a file. tables: Parquet files with `_row` and further columns of samples.
+    """
+
+    source: Source | None
+    picked: np.ndarray
+    numbers: np.ndarray | None = None
+    line_numbers: np.ndarray | None = None
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Shard:
     """A piece of the input that is worked on at once.
 
@@ -57,7 +73,8 @@ class Shard:
     Lines file (the shard owns the lines that start there; the cuts need not fall between lines) or rows of a table;
     (0, -1) is all. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
     size: about how many bytes of the input it is; the shards' sizes add up to the sources'. only: ascending numbers of
-    the rows that are samples of this run, when not all are; they are then counted anew, from 0.
+    the rows that are samples of this run, when not all are; they are then counted anew, from 0. part: what earlier
+    stages have left of it, which is then what is read; numbers, lines and files stay those of the input.
     """
 
     index: int
@@ -68,6 +85,7 @@ class Shard:
     schema: pa.Schema | None = None
     size: int = 0
     only: np.ndarray | None = field(default=None, compare=False, repr=False)
+    part: Part | None = field(default=None, compare=False, repr=False)
 
     @property
     def source(self) -> Source:

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from refinery.errors import OutputError
 from refinery.kernels import jsontext
-from refinery.kernels.arrow import texts
+from refinery.kernels.arrow import ints, texts
+from refinery.kernels.scan import BLOCK
 from refinery.samples.batch import LINE, Batch
 
 Keys = tuple[str, ...]
@@ -41,13 +42,19 @@ _LETTERS = _letters()
 
 
 def set_members(
-    column: pa.Array | pa.ChunkedArray, rows: np.ndarray, keys: Keys, values: pa.Array | pa.ChunkedArray, quote: bool
+    column: pa.Array | pa.ChunkedArray,
+    rows: np.ndarray,
+    keys: Keys,
+    values: pa.Array | pa.ChunkedArray,
+    quote: bool,
+    spans: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lines `rows` of a column of JSON objects, the k-th with member `keys` set to value k; (bytes, int64 offsets).
 
     Where the value is NULL the line stays as it is. Else every member of that name gets it (a name that stands twice
     would else keep an old value for readers that take the last), and a missing one is added at the end. All other bytes
     are kept, except that white space after the line becomes one line feed. quote: values are texts; else JSON.
+    spans: of the member in every line of the column, as in `Member`, where they are known.
     Raises ValueError when something on the way to a nested member is no object.
     """
     lines, new = texts(_plain(column)), texts(_plain(values))
@@ -55,13 +62,15 @@ def set_members(
     path = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
     ends = np.cumsum([len(key) for key in encoded]).astype(np.int64)
     rows = np.ascontiguousarray(rows, np.int64)
+    spans = np.full((len(lines), 2), -1, np.int64) if spans is None else spans
     old = int((lines.offsets[rows + 1] - lines.offsets[rows]).sum())
-    room = old + int(new.size * 1.125) + len(rows) * (int(ends[-1]) + 8 * len(keys) + 16) + 64
+    room = old + int(new.size * 1.125) + len(rows) * (int(ends[-1]) + 8 * len(keys) + 16) + 2 * BLOCK
     offsets = np.zeros(len(rows) + 1, np.int64)
     while True:
         out = np.empty(room, np.uint8)
         used = jsontext.splice(
-            lines.data, lines.offsets, rows, path, ends, new.data, new.offsets, new.valid, quote, _LETTERS, out, offsets
+            *(lines.data, lines.offsets, rows, spans, path, ends),
+            *(new.data, new.offsets, new.valid, quote, _LETTERS, out, offsets),
         )
         if used >= 0:
             return out[:used], offsets
@@ -136,27 +145,28 @@ class PartWriter:
         """
         with writing(self._final):
             if self._lines:
-                self._write_lines(batch.table[LINE], keep, replaced or {}, extra or {})
+                self._write_lines(batch, keep, replaced or {}, extra or {})
             else:
                 self._write_table(batch.table, keep, replaced or {}, extra or {})
         self.rows += len(keep)
 
-    def _write_lines(self, column: pa.ChunkedArray, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
+    def _write_lines(self, batch: Batch, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
         changes = [(keys, values, True) for keys, values in replaced.items() if values.null_count < len(values)]
         changes += [((name,), values, False) for name, values in extra.items() if values.null_count < len(values)]
         if not changes:
             changes = [(("",), pa.nulls(len(keep), pa.string()), True)]
-        rows = np.asarray(keep, np.int64)
+        column, rows = batch.table[LINE], np.asarray(keep, np.int64)
         data = np.zeros(0, np.uint8)
         for i, (keys, values, quote) in enumerate(changes):
-            data, offsets = set_members(column, rows, keys, values, quote)
+            spans = batch.known_spans(keys) if i == 0 else None
+            data, offsets = set_members(column, rows, keys, values, quote, spans)
             if i + 1 < len(changes):
                 column, rows = _large(data, offsets), np.arange(len(rows))
         if len(data):
             self._file.write(memoryview(data.data))
 
     def _write_table(self, table: pa.Table, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
-        kept = table if len(keep) == len(table) else table.take(pa.array(keep, pa.int64()))
+        kept = table if len(keep) == len(table) else table.take(ints(np.asarray(keep, np.int64)))
         for keys, values in replaced.items():
             at = kept.schema.get_field_index(keys[0])
             if at < 0:
@@ -203,7 +213,7 @@ def _replace(column: pa.ChunkedArray, keys: Sequence[str], values: Any, kind: pa
     """The column with its texts, or those of a field inside its structs, replaced where `values` is not NULL."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], kind)
+        column = column.chunk(0) if column.num_chunks else pa.nulls(0, kind)
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if not keys:

@@ -1,6 +1,39 @@
--- What the workers wrote about every sample that could be read, under its number in the whole input.
+-- What the workers wrote about every sample that could be read, under its number in the whole input. A deduplicator
+-- stands between two stages: what it removed is in no later one.
 CREATE OR REPLACE TEMP TABLE facts AS
-SELECT shards.first_row + parts._row AS _row, parts.* EXCLUDE (_row, filename)
-FROM read_parquet({{ files }}, filename = true) AS parts
-JOIN shards ON shards.facts = parts.filename
+WITH
+{% for stage in stages %}
+stage_{{ stage.number }} AS (
+  SELECT
+    getvariable('first_rows')[CAST(regexp_extract(filename, '([0-9]+)[.]facts[.]parquet$', 1) AS BIGINT) + 1] + _row AS _row,
+    _dropped AS _dropped_{{ stage.number }},
+    * EXCLUDE (_row, _dropped, filename)
+  FROM read_parquet({{ stage.files }}, filename = true)
+),
+{% endfor %}
+gone AS (
+{% for barrier in removing if barrier.duplicates %}
+  SELECT _row, {{ barrier.step }} AS step FROM duplicates WHERE step = {{ barrier.step }}
+  UNION ALL
+{% endfor %}
+  SELECT CAST(NULL AS BIGINT) AS _row, CAST(NULL AS INTEGER) AS step WHERE FALSE
+)
+SELECT
+  stage_1._row,
+  {% if stages | length > 1 or removing %}
+  coalesce({% for stage in stages %}_dropped_{{ stage.number }}, {% endfor %}gone.step) AS _dropped,
+  {% else %}
+  _dropped_1 AS _dropped,
+  {% endif %}
+  COLUMNS(* EXCLUDE (_row{% for stage in stages %}, _dropped_{{ stage.number }}{% endfor %}{% if stages | length > 1 or removing %}, step{% endif %}))
+FROM stage_1
+{% for stage in stages[1:] %}
+LEFT JOIN stage_{{ stage.number }} ON stage_{{ stage.number }}._row = stage_1._row
+{% endfor %}
+{% if stages | length > 1 or removing %}
+LEFT JOIN gone ON gone._row = stage_1._row
+{% endif %}
+{% if quarantined %}
+WHERE stage_1._row NOT IN (SELECT _row FROM quarantine)
+{% endif %}
 ORDER BY 1

@@ -11,5 +11,22 @@ SELECT
   {{ bound }} AS bound,
   CAST(NULL AS BIGINT) AS kept_instead
 FROM {{ facts }}
-WHERE _dropped IS NOT NULL
+WHERE _dropped IS NOT NULL{% for barrier in removing %} AND _dropped <> {{ barrier.step }}{% endfor %}
+
+{% for barrier in removing %}
+UNION ALL
+SELECT
+  f._row,
+  f._dropped,
+  {{ barrier.name | lit }},
+  {{ barrier.where | lit }},
+  'duplicate of ' || coalesce('row ' || d.kept, d.kept_in_index),
+  {{ barrier.statistic | lit }},
+  CAST({{ 'd.distance' if barrier.statistic == 'hamming_distance' else 'd.estimated_jaccard' }} AS DOUBLE),
+  CAST({{ barrier.bound | lit }} AS DOUBLE),
+  d.kept
+FROM {{ facts }} AS f
+JOIN duplicates AS d ON d.step = {{ barrier.step }} AND d._row = f._row
+WHERE f._dropped = {{ barrier.step }}
+{% endfor %}
 ORDER BY _row

@@ -12,13 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery import cli, pipeline
-from refinery.engine.local import run_shards
+from refinery import cli
 from refinery.engine.worker import ShardResult
 from refinery.errors import ConservationError
 from refinery.opening import open_recipe
 from refinery.outputs import database
 from refinery.outputs.database import Counts, Database
+from refinery.preparing import prepare
+from refinery.rundir import RunDir
+from refinery.staging import Stages
 from tests.engine.runs import content, refine, settings, write_lines
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 3}}, {"sql_filter": {"where": "CAST(text AS INT) % 2 = 0"}}]
@@ -33,19 +35,15 @@ class Books:
     def __init__(self, folder: Path) -> None:
         write_lines(folder / "in.jsonl", LINES)
         recipe, library = open_recipe(settings(folder, STEPS))
-        self.prepared = pipeline.prepare(recipe, library, shard_size=40)
-        parts = folder / "parts"
-        parts.mkdir()
-        with pipeline.Pool(self.prepared.program, 1, None, None) as pool:
-            self.results = run_shards(pool, self.prepared.shards, lambda shard: pipeline.Task(str(parts), 1 << 20))
+        self.prepared = prepare(recipe, library, shard_size=40)
+        with Stages(self.prepared, RunDir(folder).stage, [0] * len(self.prepared.shards)) as stages:
+            self.done = stages.run(None)
+        self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")
-        parameters = database.parameters_json(recipe.steps)
-        database.fill(
-            self.db, self.prepared.program, self.prepared.chain, self.prepared.shards, self.results, parameters
-        )
+        database.fill(self.db, self.done, database.parameters_json(recipe.steps))
 
     def check(self) -> Counts:
-        return database.check(self.db, self.prepared.program, self.results)
+        return database.check(self.db, self.done)
 
 
 @pytest.fixture

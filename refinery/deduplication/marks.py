@@ -1,0 +1,90 @@
+"""The marks of all samples as one relation of a DuckDB connection that may spill to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.env import lit, template
+from refinery.compiler.program import pretty
+from refinery.library import read_sql
+
+
+@dataclass(frozen=True)
+class Room:
+    """What set SQL may use: threads, memory (as DuckDB writes it, None: its own default), a folder to spill to."""
+
+    threads: int
+    memory: str | None
+    folder: str
+
+
+class Marks:
+    """The relation `marks`: what the deduplicator compares, under `_row`, the sample's number (see engine.marks).
+
+    before: SQL for the marks of samples that come before all others.
+    """
+
+    def __init__(self, files: Sequence[str], room: Room, before: str | None = None) -> None:
+        self.con = duckdb.connect()
+        self.run(f"SET threads = {room.threads}")
+        self.run(f"SET temp_directory = {lit(room.folder)}")
+        self.run("SET preserve_insertion_order = false")
+        if room.memory:
+            self.run(f"SET memory_limit = {lit(room.memory)}")
+        source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
+        if before:
+            source = f"{before} UNION ALL BY NAME {source}"
+        self.run(f"CREATE VIEW marks AS {source}")
+        self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
+
+    def run(self, sql: str) -> None:
+        """Run one statement to its end."""
+        self.con.execute(sql).fetchall()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a query."""
+        return self.con.execute(sql).fetchall()
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """The result of a query, piece by piece."""
+        yield from self.con.sql(sql).to_arrow_reader(1 << 20)
+
+    def write(self, sql: str, path: str) -> int:
+        """Write a query's result to a Parquet file; how many rows that are."""
+        return int(self.rows(f"COPY ({sql}) TO {lit(path)} (FORMAT parquet, COMPRESSION zstd)")[0][0])
+
+    @contextmanager
+    def relation(self, name: str, table: pa.Table) -> Iterator[None]:
+        """Give a table a name that SQL knows."""
+        self.con.register(name, table)
+        try:
+            yield
+        finally:
+            self.con.unregister(name)
+
+    def close(self) -> None:
+        """Close the connection; what was spilled is gone."""
+        self.con.close()
+
+    def __enter__(self) -> Marks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def statement(name: str, **values: Any) -> str:
+    """A statement of `sql/deduplicators`, parsed and laid out."""
+    return pretty(template(read_sql(f"deduplicators/_{name}.sql")).render(values))
+
+
+def column(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    """A column of numbers without NULL."""
+    return batch.column(name).to_numpy(zero_copy_only=False)

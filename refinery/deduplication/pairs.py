@@ -1,0 +1,90 @@
+"""Pairs of samples that match, by what their operator compares: keys, bands of a signature, or SimHash values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.deduplication.marks import Marks, column, statement
+
+# Rounds of comparing the members of a bucket with the first that is left; later ones find next to nothing.
+_ROUNDS = 8
+
+
+class Pairs(NamedTuple):
+    """Matched samples: row and via (numbers of samples), how (the band or the Hamming distance), true Jaccard or NaN."""
+
+    row: np.ndarray
+    via: np.ndarray
+    how: np.ndarray
+    jaccard: np.ndarray
+
+
+def by_key(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
+    """Samples with equal keys."""
+    for batch in marks.batches(statement("same_key", column="key")):
+        yield _pairs(batch, 0)
+
+
+def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
+    """Samples that share a band, band by band: of the marks, one column is read at a time."""
+    for band in range(bands(marks)):
+        for batch in marks.batches(statement("same_key", column=f"band_{band}")):
+            yield _pairs(batch, band)
+
+
+def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
+    """Samples whose SimHash differs in at most `hamming_distance` bits; equal values first, then distinct ones."""
+    from refinery.kernels.hamming import pairs
+
+    for batch in marks.batches(statement("same_key", column="simhash")):
+        yield _pairs(batch, 0)
+    table = marks.con.sql("SELECT simhash, min(_row) AS _row FROM marks GROUP BY simhash ORDER BY simhash").to_arrow_table()
+    values, rows = (table[name].to_numpy() for name in ("simhash", "_row"))
+    a, b = pairs(values, int(params["num_blocks"]), int(params["hamming_distance"]))
+    distance = np.bitwise_count(values[a] ^ values[b]).astype(np.int32)
+    one, other = rows[a], rows[b]
+    yield Pairs(np.maximum(one, other), np.minimum(one, other), distance, np.full(len(a), np.nan))
+
+
+FINDERS: dict[str, Callable[[Marks, Mapping[str, Any]], Iterator[Pairs]]] = {
+    "keys": by_key,
+    "bands": by_band,
+    "hamming": by_distance,
+}
+
+Compare = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def verified(marks: Marks, compare: Compare, threshold: float) -> Iterator[Pairs]:
+    """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
+
+    compare: true Jaccard of pairs (rows, rows). Within a bucket each sample is compared with representatives, not with
+    every other one: with the first; those that are not like it, with the first of them, and so on.
+    """
+    marks.run(f"CREATE OR REPLACE TEMP TABLE open AS {statement('buckets', bands=list(range(bands(marks))))}")
+    for _ in range(_ROUNDS):
+        found = marks.con.sql(statement("representatives")).to_arrow_table()
+        if not found.num_rows:
+            break
+        row, via, how = (found[name].to_numpy() for name in ("_row", "via", "matched"))
+        jaccard = compare(row, via)
+        same = jaccard >= threshold
+        yield Pairs(row[same], via[same], how[same].astype(np.int32), jaccard[same])
+        answered = pa.table({"_row": row[same], "via": via[same]})
+        with marks.relation("answered", answered):
+            marks.run(statement("still_open"))
+    marks.run("DROP TABLE open")
+
+
+def bands(marks: Marks) -> int:
+    """How many bands a signature has."""
+    return sum(name.startswith("band_") for name in marks.columns)
+
+
+def _pairs(batch: pa.RecordBatch, how: int) -> Pairs:
+    row, via = column(batch, "_row"), column(batch, "via")
+    return Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))

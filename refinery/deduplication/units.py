@@ -1,0 +1,42 @@
+"""Deduplicators of units (lines, paragraphs, spans of sentences): which of them each sample loses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.deduplication.marks import Marks, statement
+from refinery.engine.marks import SHARD_BITS
+from refinery.library import Operator
+
+
+def find(marks: Marks, operator: Operator, params: Mapping[str, Any], target: Path) -> int:
+    """Write the units that go to a Parquet file (`_row`, `unit`, `kept`, `matched`); how many they are."""
+    rule = operator.rule
+    if rule["kind"] == "more_documents_than":
+        sql = statement("units_in_many", threshold=int(params[rule["threshold"]]))
+    else:
+        sql = statement("units_seen_before")
+    return marks.write(sql, str(target))
+
+
+def by_shard(found: Path, column: str, folder: Path) -> dict[int, str]:
+    """Files with the units of each shard's samples, as lists in `column`; a shard that loses none has no file."""
+    table = pq.read_table(found, columns=["_row", "unit"])
+    rows, units = table["_row"].to_numpy(), table["unit"].to_numpy()
+    numbers, starts = np.unique(rows, return_index=True)
+    lists = pa.ListArray.from_arrays(pa.array(np.append(starts, len(rows)).astype(np.int32)), pa.array(units))
+    shards = numbers >> SHARD_BITS
+    files = {}
+    for shard in np.unique(shards).tolist():
+        at = np.flatnonzero(shards == shard)
+        inside = pa.array(numbers[at] & ((1 << SHARD_BITS) - 1))
+        path = folder / f"{shard:05d}.units.parquet"
+        pq.write_table(pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))}), path)
+        files[shard] = str(path)
+    return files

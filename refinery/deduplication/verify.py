@@ -1,0 +1,83 @@
+"""True Jaccard similarity of candidate pairs: their shingles are computed again, for these samples alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.env import lit
+from refinery.compiler.program import Program
+from refinery.deduplication.marks import Room
+from refinery.engine.functions import register
+from refinery.engine.local import Pool
+from refinery.engine.marks import SHARD_BITS
+from refinery.engine.worker import Task, Worker
+from refinery.samples.sources import Part, Shard
+
+_PAIRS = """
+SELECT pairs.n, jaccard(one.shingles, other.shingles) AS jaccard
+FROM pairs
+JOIN read_parquet({files}) AS one ON one._row = pairs.a
+JOIN read_parquet({files}) AS other ON other._row = pairs.b
+"""
+
+
+class Comparison:
+    """Compares samples of the shards that a stage has left, with the program that computes their shingles."""
+
+    def __init__(self, program: Callable[[], Program], shards: Callable[[], Sequence[Shard]], folder: Path, room: Room):
+        self._program, self._shards, self._folder, self._room = program, shards, folder, room
+        self._known = np.zeros(0, np.int64)
+        self._files: list[str] = []
+
+    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """True Jaccard of each pair of samples; NaN where one is not of this run."""
+        here = (a >= 0) & (b >= 0)
+        result = np.full(len(a), np.nan)
+        self._compute(np.unique(np.concatenate((a[here], b[here]))))
+        if not self._files:
+            return result
+        with duckdb.connect() as con:
+            con.execute(f"SET threads = {self._room.threads}").fetchall()
+            con.execute(f"SET temp_directory = {lit(self._room.folder)}").fetchall()
+            if self._room.memory:
+                con.execute(f"SET memory_limit = {lit(self._room.memory)}").fetchall()
+            register(con, [f for f in self._program().functions if f.name == "jaccard"])
+            con.register("pairs", pa.table({"n": np.flatnonzero(here), "a": a[here], "b": b[here]}))
+            found = con.sql(_PAIRS.format(files=lit(self._files))).to_arrow_table()
+        result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
+        return result
+
+    def _compute(self, rows: np.ndarray) -> None:
+        """Write the shingles of samples that are not known yet."""
+        wanted = np.setdiff1d(rows, self._known, assume_unique=True)
+        if not len(wanted):
+            return
+        folder = self._folder / f"compared_{len(self._files):05d}"
+        folder.mkdir(parents=True)
+        of_shard = wanted >> SHARD_BITS
+        jobs = []
+        for shard in self._shards():
+            numbers = wanted[of_shard == shard.index] & ((1 << SHARD_BITS) - 1)
+            if len(numbers):
+                jobs.append(_job(_restricted(shard, numbers), Task(str(folder), 16 << 20, last=True, write=False)))
+        with Pool(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
+            self._files += [result.marks for result in pool.map(jobs) if result.marks]
+        self._known = np.union1d(self._known, wanted)
+
+
+def _job(shard: Shard, task: Task) -> Callable[[Worker], object]:
+    return lambda worker: worker.run(shard, task)
+
+
+def _restricted(shard: Shard, numbers: np.ndarray) -> Shard:
+    """The shard with these samples only, by their numbers in it."""
+    part = shard.part or Part(None, numbers)
+    if part.source is None:
+        return replace(shard, part=replace(part, picked=numbers))
+    return replace(shard, part=replace(part, picked=np.flatnonzero(np.isin(part.numbers, numbers))))

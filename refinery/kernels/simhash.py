@@ -1,0 +1,281 @@
+"""SimHash of texts: 64 bits of which near-duplicate texts share most (Charikar 2002; Manku, Jain, Das Sarma 2007).
+
+A shingle's hash is the first eight bytes of its MD5, big-endian, and bit i of the SimHash is set when more than half of
+the shingles' hashes, repeats counted, have it set. That is what Data-Juicer takes from the package simhash-pybind.
+
+Two things make it fast. MD5 runs in many lanes: one shingle per 32-bit element of wide registers. And the 64 counters
+stand upright: plane p holds bit p of all of them, so that adding eight hashes is a handful of operations on 64-bit
+words, and so is the comparison of all counters with half of the shingles.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from refinery.kernels.shingles import Tokens
+
+LANES = 64  # MD5s at a time: several registers' worth, so that one's latency hides behind the others
+BLOCK = 64  # bytes of an MD5 block
+ONE_BLOCK = 55  # bytes that fit one block with the padding
+GROUP = 1 << 15  # shingles hashed before they are counted, so that the hashes stay in the cache
+PLANES = 48  # bits of a counter
+
+
+class Tables(NamedTuple):
+    """What MD5 (RFC 1321) needs besides the text.
+
+    sines: uint32, the constants of its 64 rounds. words: int64, the word of the message that each round takes. masks,
+    marks: uint8, for each number of bytes of text left, from -1 to 64, the 64 bytes to keep of a block, and those to
+    put in: 0x80 after the text.
+    """
+
+    sines: np.ndarray
+    words: np.ndarray
+    masks: np.ndarray
+    marks: np.ndarray
+
+
+def _tables() -> Tables:
+    i, left, byte = np.arange(16), np.arange(-1, BLOCK + 1)[:, None], np.arange(BLOCK)
+    sines = np.floor(np.abs(np.sin(np.arange(1, 65))) * 2.0**32).astype(np.uint32)
+    words = np.concatenate([i, (5 * i + 1) % 16, (3 * i + 5) % 16, 7 * i % 16]).astype(np.int64)
+    masks, marks = np.where(byte < left, 0xFF, 0).astype(np.uint8), np.where(byte == left, 0x80, 0).astype(np.uint8)
+    return Tables(sines, words, masks.ravel(), marks.ravel())
+
+
+_TABLES = _tables()
+
+
+def simhash(tokens: Tokens, window: int) -> np.ndarray:
+    """The SimHash (uint64) of each row's shingles of `window` tokens; 0 for a row with fewer tokens or none.
+
+    Equal to Data-Juicer 1.6.1 with simhash-pybind 0.0.3. Raises ValueError for a window below 1.
+    """
+    if window < 1:
+        raise ValueError(f"window_size is {window}; a shingle has at least one token")
+    out = np.zeros(len(tokens.valid), np.uint64)
+    data = tokens.data.view()
+    data.flags.writeable = False  # numba compiles a kernel anew for arrays that it may write to
+    _simhashes(data, tokens.starts, tokens.firsts, tokens.gap, window, _TABLES, out)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _simhashes(data, starts, firsts, gap, window, tables, out):
+    rows, room = len(out), GROUP
+    for row in range(rows):
+        room = max(room, _shingles(firsts, row, window))
+    hashes, planes = np.empty(room, np.uint64), np.empty(PLANES, np.uint64)
+    queue = np.empty((3, room), np.int64)
+    first = 0
+    while first < rows:
+        last, total = first, 0
+        while last < rows and total + _shingles(firsts, last, window) <= room:
+            total += _shingles(firsts, last, window)
+            last += 1
+        _hash_rows(data, starts, firsts, first, last, gap, window, tables, queue, hashes)
+        end = 0
+        for row in range(first, last):
+            start, end = end, end + _shingles(firsts, row, window)
+            out[row] = _majority(hashes[start:end], planes)
+        first = last
+
+
+@njit(nogil=True, cache=True)
+def _shingles(firsts, row, window):
+    return max(firsts[row + 1] - firsts[row] - window, 0)
+
+
+# The hashes of shingles
+
+
+@njit(nogil=True, cache=True)
+def _hash_rows(data, starts, firsts, first, last, gap, window, tables, queue, hashes):
+    """Hash the shingles of rows first to last - 1 to hashes[0:], in order."""
+    raw, message = np.zeros(LANES * BLOCK, np.uint8), np.empty((16, LANES), np.uint32)
+    state = np.empty((4, LANES), np.uint32)
+    lanes = np.empty((3, LANES), np.int64)
+    at, filled, longer = 0, 0, 0
+    for row in range(first, last):
+        for i in range(firsts[row], firsts[row + 1] - window):
+            begin, length = starts[i], starts[i + window] - gap - starts[i]
+            if length <= ONE_BLOCK:
+                lanes[0, filled], lanes[1, filled], lanes[2, filled] = at, begin, length
+                filled += 1
+                if filled == LANES:
+                    _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes)
+                    filled = 0
+            else:
+                queue[0, longer], queue[1, longer], queue[2, longer] = at, begin, length
+                longer += 1
+            at += 1
+    _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes)
+    # Lanes that need the same number of blocks go together.
+    order = np.argsort(queue[2, :longer])
+    for i in range(0, longer, LANES):
+        filled = min(LANES, longer - i)
+        for lane in range(filled):
+            lanes[:, lane] = queue[:, order[i + lane]]
+        _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes)
+
+
+@njit(nogil=True, cache=True)
+def _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes):
+    """MD5 of `filled` shingles; lanes: where each one's hash goes, where it begins and how long it is."""
+    longest = 0
+    for lane in range(filled):
+        longest = max(longest, lanes[2, lane])
+    state[0], state[1], state[2], state[3] = 0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476
+    for block in range((longest + 8) // BLOCK + 1 if filled else 0):
+        _load(data, lanes, filled, block, tables.masks, tables.marks, raw)
+        _transpose(raw.view(np.uint32), message)
+        _compress(message, state, tables.sines, tables.words)
+        for lane in range(filled):
+            if (lanes[2, lane] + 8) // BLOCK == block:
+                hashes[lanes[0, lane]] = np.uint64(state[0, lane]) | np.uint64(state[1, lane]) << np.uint64(32)
+
+
+@njit(nogil=True, cache=True)
+def _load(data, lanes, filled, block, masks, marks, raw):
+    """Write a block of each padded shingle, one after the other."""
+    numbers = raw.view(np.uint32)
+    for lane in range(filled):
+        source, length = lanes[1, lane] + block * BLOCK, lanes[2, lane]
+        left = length - block * BLOCK
+        row = np.uint64(max(0, min(left, BLOCK) + 1) * BLOCK)
+        here, there = np.uint64(source), np.uint64(lane * BLOCK)
+        if source + BLOCK <= len(data):
+            for j in range(np.uint64(BLOCK)):
+                raw[there + j] = (data[here + j] & masks[row + j]) | marks[row + j]
+        else:
+            for j in range(np.uint64(BLOCK)):
+                raw[there + j] = marks[row + j]
+            for j in range(np.uint64(max(0, min(left, BLOCK)))):
+                raw[there + j] = data[here + j]
+        if left <= ONE_BLOCK:
+            numbers[16 * lane + 14] = np.uint32(length << 3 & 0xFFFFFFFF)
+            numbers[16 * lane + 15] = np.uint32(length >> 29 & 0xFFFFFFFF)
+
+
+@njit(nogil=True, cache=True)
+def _transpose(raw, message):
+    for word in range(16):
+        for lane in range(LANES):
+            message[word, lane] = raw[16 * lane + word]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _step(a, b, bits):
+    """One round's end: a turned left by `bits`, plus b, in 32 bits (numba computes with 64)."""
+    a = np.uint32(a)
+    return np.uint32(b + np.uint32(a << np.uint32(bits) | a >> np.uint32(32 - bits)))
+
+
+@njit(nogil=True, cache=True)
+def _compress(message, state, sines, words):
+    """One block of MD5 in every lane; four rounds at a time, after which the four words of a state stand as before."""
+    work = state.copy()
+    A, B, C, D = work[0], work[1], work[2], work[3]
+    for r in range(0, 16, 4):
+        k0, k1, k2, k3 = sines[r], sines[r + 1], sines[r + 2], sines[r + 3]
+        w0, w1, w2, w3 = words[r], words[r + 1], words[r + 2], words[r + 3]
+        for i in range(LANES):
+            a, b, c, d = A[i], B[i], C[i], D[i]
+            a = _step(a + (d ^ (b & (c ^ d))) + k0 + message[w0, i], b, 7)
+            d = _step(d + (c ^ (a & (b ^ c))) + k1 + message[w1, i], a, 12)
+            c = _step(c + (b ^ (d & (a ^ b))) + k2 + message[w2, i], d, 17)
+            b = _step(b + (a ^ (c & (d ^ a))) + k3 + message[w3, i], c, 22)
+            A[i], B[i], C[i], D[i] = a, b, c, d
+    for r in range(16, 32, 4):
+        k0, k1, k2, k3 = sines[r], sines[r + 1], sines[r + 2], sines[r + 3]
+        w0, w1, w2, w3 = words[r], words[r + 1], words[r + 2], words[r + 3]
+        for i in range(LANES):
+            a, b, c, d = A[i], B[i], C[i], D[i]
+            a = _step(a + (c ^ (d & (b ^ c))) + k0 + message[w0, i], b, 5)
+            d = _step(d + (b ^ (c & (a ^ b))) + k1 + message[w1, i], a, 9)
+            c = _step(c + (a ^ (b & (d ^ a))) + k2 + message[w2, i], d, 14)
+            b = _step(b + (d ^ (a & (c ^ d))) + k3 + message[w3, i], c, 20)
+            A[i], B[i], C[i], D[i] = a, b, c, d
+    for r in range(32, 48, 4):
+        k0, k1, k2, k3 = sines[r], sines[r + 1], sines[r + 2], sines[r + 3]
+        w0, w1, w2, w3 = words[r], words[r + 1], words[r + 2], words[r + 3]
+        for i in range(LANES):
+            a, b, c, d = A[i], B[i], C[i], D[i]
+            a = _step(a + (b ^ c ^ d) + k0 + message[w0, i], b, 4)
+            d = _step(d + (a ^ b ^ c) + k1 + message[w1, i], a, 11)
+            c = _step(c + (d ^ a ^ b) + k2 + message[w2, i], d, 16)
+            b = _step(b + (c ^ d ^ a) + k3 + message[w3, i], c, 23)
+            A[i], B[i], C[i], D[i] = a, b, c, d
+    for r in range(48, 64, 4):
+        k0, k1, k2, k3 = sines[r], sines[r + 1], sines[r + 2], sines[r + 3]
+        w0, w1, w2, w3 = words[r], words[r + 1], words[r + 2], words[r + 3]
+        for i in range(LANES):
+            a, b, c, d = A[i], B[i], C[i], D[i]
+            a = _step(a + (c ^ (b | ~d)) + k0 + message[w0, i], b, 6)
+            d = _step(d + (b ^ (a | ~c)) + k1 + message[w1, i], a, 10)
+            c = _step(c + (a ^ (d | ~b)) + k2 + message[w2, i], d, 15)
+            b = _step(b + (d ^ (c | ~a)) + k3 + message[w3, i], c, 21)
+            A[i], B[i], C[i], D[i] = a, b, c, d
+    state += work
+
+
+# Counting
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _sum(a, b, c):
+    """Bitwise a + b + c: the ones and the twos."""
+    ab = a ^ b
+    return ab ^ c, (a & b) | (ab & c)
+
+
+@njit(nogil=True, cache=True)
+def _majority(hashes, planes):
+    """The bits set in more than half of the hashes; bytes from last to first, as MD5 is read big-endian."""
+    count, used = len(hashes), 3
+    while count >> used:
+        used += 1
+    planes[:used] = 0
+    ones, twos, fours = planes[0], planes[1], planes[2]
+    whole = count - count % 8
+    for i in range(0, whole, 8):
+        ones, a = _sum(ones, hashes[i], hashes[i + 1])
+        ones, b = _sum(ones, hashes[i + 2], hashes[i + 3])
+        ones, c = _sum(ones, hashes[i + 4], hashes[i + 5])
+        ones, d = _sum(ones, hashes[i + 6], hashes[i + 7])
+        twos, a = _sum(twos, a, b)
+        twos, b = _sum(twos, c, d)
+        fours, carry = _sum(fours, a, b)
+        for p in range(3, used):
+            planes[p], carry = planes[p] ^ carry, planes[p] & carry
+    planes[0], planes[1], planes[2] = ones, twos, fours
+    for i in range(whole, count):
+        carry = hashes[i]
+        for p in range(used):
+            planes[p], carry = planes[p] ^ carry, planes[p] & carry
+    return _reversed_bytes(_above(planes, used, count // 2))
+
+
+@njit(nogil=True, cache=True)
+def _above(planes, used, limit):
+    """The bits whose counter is above `limit`."""
+    above, equal = np.uint64(0), ~np.uint64(0)
+    for p in range(used - 1, -1, -1):
+        if limit >> p & 1:
+            equal &= planes[p]
+        else:
+            above |= equal & planes[p]
+            equal &= ~planes[p]
+    return above
+
+
+@njit(nogil=True, cache=True)
+def _reversed_bytes(x):
+    result = np.uint64(0)
+    for _ in range(8):
+        result = result << np.uint64(8) | x & np.uint64(0xFF)
+        x >>= np.uint64(8)
+    return result

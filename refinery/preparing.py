@@ -1,0 +1,221 @@
+"""A recipe made ready: its inputs found and cut, its stages compiled and bound, before any data is processed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from refinery.compiler.chain import Around, Chain, Schema, Stat
+from refinery.compiler.program import Program, build
+from refinery.engine import schema as schemas
+from refinery.engine.local import cores
+from refinery.engine.worker import Worker
+from refinery.errors import DataError, OperatorError, Problem, RecipeError
+from refinery.library import Library
+from refinery.plan.stages import Stage, cut_at_barriers
+from refinery.recipe import Recipe
+from refinery.samples.mixture import sample
+from refinery.samples.sources import Shard, Source, carrier, cut, find
+
+# Input bytes of one shard: small enough for several a worker, so that the last ones end together.
+_SMALLEST_SHARD = 4 << 20
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A stage with what it compiles to."""
+
+    stage: Stage
+    program: Program
+    chain: Chain
+
+    @property
+    def steps(self) -> list[Any]:
+        """What the chain runs: its steps, after the deduplicator that takes something out of texts first."""
+        before = [self.stage.before] if self.program.removed else []
+        return [*before, *self.stage.steps]
+
+
+@dataclass
+class Prepared:
+    """A recipe made ready: its inputs found and cut, its stages compiled."""
+
+    recipe: Recipe
+    library: Library
+    stages: tuple[Planned, ...]
+    sources: list[Source]
+    shards: list[Shard]
+    workers: int
+    shard_size: int
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all steps."""
+        return self.stages[-1].stage.fingerprint
+
+    @property
+    def lines(self) -> bool:
+        """Whether samples are carried as JSON lines."""
+        return self.stages[0].program.lines
+
+    @property
+    def stats(self) -> list[Stat]:
+        """The statistics of all stages."""
+        return [stat for planned in self.stages for stat in planned.program.stats]
+
+    def inputs(self) -> list[dict[str, Any]]:
+        """The input files as they are now: path, size, time of change."""
+        found = []
+        for source in self.sources:
+            modified = os.stat(source.path).st_mtime_ns if source.format != "arrow" else 0
+            found.append({"path": source.path, "format": source.format, "size": source.size, "modified": modified})
+        return found
+
+
+def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: int | None = None) -> Prepared:
+    """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
+
+    dataset: an Arrow table, DuckDB relation or frame in place of files. Raises RecipeError for SQL that does not bind,
+    DataError for inputs that cannot be read.
+    """
+    sources, notes = find(recipe.inputs, recipe.suffixes) if dataset is None else ([_in_memory(dataset)], [])
+    lines = carrier(sources) == "lines"
+    workers = max(1, min(recipe.np, cores()))
+    size = shard_size or _shard_size(recipe, sources, workers)
+    shards, few = _drawn(recipe, cut(sources, size), workers) if dataset is None else (cut(sources, size), [])
+    stages = cut_at_barriers(recipe.steps, library)
+    text_key = tuple(recipe.text_key.split("."))
+    schema = schemas.infer(lines, shards, recipe.steps, library)
+    schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
+    planned = _compiled(recipe, library, stages, schema, shards)
+    return Prepared(recipe, library, planned, sources, shards, workers, size, [*notes, *few])
+
+
+def _compiled(
+    recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard]
+) -> tuple[Planned, ...]:
+    """Compile and bind every stage. Raises RecipeError with the problems of all of them."""
+    text_key = tuple(recipe.text_key.split("."))
+    found: list[Planned] = []
+    problems: list[Problem] = []
+    earlier: list[Stat] = []
+    for stage in stages:
+        last = stage is stages[-1]
+        try:
+            planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
+            _bind(planned, lambda steps, stage=stage: _only(stage, steps, library, schema, text_key), shards)
+        except RecipeError as error:
+            problems += error.problems
+            continue
+        found.append(planned)
+        earlier += planned.program.stats
+    if problems:
+        raise RecipeError(problems)
+    return tuple(found)
+
+
+def compile_stage(
+    stage: Stage,
+    recipe: Recipe,
+    library: Library,
+    schema: Schema,
+    text_key: tuple[str, ...],
+    earlier: Sequence[Stat],
+    last: bool,
+) -> Planned:
+    """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
+    around = Around(stage.before, stage.after, tuple(earlier))
+    stats = recipe.keep_stats_in_res_ds and last
+    program, chain = build(stage.steps, library, schema, text_key, recipe.op_fusion, stats, around)
+    return Planned(stage, program, chain)
+
+
+def compile_comparison(prepared: Prepared, step: Any) -> Program:
+    """The program that computes what a deduplicator compares exactly, over samples that are as it is given them."""
+    text_key = prepared.stages[0].program.text_key
+    schema = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
+    around = Around(after=step, compare=True)
+    return build([], prepared.library, schema, text_key, around=around)[0]
+
+
+def _only(
+    stage: Stage, steps: Sequence[Any], library: Library, schema: Schema, text_key: tuple[str, ...]
+) -> Program:
+    """Some steps of a stage, its deduplicators among them where they are listed."""
+    before = stage.before if stage.before in steps else None
+    after = stage.after if stage.after in steps else None
+    chain = [step for step in steps if step is not before and step is not after]
+    return build(chain, library, schema, text_key, around=Around(before, after))[0]
+
+
+def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shard], list[str]]:
+    """The shards of the samples that `max_sample_num` and the weights choose; all of them without it."""
+    return sample(shards, [source.weight for source in recipe.inputs], recipe.max_sample_num, workers)
+
+
+def _in_memory(dataset: Any) -> Source:
+    if isinstance(dataset, duckdb.DuckDBPyRelation):
+        dataset = dataset.to_arrow_table()
+    elif hasattr(dataset, "iloc"):  # pandas, whose index is no field of the samples
+        dataset = pa.Table.from_pandas(dataset, preserve_index=False)
+    elif not isinstance(dataset, pa.Table):
+        if not hasattr(dataset, "__arrow_c_stream__"):
+            raise DataError(
+                f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}"
+            )
+        dataset = pa.table(dataset)
+    return Source.of_table(dataset)
+
+
+def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
+    total = sum(source.size for source in sources)
+    return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
+
+
+def _bind(planned: Planned, compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]) -> None:
+    """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake. Raises RecipeError with all."""
+    if planned.program.copies:
+        return
+    try:
+        _run_over_nothing(planned.program, shards)
+        return
+    except duckdb.Error as error:
+        whole = _first_line(error)
+    good: list[Any] = []
+    problems: list[Problem] = []
+    stage = planned.stage
+    for step in [step for step in (stage.before, *stage.steps, stage.after) if step is not None]:
+        try:
+            _run_over_nothing(compiled([*good, step]), shards)
+            good.append(step)
+        except duckdb.Error as error:
+            problems.append(Problem(step.where, f"{step.name}: {_first_line(error)}"))
+        except RecipeError:
+            continue  # it names a statistic of a step that is wrong itself
+    raise RecipeError(problems) if problems else OperatorError(whole)
+
+
+def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
+    worker = Worker(program)
+    try:
+        worker.bind(shards)
+    finally:
+        worker.close()
+
+
+def _first_line(error: duckdb.Error) -> str:
+    """What DuckDB says is wrong; the guards around a step's expression are ours, so a person is not told of them."""
+    text = (
+        str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
+    )
+    mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
+    if mixed:
+        return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
+    return text

@@ -1,0 +1,52 @@
+"""Reads what earlier stages have left of a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.samples.batch import Batch
+from refinery.samples.sources import Part
+
+
+def left(batches: Iterator[Batch], part: Part, carry: Sequence[str]) -> Iterator[Batch]:
+    """The samples that are still there, under their numbers in the shard, with the columns of `carry` beside them."""
+    known = _Known(part, carry)
+    for batch in batches:
+        place = np.searchsorted(part.picked, batch.rows)
+        place[place == len(part.picked)] = 0
+        index = np.flatnonzero(part.picked[place] == batch.rows) if len(part.picked) else np.zeros(0, np.int64)
+        found = batch.take(index)
+        rows = found.rows
+        if part.source is not None:
+            assert part.numbers is not None and part.line_numbers is not None
+            found = replace(found, rows=part.numbers[rows], line_numbers=part.line_numbers[rows])
+        yield replace(found, carried=known.of(found.rows), bad=[])
+
+
+class _Known:
+    """Columns of a part's tables, by the numbers of the samples."""
+
+    def __init__(self, part: Part, names: Sequence[str]) -> None:
+        self._columns: list[tuple[str, np.ndarray, pa.ChunkedArray]] = []
+        schemas = {path: pq.read_schema(path).names for path in part.tables} if names else {}
+        for name in names:
+            path = next(path for path, columns in schemas.items() if name in columns)
+            table = pq.read_table(path, columns=["_row", name])
+            self._columns.append((name, table["_row"].to_numpy(), table[name]))
+
+    def of(self, rows: np.ndarray) -> pa.Table | None:
+        """The columns for samples of these numbers, NULL where a table does not have a sample."""
+        if not self._columns:
+            return None
+        found = {}
+        for name, numbers, values in self._columns:
+            place = np.searchsorted(numbers, rows)
+            inside = place < len(numbers)
+            inside[inside] = numbers[place[inside]] == rows[inside]
+            found[name] = values.take(pa.array(place, mask=~inside))
+        return pa.table(found)

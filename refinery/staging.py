@@ -1,0 +1,159 @@
+"""Runs a recipe's stages one after another: shards, then the deduplicator, then what is left of the shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from refinery.deduplication.barrier import Findings, Given, find_duplicates
+from refinery.deduplication.marks import Room
+from refinery.deduplication.verify import Comparison
+from refinery.engine.local import Pool, run_shards
+from refinery.engine.worker import ShardResult, Task
+from refinery.preparing import Planned, Prepared, compile_comparison
+from refinery.samples.sources import Part, Shard, Source
+
+# Input bytes of one query: its texts, in every version, are in memory at once.
+BATCH = 16 << 20
+
+
+@dataclass(frozen=True)
+class Done:
+    """A stage that has run. shards: what it was given. findings: of the deduplicator at its end, if there is one."""
+
+    planned: Planned
+    pool: Pool
+    shards: list[Shard]
+    results: list[ShardResult]
+    task: Callable[[Shard], Task]
+    findings: Findings | None = None
+    operator_match: str = ""
+
+    @property
+    def units(self) -> bool:
+        """Whether the deduplicator at its end takes parts out of texts, and no samples."""
+        return self.findings is not None and self.operator_match == "units"
+
+    @property
+    def program(self) -> Any:
+        """What the workers ran."""
+        return self.planned.program
+
+
+class Stages:
+    """Runs stages; the workers stay until the end, for traces are made by running chosen rows again."""
+
+    def __init__(self, prepared: Prepared, folder: Callable[[int], Path], first_rows: Sequence[int]) -> None:
+        self.prepared, self.folder, self.first_rows = prepared, folder, first_rows
+        recipe = prepared.recipe
+        self.spill = recipe.temp_dir or str(folder(1).parent / "spill")
+        self._pools = ExitStack()
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._pools.__exit__(*error)
+
+    def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
+        """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken."""
+        done: list[Done] = []
+        shards = self.prepared.shards
+        for planned in self.prepared.stages:
+            done.append(self._stage(planned, shards, report))
+            if planned.stage.after is not None:
+                findings = self._barrier(done)
+                match = self.prepared.library.operators[planned.stage.after.name].match
+                done[-1] = replace(done[-1], findings=findings, operator_match=match)
+                shards = [self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)]
+        return done
+
+    def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
+        recipe, workers = self.prepared.recipe, self.prepared.workers
+        folder = self.folder(planned.stage.number)
+        folder.mkdir(parents=True, exist_ok=True)
+        memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
+        pool = self._pools.enter_context(Pool(planned.program, workers, memory, self.spill))
+        last = planned is self.prepared.stages[-1]
+        task = partial(self._task, planned, str(folder), last)
+        return Done(planned, pool, shards, run_shards(pool, shards, task, report), task)
+
+    def _task(self, planned: Planned, folder: str, last: bool, shard: Shard) -> Task:
+        recipe = self.prepared.recipe
+        kind = recipe.export_format
+        packed = planned.program.lines and kind.startswith("jsonl.") and last
+        compression = kind.partition(".")[2] or None if packed else None
+        first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
+        return Task(folder, BATCH, compression, first, suffix, last, last or _must_write(planned, shard))
+
+    def _barrier(self, done: Sequence[Done]) -> Findings:
+        current, prepared = done[-1], self.prepared
+        step = current.planned.stage.after
+        assert step is not None
+        starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
+        return find_duplicates(
+            Given(
+                step=step,
+                operator=prepared.library.operators[step.name],
+                files=[result.marks for result in current.results if result.marks],
+                order=current.program.order,
+                sources=[shard.source.path for shard in current.shards],
+                alive=[result.kept for result in current.results],
+                first_rows=starts[:-1],
+                folder=self.folder(current.planned.stage.number),
+                room=self.room,
+                compare=self._comparison(done).of,
+            )
+        )
+
+    def _comparison(self, done: Sequence[Done]) -> Comparison:
+        """Compares what a stage has left, before anything is removed."""
+        current = done[-1]
+        step = current.planned.stage.after
+        unchanged = [*done[:-1], replace(current, findings=Findings(0))]
+        return Comparison(
+            cache(lambda: compile_comparison(self.prepared, step)),
+            lambda: [self._left(unchanged, s, r) for s, r in zip(current.shards, current.results, strict=True)],
+            self.folder(current.planned.stage.number) / "compared",
+            self.room,
+        )
+
+    @property
+    def room(self) -> Room:
+        """What set SQL may use: all threads, and the recipe's memory."""
+        limit = self.prepared.recipe.memory_limit
+        return Room(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
+
+    def _left(self, done: Sequence[Done], shard: Shard, result: ShardResult) -> Shard:
+        """A shard as the next stage is given it."""
+        numbers, lines = np.load(result.rows_left)
+        findings = done[-1].findings
+        assert findings is not None
+        stays = ~np.isin(numbers, findings.of_shard(shard.index), assume_unique=True)
+        tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
+        units = findings.units.get(shard.index)
+        tables += (units,) if units else ()
+        if result.part:
+            kind = "jsonl" if shard.lines else "parquet"
+            source = Source(result.part, kind, None, "", os.path.getsize(result.part))
+            return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
+        if shard.part is not None and shard.part.source is not None:  # the stage has left the file before as it was
+            before = shard.part
+            picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
+            return replace(shard, part=replace(before, picked=picked, tables=tables))
+        return replace(shard, part=Part(None, numbers[stays], tables=tables))
+
+
+def _must_write(planned: Planned, shard: Shard) -> bool:
+    """Whether the next stage needs a file of its own: texts have changed, or reading the input again costs more."""
+    if planned.program.outs:
+        return True
+    source = shard.source
+    return source.format not in ("jsonl", "parquet", "arrow") or source.compression is not None

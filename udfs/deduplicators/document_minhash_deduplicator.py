@@ -1,0 +1,339 @@
+"""Remove near-duplicate documents by MinHash and locality-sensitive hashing; kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import subwords
+
+OPERATOR = {
+    "doc": (
+        "Remove documents that share most of their shingles (runs of window_size tokens) with an earlier one. Two "
+        "documents are candidates when all minima of one band agree, which for b bands of r minima happens to a pair of "
+        "Jaccard similarity s with probability 1 - (1 - s^r)^b; candidates of candidates are one cluster. "
+        "jaccard_threshold chooses b and r and is no limit: verify makes it one. With hash: fast a document of fewer "
+        "tokens than the window is one shingle and only equals its like, and one without tokens is nobody's duplicate. "
+        "With hash: data_juicer the rows kept are exactly those of Data-Juicer, where all documents of fewer tokens "
+        "than the window are duplicates of each other."
+    ),
+    "version": 1,
+    "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
+    "params": {
+        "tokenization": {
+            "type": "str",
+            "default": "space",
+            "choices": ["space", "punctuation", "character", "sentencepiece", "word"],
+            "doc": (
+                "What tokens are: runs of anything but U+0020 (not even a line feed ends one), what lies between two "
+                "punctuation characters, single characters, the pieces of tokenizer_model, or runs of letters and digits."
+            ),
+        },
+        "window_size": {"type": "int", "default": 5, "min": 1, "doc": "Tokens of a shingle."},
+        "lowercase": {"type": "bool", "default": True, "doc": "Compare in lower case."},
+        "ignore_pattern": {
+            "type": "regex",
+            "default": None,
+            "nullable": True,
+            "doc": "What it matches is left out, after lower-casing and before splitting.",
+        },
+        "num_permutations": {"type": "int", "default": 256, "min": 1, "doc": "Minima of a signature."},
+        "jaccard_threshold": {
+            "type": "float",
+            "default": 0.7,
+            "min": 0,
+            "max": 1,
+            "doc": "The similarity around which pairs become candidates; bands and rows are chosen for it.",
+        },
+        "num_bands": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "Bands; counts only together with num_rows_per_band.",
+        },
+        "num_rows_per_band": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "Minima of a band; counts only together with num_bands.",
+        },
+        "tokenizer_model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "Tokenizer for sentencepiece: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
+        },
+        "hash": {
+            "type": "str",
+            "default": "fast",
+            "choices": ["fast", "data_juicer"],
+            "doc": "Hash functions: fast ones, or those of Data-Juicer with exactly its results.",
+        },
+        "normalize": {
+            "type": "str",
+            "default": "none",
+            "choices": ["none", "datatrove"],
+            "doc": (
+                "What is done to a text first; datatrove: lower case, numbers become 0, punctuation a space, accents go. "
+                "Its MinHash is this with tokenization: word, n_grams: 5, num_buckets: 14 and hashes_per_bucket: 8."
+            ),
+        },
+        "n_grams": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "datatrove's name of window_size, before which it goes.",
+        },
+        "num_buckets": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "datatrove's name of num_bands. With it num_permutations is num_buckets x hashes_per_bucket.",
+        },
+        "hashes_per_bucket": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "datatrove's name of num_rows_per_band; of the two that one is given, the other is 14 or 8.",
+        },
+    },
+    "aliases": {
+        "ray_bts_minhash_deduplicator": {
+            "doc": (
+                "Data-Juicer's MinHash on Ray: the same operator under another name. Its parameters for Ray's actors "
+                "have no effect."
+            ),
+            "params": {
+                "union_find_parallel_num": {"type": "any", "default": "auto", "doc": "Without effect."},
+                "union_threshold": {"type": "int", "default": 256, "nullable": True, "doc": "Without effect."},
+                "max_pending_edge_buffer_task": {
+                    "type": "int",
+                    "default": 20,
+                    "nullable": True,
+                    "doc": "Without effect.",
+                },
+                "num_edge_buffer_task_returns": {
+                    "type": "int",
+                    "default": 10,
+                    "nullable": True,
+                    "doc": "Without effect.",
+                },
+                "max_pending_filter_tasks": {"type": "int", "default": 20, "nullable": True, "doc": "Without effect."},
+                "num_filter_task_returns": {"type": "int", "default": 10, "nullable": True, "doc": "Without effect."},
+                "merge_batch_size": {"type": "int", "default": 1000, "nullable": True, "doc": "Without effect."},
+                "minhash_batch_size": {"type": "any", "default": "auto", "nullable": True, "doc": "Without effect."},
+                "memory_per_sample": {"type": "float", "default": 0.1, "nullable": True, "doc": "Without effect."},
+                "actor_memory": {"type": "int", "default": None, "nullable": True, "doc": "Without effect."},
+                "task_memory": {"type": "int", "default": None, "nullable": True, "doc": "Without effect."},
+            },
+        },
+        "ray_bts_minhash_cpp_deduplicator": {
+            "doc": (
+                "Data-Juicer's MinHash in C++ on Ray: the same operator under another name. Its parameters for Ray's "
+                "actors have no effect. Data-Juicer's disregards lowercase and ignore_pattern, joins tokens by nothing "
+                "and leaves out each document's last shingle; this one does not."
+            ),
+            "params": {
+                "union_find_parallel_num": {"type": "any", "default": "auto", "doc": "Without effect."},
+                "union_threshold": {"type": "int", "default": 256, "nullable": True, "doc": "Without effect."},
+                "max_pending_edge_buffer_task": {
+                    "type": "int",
+                    "default": 20,
+                    "nullable": True,
+                    "doc": "Without effect.",
+                },
+                "num_edge_buffer_task_returns": {
+                    "type": "int",
+                    "default": 10,
+                    "nullable": True,
+                    "doc": "Without effect.",
+                },
+                "max_pending_filter_tasks": {"type": "int", "default": 20, "nullable": True, "doc": "Without effect."},
+                "num_filter_task_returns": {"type": "int", "default": 10, "nullable": True, "doc": "Without effect."},
+                "merge_batch_size": {"type": "int", "default": 1000, "nullable": True, "doc": "Without effect."},
+            },
+        },
+    },
+    "checks": "check",
+    "functions": {
+        "minhash_marks": {
+            "columns": ["VARCHAR"],
+            # fmt: off
+            "constants": [
+                "VARCHAR",
+                "VARCHAR",
+                "BOOLEAN",
+                "VARCHAR",
+                "VARCHAR",
+                "BIGINT",
+                "VARCHAR",
+                "BIGINT",
+                "DOUBLE",
+                "BIGINT",
+                "BIGINT",
+            ],
+            # fmt: on
+            "returns": "STRUCT(bands UBIGINT[], signature BLOB)",
+            "runs": "kernel",
+            "call": "minhash_marks",
+        },
+        "minhash_shingles": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR", "VARCHAR", "BOOLEAN", "VARCHAR", "VARCHAR", "BIGINT"],
+            "returns": "UBIGINT[]",
+            "runs": "kernel",
+            "call": "minhash_shingles",
+        },
+        "jaccard": {
+            "columns": ["UBIGINT[]", "UBIGINT[]"],
+            "constants": [],
+            "returns": "DOUBLE",
+            "runs": "kernel",
+            "call": "jaccard_of_sets",
+        },
+        "estimate_jaccard": {
+            "columns": ["BLOB", "BLOB"],
+            "constants": [],
+            "returns": "DOUBLE",
+            "runs": "kernel",
+            "call": "estimate_jaccard",
+        },
+    },
+    "match": "bands",
+    "sql": """
+        {% set shingles -%}
+        {{ normalize | lit }}, {{ tokenization | lit }}, {{ lowercase | lit }}, {{ ignore_pattern | lit }},
+        {{ tokenizer_model | lit }}, {{ (n_grams or window_size) | lit }}
+        {%- endset %}
+        {% if num_buckets or hashes_per_bucket %}
+        {% set bands, rows = num_buckets or 14, hashes_per_bucket or 8 %}
+        {% set permutations = bands * rows %}
+        {% else %}
+        {% set bands, rows, permutations = num_bands, num_rows_per_band, num_permutations %}
+        {% endif %}
+        SELECT minhash_marks({{ text }}, {{ shingles }}, {{ hash | lit }}, {{ permutations | lit }},
+        {{ jaccard_threshold | lit }}, {{ bands | lit }}, {{ rows | lit }}) AS marks
+    """,
+    "compare": """
+        SELECT minhash_shingles({{ text }}, {{ normalize | lit }}, {{ tokenization | lit }}, {{ lowercase | lit }},
+        {{ ignore_pattern | lit }}, {{ tokenizer_model | lit }}, {{ (n_grams or window_size) | lit }}) AS shingles
+    """,
+    "examples": [
+        {
+            "texts": ["one two three four five six", "ONE two  three four five six", "one two three four five"],
+            "kept": [0, 2],
+        },
+        {"texts": ["one two three", "one two", "one two three", "", " ", ""], "kept": [0, 1, 3, 4, 5]},
+        {
+            "texts": ["one two three", "one two", "something else", "one two three four five six"],
+            "params": {"hash": "data_juicer"},
+            "kept": [0, 3],
+        },
+        {
+            "texts": ["a line\nand the next one of it", "a line and the next one of it"],
+            "params": {"window_size": 2, "num_bands": 1, "num_rows_per_band": 64},
+            "kept": [0, 1],
+        },
+        {
+            "texts": ["Café prices: 12.50, then 3.", "CAFE PRICES 7 (then 3)"],
+            "params": {
+                "normalize": "datatrove",
+                "tokenization": "word",
+                "n_grams": 2,
+                "num_buckets": 14,
+                "hashes_per_bucket": 8,
+            },
+            "kept": [0],
+        },
+        {
+            "texts": ["数据处理很重要", "数据处理很重要。", "完全不同的句子"],
+            "params": {"tokenization": "character", "ignore_pattern": "\\p{P}"},
+            "kept": [0, 2],
+        },
+    ],
+}
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return _bands_fit(params) + _tokenizer(params)
+
+
+def _bands_fit(params: dict[str, Any]) -> list[str]:
+    bands, rows, permutations = (params.get(n) for n in ("num_bands", "num_rows_per_band", "num_permutations"))
+    if not bands or not rows or not permutations or params.get("num_buckets") or params.get("hashes_per_bucket"):
+        return []
+    if bands * rows <= permutations:
+        return []
+    return [
+        f"{bands} bands of {rows} minima need {bands * rows} permutations, and there are {permutations}: set "
+        f"num_permutations to {bands * rows}, or fewer bands (Data-Juicer would take all documents for duplicates)"
+    ]
+
+
+def _tokenizer(params: dict[str, Any]) -> list[str]:
+    if params.get("tokenization") != "sentencepiece":
+        return []
+    model = params.get("tokenizer_model")
+    if not model:
+        return ["tokenization: sentencepiece needs a tokenizer_model: a SentencePiece model or a tokenizer.json"]
+    return subwords.check({"tokenization": True, "model": model})
+
+
+def minhash_marks(
+    column: pa.Array,
+    normalize: str,
+    tokenization: str,
+    lowercase: bool,
+    ignore_pattern: str | None,
+    tokenizer_model: str | None,
+    window: int,
+    hash: str,
+    permutations: int,
+    threshold: float,
+    bands: int | None,
+    rows: int | None,
+) -> pa.Array:
+    """Band keys and signature of each text; see `minhash_texts.signatures`. Without bands or rows the best of both."""
+    from refinery.kernels import minhash_bands, minhash_texts
+
+    if not bands or not rows:
+        bands, rows = minhash_bands.optimum(threshold, permutations)
+    found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model)
+    return minhash_texts.signatures(found, window, hash, permutations, bands, rows)
+
+
+def minhash_shingles(
+    column: pa.Array,
+    normalize: str,
+    tokenization: str,
+    lowercase: bool,
+    ignore_pattern: str | None,
+    tokenizer_model: str | None,
+    window: int,
+) -> pa.Array:
+    """The distinct shingles of each text as sorted 64-bit hashes; NULL for NULL."""
+    from refinery.kernels import minhash_texts
+
+    found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model)
+    return minhash_texts.shingle_set(found, window)
+
+
+def jaccard_of_sets(left: pa.Array, right: pa.Array) -> pa.Array:
+    """Jaccard similarity of each pair of shingle sets."""
+    from refinery.kernels import jaccard
+
+    return jaccard.jaccard(left, right)
+
+
+def estimate_jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
+    """Estimated Jaccard similarity of each pair of signatures."""
+    from refinery.kernels import jaccard
+
+    return jaccard.estimate(left, right)
