@@ -157,9 +157,8 @@ class Operator:
     peer: str = ""
     examples: tuple[dict[str, Any], ...] = ()
     match: str = ""  # of a deduplicator: one of MATCHES
-    rule: dict[str, str] = field(default_factory=dict)  # which units go
+    rule: dict[str, str] = field(default_factory=dict)  # which units go, and what becomes of empty texts
     apply: str = ""  # SQL that takes units out of a text
-    keep: str = ""  # SQL for whether a sample stays of which `apply` has taken something
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
     alias_of: str = ""  # the operator whose file this name stands in
 
@@ -285,7 +284,7 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
     known = {
         "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
     }  # fmt: skip
-    _only(path, header, known | {"match", "rule", "apply", "keep", "compare", "aliases"} if kind == "deduplicator" else known)
+    _only(path, header, known | {"match", "rule", "apply", "compare", "aliases"} if kind == "deduplicator" else known)
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
     bounds = header.get("bounds") or {}
@@ -312,7 +311,6 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         match=_match(path, kind, header),
         rule=header.get("rule") or {},
         apply=header.get("apply") or "",
-        keep=header.get("keep") or "",
         compare=header.get("compare") or "",
         alias_of="" if name == path.stem else path.stem,
     )

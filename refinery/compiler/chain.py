@@ -282,7 +282,8 @@ class _Compiler:
         if len(self.text_key) == 1 and not plain:  # NULL says that the text is not known, not that there is none
             name = self.chain.read[self.text_key]
             kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
-            found[name] = f"CASE WHEN _text IS NULL THEN {self.source_columns[name]} ELSE _text END AS {ident(name)}"
+            text = f"CASE WHEN _kind = 'VARCHAR' THEN {self.source_columns[name]} END"
+            found[name] = f"CASE WHEN _text IS NULL THEN {text} ELSE _text END AS {ident(name)}"
         return f"SELECT {', '.join(found.values())}, {bad} FROM (SELECT *, {kind} AS _kind FROM batch)"
 
     # Steps
@@ -305,10 +306,9 @@ class _Compiler:
         self.chain.removed = self._from_source(column, column)
         note = f"{step.where} step {step.index} {step.name}"
         self._mapper(step, keys, self._render(step, operator, keys, operator.apply), note)
-        if operator.keep:
-            keep = self._render(step, operator, keys, operator.keep)["keep"].sql("duckdb")
-            kept = f"coalesce(CASE WHEN {self.alive} THEN NOT _changed_{step.index} OR {keep} END, FALSE)"
-            self._end_filter(step, kept)
+        if step.params.get(operator.rule.get("drop_empty", "")):
+            text = self.version[keys][0]
+            self._end_filter(step, f"{self.alive} AND NOT (_changed_{step.index} AND {text} = '')")
 
     def _mark(self, step: Any, operator: Operator) -> None:
         """What the deduplicator compares of each sample that is still there, and prefers one by."""

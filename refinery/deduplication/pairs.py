@@ -25,27 +25,25 @@ class Pairs(NamedTuple):
 
 def by_key(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples with equal keys."""
-    for batch in marks.batches(statement("same_key", column="key")):
-        yield _pairs(batch, 0)
+    yield from _equal(marks, "key", 0)
 
 
 def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples that share a band, band by band: of the marks, one column is read at a time."""
     for band in range(bands(marks)):
-        for batch in marks.batches(statement("same_key", column=f"band_{band}")):
-            yield _pairs(batch, band)
+        yield from _equal(marks, f"band_{band}", band)
 
 
 def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples whose SimHash differs in at most `hamming_distance` bits; equal values first, then distinct ones."""
     from refinery.kernels.hamming import pairs
 
-    for batch in marks.batches(statement("same_key", column="simhash")):
-        yield _pairs(batch, 0)
+    yield from _equal(marks, "simhash", 0)
     table = marks.con.sql("SELECT simhash, min(_row) AS _row FROM marks GROUP BY simhash ORDER BY simhash").to_arrow_table()
     values, rows = (table[name].to_numpy() for name in ("simhash", "_row"))
     a, b = pairs(values, int(params["num_blocks"]), int(params["hamming_distance"]))
-    distance = np.bitwise_count(values[a] ^ values[b]).astype(np.int32)
+    differing = (values[a] ^ values[b]).view(np.uint8).reshape(-1, 8)
+    distance = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int32)
     one, other = rows[a], rows[b]
     yield Pairs(np.maximum(one, other), np.minimum(one, other), distance, np.full(len(a), np.nan))
 
@@ -85,6 +83,9 @@ def bands(marks: Marks) -> int:
     return sum(name.startswith("band_") for name in marks.columns)
 
 
-def _pairs(batch: pa.RecordBatch, how: int) -> Pairs:
-    row, via = column(batch, "_row"), column(batch, "via")
-    return Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))
+def _equal(marks: Marks, name: str, how: int) -> Iterator[Pairs]:
+    """Samples with equal values in a column of the marks."""
+    marks.run(f"CREATE OR REPLACE TEMP VIEW candidates AS SELECT _row, {name} AS key FROM marks")
+    for batch in marks.batches(statement("same_key")):
+        row, via = column(batch, "_row"), column(batch, "via")
+        yield Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))

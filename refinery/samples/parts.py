@@ -35,7 +35,10 @@ class _Known:
         self._columns: list[tuple[str, np.ndarray, pa.ChunkedArray]] = []
         schemas = {path: pq.read_schema(path).names for path in part.tables} if names else {}
         for name in names:
-            path = next(path for path, columns in schemas.items() if name in columns)
+            path = next((path for path, columns in schemas.items() if name in columns), None)
+            if path is None:  # nothing is known of any sample of the shard
+                self._columns.append((name, np.zeros(0, np.int64), pa.chunked_array([pa.nulls(0)])))
+                continue
             table = pq.read_table(path, columns=["_row", name])
             self._columns.append((name, table["_row"].to_numpy(), table[name]))
 

@@ -61,18 +61,17 @@ def test_an_unknown_tokenization_is_refused():
         shingles.tokens(pa.array(["a"]), "spaces", True, None)
 
 
-def test_pieces_of_a_model_are_tokens(recorded):
-    model = str(recorded / "data_juicer" / "assets" / "tokenizer" / "tokenizer.json")
-    pytest.importorskip("tokenizers")
-    column = pa.array(["Some text, and more of it", None, "", "数据 processing"])
-    found = shingles.tokens(column, "sentencepiece", False, "and", model)
-    from refinery.kernels import subwords
+def test_pieces_of_a_model_are_tokens(monkeypatch):
+    def split(text: str) -> list[str]:
+        return [text[i : i + 3] for i in range(0, len(text), 3)]
 
-    split = subwords.pieces(model)
-    assert [got(found, row) for row in range(4)] == [
-        split("Some text,  more of it"), [], split(""), split("数据 processing"),
-    ]  # fmt: skip
-    assert found.gap == 0
+    monkeypatch.setattr(shingles.subwords, "pieces", lambda model: split)
+    column = pa.array(["Some text, and more of it", None, "", "数据 processing"])
+    found = shingles.tokens(column, "sentencepiece", True, "and", "a.model")
+    values = ["some text,  more of it", "", "", "数据 processing"]
+    assert [got(found, row) for row in range(4)] == [split(value) for value in values]
+    assert found.gap == 0 and found.valid.tolist() == [True, False, True, True]
+    assert minhash_shingles.shingle_sets(found, 2).to_pylist()[1:3] == [None, []]
 
 
 def sets(values: Sequence[str | None], window: int, tokenization: str = "space") -> list:
