@@ -20,8 +20,9 @@ from refinery.kernels.shingles import Tokens
 LANES = 64  # MD5s at a time: several registers' worth, so that one's latency hides behind the others
 BLOCK = 64  # bytes of an MD5 block
 ONE_BLOCK = 55  # bytes that fit one block with the padding
-GROUP = 1 << 15  # shingles hashed before they are counted, so that the hashes stay in the cache
+GROUP = 1 << 13  # shingles hashed before they are counted, so that the hashes stay in the cache
 PLANES = 48  # bits of a counter
+SIZES = 64  # numbers of blocks told apart
 
 
 class Tables(NamedTuple):
@@ -68,15 +69,17 @@ def _simhashes(data, starts, firsts, gap, window, tables, out):
     rows, room = len(out), GROUP
     for row in range(rows):
         room = max(room, _shingles(firsts, row, window))
-    hashes, planes = np.empty(room, np.uint64), np.empty(PLANES, np.uint64)
-    queue = np.empty((3, room), np.int64)
+    queue, hashes = np.empty((3, room), np.int64), np.empty(room, np.uint64)
+    planes, lanes = np.empty(PLANES, np.uint64), np.zeros((LANES, 16), np.uint32)
     first = 0
     while first < rows:
         last, total = first, 0
         while last < rows and total + _shingles(firsts, last, window) <= room:
             total += _shingles(firsts, last, window)
             last += 1
-        _hash_rows(data, starts, firsts, first, last, gap, window, tables, queue, hashes)
+        _fill_queue(starts, firsts, first, last, gap, window, queue)
+        for i in range(0, total, LANES):
+            _hash_lanes(data, queue[:, i : min(i + LANES, total)], tables, lanes, hashes)
         end = 0
         for row in range(first, last):
             start, end = end, end + _shingles(firsts, row, window)
@@ -89,61 +92,61 @@ def _shingles(firsts, row, window):
     return max(firsts[row + 1] - firsts[row] - window, 0)
 
 
+@njit(nogil=True, cache=True)
+def _fill_queue(starts, firsts, first, last, gap, window, queue):
+    """Put the shingles of rows first to last - 1 in a queue: their number, where each begins, and its length.
+
+    Those that need the same number of blocks stand together, for lanes that are done wait for the others.
+    """
+    ends = np.zeros(SIZES + 1, np.int64)
+    for row in range(first, last):
+        for i in range(firsts[row], firsts[row + 1] - window):
+            ends[_size(starts[i + window] - gap - starts[i]) + 1] += 1
+    for size in range(SIZES):
+        ends[size + 1] += ends[size]
+    number = 0
+    for row in range(first, last):
+        for i in range(firsts[row], firsts[row + 1] - window):
+            length = starts[i + window] - gap - starts[i]
+            size = _size(length)
+            place = ends[size]
+            ends[size] += 1
+            queue[0, place], queue[1, place], queue[2, place] = number, starts[i], length
+            number += 1
+
+
+@njit(nogil=True, cache=True)
+def _size(length):
+    return min((length + 8) // BLOCK, SIZES - 1)
+
+
 # The hashes of shingles
 
 
 @njit(nogil=True, cache=True)
-def _hash_rows(data, starts, firsts, first, last, gap, window, tables, queue, hashes):
-    """Hash the shingles of rows first to last - 1 to hashes[0:], in order."""
-    raw, message = np.zeros(LANES * BLOCK, np.uint8), np.empty((16, LANES), np.uint32)
-    state = np.empty((4, LANES), np.uint32)
-    lanes = np.empty((3, LANES), np.int64)
-    at, filled, longer = 0, 0, 0
-    for row in range(first, last):
-        for i in range(firsts[row], firsts[row + 1] - window):
-            begin, length = starts[i], starts[i + window] - gap - starts[i]
-            if length <= ONE_BLOCK:
-                lanes[0, filled], lanes[1, filled], lanes[2, filled] = at, begin, length
-                filled += 1
-                if filled == LANES:
-                    _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes)
-                    filled = 0
-            else:
-                queue[0, longer], queue[1, longer], queue[2, longer] = at, begin, length
-                longer += 1
-            at += 1
-    _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes)
-    # Lanes that need the same number of blocks go together.
-    order = np.argsort(queue[2, :longer])
-    for i in range(0, longer, LANES):
-        filled = min(LANES, longer - i)
-        for lane in range(filled):
-            lanes[:, lane] = queue[:, order[i + lane]]
-        _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes)
-
-
-@njit(nogil=True, cache=True)
-def _hash_lanes(data, lanes, filled, tables, raw, message, state, hashes):
-    """MD5 of `filled` shingles; lanes: where each one's hash goes, where it begins and how long it is."""
-    longest = 0
-    for lane in range(filled):
-        longest = max(longest, lanes[2, lane])
+def _hash_lanes(data, queue, tables, lanes, hashes):
+    """MD5 of the up to LANES shingles in the queue, to hashes[their number]."""
+    state, message = np.empty((4, LANES), np.uint32), np.empty((16, LANES), np.uint32)
     state[0], state[1], state[2], state[3] = 0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476
-    for block in range((longest + 8) // BLOCK + 1 if filled else 0):
-        _load(data, lanes, filled, block, tables.masks, tables.marks, raw)
-        _transpose(raw.view(np.uint32), message)
+    filled, longest = queue.shape[1], 0
+    for lane in range(filled):
+        longest = max(longest, queue[2, lane])
+    for block in range((longest + 8) // BLOCK + 1):
+        _load(data, queue, block, tables.masks, tables.marks, lanes.view(np.uint8).reshape(-1), lanes)
+        for word in range(16):
+            for lane in range(LANES):
+                message[word, lane] = lanes[lane, word]
         _compress(message, state, tables.sines, tables.words)
         for lane in range(filled):
-            if (lanes[2, lane] + 8) // BLOCK == block:
-                hashes[lanes[0, lane]] = np.uint64(state[0, lane]) | np.uint64(state[1, lane]) << np.uint64(32)
+            if (queue[2, lane] + 8) // BLOCK == block:
+                hashes[queue[0, lane]] = np.uint64(state[0, lane]) | np.uint64(state[1, lane]) << np.uint64(32)
 
 
 @njit(nogil=True, cache=True)
-def _load(data, lanes, filled, block, masks, marks, raw):
-    """Write a block of each padded shingle, one after the other."""
-    numbers = raw.view(np.uint32)
-    for lane in range(filled):
-        source, length = lanes[1, lane] + block * BLOCK, lanes[2, lane]
+def _load(data, queue, block, masks, marks, raw, lanes):
+    """Write a block of each padded shingle, one after the other; raw: the lanes as bytes."""
+    for lane in range(queue.shape[1]):
+        source, length = queue[1, lane] + block * BLOCK, queue[2, lane]
         left = length - block * BLOCK
         row = np.uint64(max(0, min(left, BLOCK) + 1) * BLOCK)
         here, there = np.uint64(source), np.uint64(lane * BLOCK)
@@ -156,15 +159,8 @@ def _load(data, lanes, filled, block, masks, marks, raw):
             for j in range(np.uint64(max(0, min(left, BLOCK)))):
                 raw[there + j] = data[here + j]
         if left <= ONE_BLOCK:
-            numbers[16 * lane + 14] = np.uint32(length << 3 & 0xFFFFFFFF)
-            numbers[16 * lane + 15] = np.uint32(length >> 29 & 0xFFFFFFFF)
-
-
-@njit(nogil=True, cache=True)
-def _transpose(raw, message):
-    for word in range(16):
-        for lane in range(LANES):
-            message[word, lane] = raw[16 * lane + word]
+            lanes[lane, 14] = np.uint32(length << 3 & 0xFFFFFFFF)
+            lanes[lane, 15] = np.uint32(length >> 29 & 0xFFFFFFFF)
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -13,7 +13,11 @@ from refinery.errors import RecipeError
 from refinery.library import Library
 from tests.conftest import RECORDED
 
-OPERATORS = sorted(name for name in Library().operators if not name.startswith("sql_"))
+OPERATORS = sorted(
+    name
+    for name, operator in Library().operators.items()
+    if operator.kind != "deduplicator" and not name.startswith("sql_")
+)
 
 
 def cases() -> list[Any]:

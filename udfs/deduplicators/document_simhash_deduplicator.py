@@ -82,7 +82,7 @@ OPERATOR = {
         },
         {
             "texts": ["今天天气很好", "今天天氣很好", "明天会下雨吗"],
-            "params": {"tokenization": "character", "window_size": 2, "num_blocks": 40, "hamming_distance": 32},
+            "params": {"tokenization": "character", "window_size": 2, "num_blocks": 18, "hamming_distance": 16},
             "kept": [0, 2],
         },
     ],
