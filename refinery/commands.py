@@ -189,6 +189,7 @@ def _stage_of(prepared: Prepared, column: str) -> Planned:
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
     """`refinery why`."""
     from refinery.history import Histories
+    from refinery.telling import tell
 
     out = console.console()
     with Histories(work_dir) as histories:
@@ -199,39 +200,3 @@ def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> No
                 click.echo(history.json())
             else:
                 out.print(tell(history))
-
-
-_STYLES = {"removed": "red", "quarantined": "red", "not reached": "dim", "unchanged": "dim"}
-
-
-def tell(history: Any) -> Any:
-    """A history as lines of text: the row, then what each step made of it."""
-    from rich.text import Text
-
-    end = next((event for event in history.events if event.fate in ("removed", "quarantined")), None)
-    by = f" by step {end.step} {end.operator}" if end else ""
-    lines = [Text(f"row {history.row}, {history.file}: {history.fate}{by}", style="bold")]
-    if history.sample is not None:
-        lines.append(Text(f"  {console.beginning(json.dumps(history.sample, ensure_ascii=False, default=str), 200)}"))
-    if history.error and not history.events:
-        lines.append(Text(f"  it could not be read: {history.error}"))
-    width = max((len(event.operator) for event in history.events), default=0)
-    for event in history.events:
-        lines.append(
-            Text(f"  {event.step:>3}  {event.operator:<{width}}  {_told(event)}", style=_STYLES.get(event.fate, ""))
-        )
-        if event.after is not None:
-            before, after = console.around_difference(event.before or "", event.after, 300)
-            lines += [Text(f"       - {before}", style="red"), Text(f"       + {after}", style="green")]
-    return Text("\n").join(lines)
-
-
-def _told(event: Any) -> str:
-    """What one step did, in words: `removed (recipe.yaml:8): text_len below min_len (5, bound 6)`."""
-    if event.reason:
-        value = [console.number(event.value)] if event.value is not None else []
-        bound = [f"bound {console.number(event.bound)}"] if event.bound is not None else []
-        numbers = f" ({', '.join(value + bound)})" if value or bound else ""
-        return f"{event.fate} ({event.where}): {event.reason}{numbers}"
-    stats = ", ".join(f"{name} = {console.number(value)}" for name, value in (event.stats or {}).items())
-    return f"{event.fate}  {stats}" if stats else event.fate

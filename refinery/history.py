@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,18 +11,21 @@ from typing import Any
 
 import duckdb
 
-from refinery.compiler.program import Program, StepInfo, build
+from refinery.compiler.program import build
 from refinery.engine import schema as schemas
-from refinery.engine.replay import Replayed, replay, versions_before
+from refinery.engine.replay import versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.errors import DataError
+from refinery.evidence import Cluster, Duplicate, Evidence, Unit
 from refinery.preparing import Prepared, prepare
+from refinery.retelling import Retelling, Seen
 from refinery.rundir import RunDir
-from refinery.samples.sources import Shard
 from refinery.staging import BATCH
 
 # Rows that `--where` may find before it is told to be more precise.
 _MOST = 20
+# Rows of a cluster that are listed in a sentence.
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Event:
     """What one step did to the row.
 
     fate: "changed", "unchanged", "kept", "removed", "quarantined" or "not reached". before, after: texts of a mapper
-    that changed it. stats: what a filter measured. reason: why it was removed, with value and bound where there are.
+    that changed it. stats: what a filter measured. reason: why it was removed, with value and bound where there are;
+    why a deduplicator kept it. duplicate, cluster: of a row that has any. units: what was taken out of its text.
     """
 
     step: int
@@ -42,6 +47,9 @@ class Event:
     reason: str | None = None
     value: float | None = None
     bound: float | None = None
+    duplicate: Duplicate | None = None
+    cluster: Cluster | None = None
+    units: tuple[Unit, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,11 +81,14 @@ class Histories:
         self.prepared = self._prepare()
         self.con = duckdb.connect(str(self.run_dir.database), read_only=True)
         self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())
+        self.retelling = Retelling(self.prepared, self.con)
+        self.evidence = Evidence(self.retelling)
 
     def __enter__(self) -> Histories:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.retelling.close()
         self.con.close()
 
     def _prepare(self) -> Prepared:
@@ -105,9 +116,10 @@ class Histories:
         schema = schemas.infer(prepared.stages[0].program.lines, prepared.shards, [step], library)
         program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
         found: list[int] = []
+        firsts = [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]
         worker = Worker(program)
         try:
-            for shard, first in zip(prepared.shards, self._first_rows(), strict=True):
+            for shard, first in zip(prepared.shards, firsts, strict=True):
                 found += [first + row for row in worker.matching(shard, Task("", BATCH, first_row=first))]
                 if len(found) > _MOST:
                     raise DataError(f"--where {where!r} holds for more than {_MOST} rows; make it more precise")
@@ -119,77 +131,79 @@ class Histories:
             )
         return found
 
-    def _first_rows(self) -> list[int]:
-        return [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]
-
     def tell(self, row: int) -> History:
         """The history of row number `row`. Raises DataError when the run had no such row."""
-        shard, first, first_line = self._shard(row)
+        place = self.retelling.place(row)
         broken = self.con.execute("SELECT step, error, line, file FROM quarantine WHERE _row = ?", [row]).fetchall()
         removed = self.con.execute("SELECT step, reason, value, bound FROM ledger WHERE _row = ?", [row]).fetchall()
         if broken and not broken[0][0]:
             _, error, line, path = broken[0]
             return History(row, f"{path}:{line}", None, "quarantined", (), error)
-        # A row that a step raised on goes through the steps before that one only.
-        program = self._before(broken[0][0]) if broken else self.prepared.stages[0].program
-        found = self._replayed(program, shard, row - first, first)
-        if found is None:
-            raise DataError(f"row {row} is not in {shard.source.path} any more")
-        file = shard.path_of(row - first) + ("" if shard.source.format == "text" else f":{first_line + found.line}")
-        if broken:
-            step, error, *_ = broken[0]
-            told = tuple(self._raised(known, program, found, step, error) for known in self.prepared.stages[0].program.steps)
-            return History(row, file, found.sample, "quarantined", told, error)
+        raising, error = broken[0][:2] if broken else (None, None)
         end = removed[0] if removed else None
-        told = tuple(self._event(known, program, found, end) for known in program.steps)
-        return History(row, file, found.sample, "removed" if end else "kept", told)
+        told: dict[int, Event] = {}
+        as_read: Any = None
+        for seen in self.retelling.walk(place, raising):
+            as_read = as_read or seen.row
+            told |= self._events(row, seen, end)
+            if end and end[0] in told:
+                break
+        if raising is not None:
+            told[raising] = Event(*self._place(raising), "quarantined", reason=error)
+        steps = [step.index for step in self.prepared.recipe.steps]
+        events = tuple(told.get(step) or Event(*self._place(step), "not reached") for step in steps)
+        fate = "quarantined" if broken else "removed" if end else "kept"
+        return History(row, place.file(as_read.line), as_read.sample, fate, events, error)
 
-    def _replayed(self, program: Program, shard: Shard, row: int, first: int) -> Replayed | None:
-        worker = Worker(program)
-        try:
-            return next(replay(worker, shard, [row], Task("", BATCH, first_row=first)), None)
-        finally:
-            worker.close()
+    def _place(self, step: int) -> tuple[int, str, str]:
+        """A step's number, operator and place in the recipe."""
+        [name] = [known.name for known in self.prepared.recipe.steps if known.index == step]
+        return step, name, str(self.places.get(step, ""))
 
-    def _before(self, step: int) -> Program:
-        """The steps before `step`."""
-        prepared = self.prepared
-        steps = [known for known in prepared.recipe.steps if known.index < step]
-        program = prepared.stages[0].program
-        schema = schemas.infer(program.lines, prepared.shards, steps, prepared.library)
-        return build(steps, prepared.library, schema, program.text_key, share=prepared.recipe.op_fusion)[0]
+    def _events(self, row: int, seen: Seen, end: Sequence[Any] | None) -> dict[int, Event]:
+        """What the steps of one stage did, as far as the row came, and the deduplicator after them."""
+        last = end[0] if end else None
+        steps = [info.index for info in seen.program.steps if last is None or info.index <= last]
+        told = {step: self._event(row, step, seen, end if step == last else None) for step in steps}
+        after = seen.planned.stage.after
+        if after is None or seen.ended or self.prepared.library.operators[after.name].match == "units":
+            return told
+        return told | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
 
-    def _where(self, step: int) -> str:
-        return str(self.places.get(step, ""))
+    def _event(self, row: int, step: int, seen: Seen, end: Sequence[Any] | None) -> Event:
+        """What a mapper or filter did, or a deduplicator that takes something out of texts. end: removed by it."""
+        program, values = seen.program, seen.row.values
+        place, why = self._place(step), _why(end)
+        stats = {s.column: values[s.column] for s in program.stats if s.step == step}
+        change = next((change for change in program.changes if change.step == step), None)
+        if change is None:
+            return Event(*place, "removed" if end else "kept", stats=stats, **why)
+        before = values[versions_before(program, step)[change.field]]
+        units = self._units(row, step, seen, before)
+        if not values[change.changed]:
+            return Event(*place, "unchanged", units=units)
+        return Event(*place, "removed" if end else "changed", before, values[change.after], units=units, **why)
 
-    def _shard(self, row: int) -> tuple[Shard, int, int]:
-        """The shard of a row, the number of its first row, and the lines before it."""
-        query = "SELECT shard, first_row, first_line FROM shards WHERE first_row <= ? AND ? < first_row + rows"
-        found = self.con.execute(query, [row, row]).fetchall()
-        if not found:
-            (rows,) = self.con.execute("SELECT coalesce(max(first_row + rows), 0) FROM shards").fetchall()[0]
-            raise DataError(f"no row {row}: the run read " + (f"rows 0 to {rows - 1}" if rows else "none"))
-        shard, first, first_line = found[0]
-        return self.prepared.shards[shard], first, first_line
+    def _units(self, row: int, step: int, seen: Seen, text: str | None) -> tuple[Unit, ...] | None:
+        """What a deduplicator has taken out of the text; None for other steps."""
+        before = seen.planned.stage.before
+        return self.evidence.units(before, row, text) if before is not None and before.index == step else None
 
-    def _raised(self, step: StepInfo, program: Program, found: Replayed, raising: int, error: str) -> Event:
-        place = (step.index, step.name, self._where(step.index))
-        if step.index == raising:
-            return Event(*place, "quarantined", reason=error)
-        return self._event(step, program, found, None) if step.index < raising else Event(*place, "not reached")
+    def _decision(self, row: int, step: Any, seen: Seen, end: Sequence[Any] | None) -> Event:
+        """What a deduplicator made of the row as a whole."""
+        place, cluster = self._place(step.index), self.evidence.cluster(step, row)
+        if end:
+            duplicate = self.evidence.duplicate(step, row, seen)
+            return Event(*place, "removed", duplicate=duplicate, cluster=cluster, **_why(end))
+        if cluster is not None:
+            others = ", ".join(str(other) for other in cluster.rows[:_SHOWN]) + (", …" if cluster.rows[_SHOWN:] else "")
+            reason = f"survivor of a cluster of {cluster.size} (rows {others})"
+        else:
+            marks = [seen.row.values[name] for name in seen.program.marks if not name.startswith("_mark_order_")]
+            reason = "no duplicate" if any(mark is not None for mark in marks) else "nothing to compare it by"
+        return Event(*place, "kept", reason=reason, cluster=cluster)
 
-    def _event(self, step: StepInfo, program: Program, found: Replayed, end: Any) -> Event:
-        values = found.values
-        place = (step.index, step.name, self._where(step.index))
-        if end and step.index > end[0]:
-            return Event(*place, "not reached")
-        change = next((change for change in program.changes if change.step == step.index), None)
-        if change:
-            if not values[change.changed]:
-                return Event(*place, "unchanged")
-            before = values[versions_before(program, step.index)[change.field]]
-            return Event(*place, "changed", before, values[change.after])
-        stats = {s.column: values[s.column] for s in program.stats if s.step == step.index}
-        if end and step.index == end[0]:
-            return Event(*place, "removed", stats=stats, reason=end[1], value=end[2], bound=end[3])
-        return Event(*place, "kept", stats=stats)
+
+def _why(end: Sequence[Any] | None) -> dict[str, Any]:
+    """What the ledger says of a removal."""
+    return dict(zip(("reason", "value", "bound"), end[1:], strict=True)) if end else {}

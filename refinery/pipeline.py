@@ -19,7 +19,7 @@ from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
 from refinery.errors import OperatorError, OutputError
 from refinery.library import Library
-from refinery.outputs import database, manifest, trace
+from refinery.outputs import database, manifest, tables, trace
 from refinery.outputs.database import Counts, Database
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
@@ -115,11 +115,18 @@ def _execute(
     recipe = prepared.recipe
     _fresh(run_dir)
     with Stages(prepared, run_dir.stage, _first_rows(prepared)) as stages:
-        done = stages.run(_reporter(prepared, progress))
+        parameters = tables.parameters_json(recipe.steps)
+        early = None
+        with ThreadPoolExecutor(1) as beside:  # the tables' statements are known before the rows are
+            if len(prepared.stages) == 1:
+                early = beside.submit(tables.statements, prepared.stages, [None], parameters)
+            done = stages.run(_reporter(prepared, progress))
+        findings = [stage.findings for stage in done]
+        made = early.result() if early else tables.statements(prepared.stages, findings, parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, done[-1].results)  # copies files while the tables are built
             with _vouched_for(exporting):
-                database.fill(db, done, database.parameters_json(recipe.steps))
+                database.fill(db, done, made)
                 outputs = exporting.result()
                 counts = database.check(db, done)
                 database.check_written(counts, sum(item.rows for item in outputs))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.chain import bytes_name
-from refinery.compiler.env import ident, lit, template
-from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
-from refinery.compiler.program import pretty
+from refinery.compiler.env import ident, lit
 from refinery.errors import ConservationError
-from refinery.library import read_sql
+from refinery.outputs.tables import Statement, quarantine_source
 from refinery.rundir import aside
 from refinery.staging import Done
 
@@ -93,65 +89,37 @@ class Database:
         os.replace(self._aside, self.path)
 
 
-def fill(db: Database, done: Sequence[Done], parameters: Mapping[int, str]) -> None:
-    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, stat_summary and steps from the parts."""
+def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, stat_summary and steps from the parts.
+
+    statements: what `tables.statements` has made for these stages.
+    """
     db.table("shards", shard_table(done))
     first_rows = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
     db.run(f"SET VARIABLE first_rows = CAST({lit(first_rows)} AS BIGINT[])")
-
-    def render(name: str, **values: Any) -> None:
-        db.run(pretty(template(read_sql(f"tables/{name}.sql")).render(values)))
-
-    render("quarantine", files=lit([result.quarantine for stage in done for result in stage.results if result.quarantine]))
-    barriers = _barriers(done)
-    render("duplicates", barriers=barriers)
-    render("clusters", barriers=barriers)
-    stages = [_facts_of(stage) for stage in done if stage.results and not stage.program.copies]
-    render("facts", stages=stages, removing=[b for b in barriers if not b["units"]], quarantined=bool(done[1:]))
-    chains = [ledger_columns(stage.planned.chain, stage.planned.steps) for stage in done]
-    render("ledger", facts="facts", removing=[b for b in barriers if not b["units"]], **_joined(chains))
-    columns = [(lit(stat.column), ident(stat.column)) for stage in done for stat in stage.program.stats]
-    render("stats", facts="facts", columns=[column for _, column in columns])
-    with db.one_thread():  # sums of floating-point numbers depend on their order
-        render("stat_summary", columns=columns)
-    render("steps", steps=_steps(done, parameters))
-
-
-def _facts_of(stage: Done) -> dict[str, Any]:
-    return {"number": stage.planned.stage.number, "files": lit([r.facts for r in stage.results if r.facts])}
-
-
-def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]:
-    """The ledger's columns over the steps of all stages."""
-    found = {}
-    for name, kind in LEDGER_COLUMNS.items():
-        cases = {step: sql for chain in chains for step, sql in chain[name].items()}
-        found[name] = case_of_step(cases, kind)
-    return found
-
-
-def _barriers(done: Sequence[Done]) -> list[dict[str, Any]]:
-    """What SQL needs of each deduplicator that has run."""
-    found = []
     for stage in done:
-        step, findings = stage.planned.stage.after, stage.findings
-        if step is None or findings is None:
-            continue
-        bound = next((name for name in ("jaccard_threshold", "hamming_distance") if name in step.params), None)
-        found.append(
-            {
-                "step": step.index,
-                "name": step.name,
-                "where": step.where,
-                "units": stage.units,
-                "duplicates": findings.duplicates,
-                "clusters": findings.clusters,
-                "statistic": {"jaccard_threshold": "estimated_jaccard"}.get(bound or "", bound),
-                "bound": None if bound is None else float(step.params[bound]),
-                "index": findings.index.names() if findings.index else [],
-            }
-        )
-    return found
+        files = lit([result.facts for result in stage.results if result.facts])
+        db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
+    broken = [result.quarantine for stage in done for result in stage.results if result.quarantine]
+    db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
+    spent = _seconds(done)
+    db.table("_seconds", pa.table({"step": pa.array(list(spent), pa.int32()), "seconds": list(spent.values())}))
+    for statement in statements:
+        with db.one_thread() if statement.ordered else nullcontext():
+            db.run(statement.sql)
+    db.run("DROP TABLE _seconds")
+
+
+def _seconds(done: Sequence[Done]) -> dict[int, float]:
+    """Seconds that workers spent on each step, and those of deduplicators."""
+    found: dict[int, float] = defaultdict(float)
+    for stage in done:
+        for result in stage.results:
+            for step, spent in result.seconds.items():
+                found[step] += spent
+        if stage.findings is not None:
+            found[stage.findings.step] += stage.findings.seconds
+    return {step: round(spent, 6) for step, spent in found.items()}
 
 
 def check(db: Database, done: Sequence[Done]) -> Counts:
@@ -245,49 +213,3 @@ def shard_table(done: Sequence[Done]) -> pa.Table:
         rows, lines = rows + result.rows, lines + result.lines
     names = ("shard", "file", "start", "end", "first_row", "first_line", "rows")
     return pa.table({n: pa.array([f[n] for f in found], pa.string() if n == "file" else pa.int64()) for n in names})
-
-
-def _steps(done: Sequence[Done], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
-    version, found = 0, []
-    seconds: dict[int, float] = defaultdict(float)
-    for stage in done:
-        for result in stage.results:
-            for step, spent in result.seconds.items():
-                seconds[step] += spent
-        if stage.findings is not None:
-            seconds[stage.findings.step] += stage.findings.seconds
-    versions = {step for stage in done for step in stage.planned.chain.versions}
-    changed = {change.step: change.changed for stage in done for change in stage.program.changes}
-    for step, kind in listed(done):
-        before = version
-        version = step.index if step.index in versions else version
-        found.append(
-            {
-                "index": step.index,
-                "name": step.name,
-                "kind": kind,
-                "where": step.where,
-                "params": parameters.get(step.index, "{}"),
-                "changed": changed.get(step.index),
-                "bytes_before": bytes_name(before),
-                "bytes_after": bytes_name(version),
-                "seconds": round(seconds[step.index], 6),
-            }
-        )
-    return found
-
-
-def listed(done: Sequence[Done]) -> list[tuple[Any, str]]:
-    """All steps in the recipe's order, with their kinds."""
-    found: list[tuple[Any, str]] = []
-    for stage in done:
-        kinds = {info.index: info.kind for info in stage.program.steps}
-        found += [(step, kinds[step.index]) for step in stage.planned.stage.steps]
-        if stage.planned.stage.after is not None:
-            found.append((stage.planned.stage.after, "deduplicator"))
-    return found
-
-
-def parameters_json(steps: Sequence[Any]) -> dict[int, str]:
-    """Each step's complete parameters as JSON."""
-    return {step.index: json.dumps(dict(step.params), ensure_ascii=False, default=list) for step in steps}

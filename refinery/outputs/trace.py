@@ -17,7 +17,8 @@ from refinery.compiler.program import Program, StepInfo
 from refinery.engine.replay import Replayed, replay, sample_at, stats_until, value_at, versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.outputs import pairs
-from refinery.outputs.database import Database, listed
+from refinery.outputs.database import Database
+from refinery.outputs.tables import listed
 from refinery.rundir import RunDir
 from refinery.samples.sources import Shard
 from refinery.staging import Done
@@ -42,7 +43,7 @@ def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int 
     """
     changed = {change.step: change.changed for stage in done for change in stage.program.changes}
     chosen: dict[int, list[int]] = {}
-    for step, _ in listed(done):
+    for step, _ in listed([stage.planned for stage in done]):
         if names and step.name not in names:
             continue
         condition = changed.get(step.index) or f"_dropped = {step.index}"
@@ -140,7 +141,7 @@ def write_files(db: Database, done: Sequence[Done], run: RunDir, chosen: dict[in
     seen: set[str] = set()
     written = []
     removing = {stage.planned.stage.after.index for stage in done if stage.planned.stage.after and not stage.units}
-    for step, _ in listed(done):
+    for step, _ in listed([stage.planned for stage in done]):
         if step.index in chosen:
             path = run.trace_file(step.name, step.index, step.name not in seen, step.index in removing)
             with path.open("w", encoding="utf-8", newline="\n") as file:

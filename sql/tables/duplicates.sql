@@ -32,8 +32,8 @@ SELECT
   {% endif %}
   {% if barrier.index %}
   CASE WHEN kept < 0 THEN
-    {{ barrier.index | lit }}[((kept + ({{ barrier.index | length }} << 40)) >> 40) + 1]
-    || ' row ' || ((kept + ({{ barrier.index | length }} << 40)) & 1099511627775)
+    {{ barrier.index | lit }}[((kept + (CAST({{ barrier.index | length }} AS BIGINT) << 40)) >> 40) + 1]
+    || ' row ' || ((kept + (CAST({{ barrier.index | length }} AS BIGINT) << 40)) & 1099511627775)
   END AS kept_in_index
   {% else %}
   CAST(NULL AS VARCHAR) AS kept_in_index

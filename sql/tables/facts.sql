@@ -3,12 +3,12 @@
 CREATE OR REPLACE TEMP TABLE facts AS
 WITH
 {% for stage in stages %}
-stage_{{ stage.number }} AS (
+stage_{{ stage }} AS (
   SELECT
     getvariable('first_rows')[CAST(regexp_extract(filename, '([0-9]+)[.]facts[.]parquet$', 1) AS BIGINT) + 1] + _row AS _row,
-    _dropped AS _dropped_{{ stage.number }},
+    _dropped AS _dropped_{{ stage }},
     * EXCLUDE (_row, _dropped, filename)
-  FROM read_parquet({{ stage.files }}, filename = true)
+  FROM read_parquet(getvariable('facts_{{ stage }}'), filename = true)
 ),
 {% endfor %}
 gone AS (
@@ -21,14 +21,14 @@ gone AS (
 SELECT
   stage_1._row,
   {% if stages | length > 1 or removing %}
-  coalesce({% for stage in stages %}_dropped_{{ stage.number }}, {% endfor %}gone.step) AS _dropped,
+  coalesce({% for stage in stages %}_dropped_{{ stage }}, {% endfor %}gone.step) AS _dropped,
   {% else %}
   _dropped_1 AS _dropped,
   {% endif %}
-  COLUMNS(* EXCLUDE (_row{% for stage in stages %}, _dropped_{{ stage.number }}{% endfor %}{% if stages | length > 1 or removing %}, step{% endif %}))
+  COLUMNS(* EXCLUDE (_row{% for stage in stages %}, _dropped_{{ stage }}{% endfor %}{% if stages | length > 1 or removing %}, step{% endif %}))
 FROM stage_1
 {% for stage in stages[1:] %}
-LEFT JOIN stage_{{ stage.number }} ON stage_{{ stage.number }}._row = stage_1._row
+LEFT JOIN stage_{{ stage }} ON stage_{{ stage }}._row = stage_1._row
 {% endfor %}
 {% if stages | length > 1 or removing %}
 LEFT JOIN gone ON gone._row = stage_1._row

@@ -1,14 +1,8 @@
 -- One row per input line or sample that could not be read (step 0) or processed, with its raw bytes.
 CREATE OR REPLACE TABLE quarantine AS
-{% if files == '[]' %}
-SELECT
-  0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, '' AS raw, ''::BLOB AS raw_bytes
-WHERE FALSE
-{% else %}
 SELECT
   shards.first_row + parts._row AS _row, parts.file, shards.first_line + parts.line AS line, parts.step, parts.operator,
   parts.error, try(decode(parts.raw)) AS raw, parts.raw AS raw_bytes
-FROM read_parquet({{ files }}, filename = true) AS parts
+FROM broken AS parts
 JOIN shards ON shards.shard = CAST(regexp_extract(parts.filename, '([0-9]+)[.]quarantine[.]parquet$', 1) AS BIGINT)
 ORDER BY 1
-{% endif %}

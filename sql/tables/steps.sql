@@ -15,7 +15,7 @@ SELECT
   q.here AS quarantined,
   CAST(f.bytes_in AS BIGINT) AS bytes_in,
   CAST(f.bytes_out AS BIGINT) AS bytes_out,
-  CAST({{ step.seconds | lit }} AS DOUBLE) AS seconds
+  coalesce((SELECT seconds FROM _seconds WHERE _seconds.step = {{ step.index }}), 0.0) AS seconds
 FROM (
   SELECT
     count(*) FILTER (WHERE _dropped IS NULL OR _dropped >= {{ step.index }}) AS rows_in,

@@ -1,0 +1,131 @@
+"""The statements that make the tables of a run, known before any shard has been run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.chain import bytes_name
+from refinery.compiler.env import ident, lit, template
+from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
+from refinery.compiler.program import pretty
+from refinery.deduplication.barrier import Findings
+from refinery.library import read_sql
+from refinery.preparing import Planned
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement. ordered: it has to run on one thread, because sums of floating-point numbers depend on order."""
+
+    sql: str
+    ordered: bool = False
+
+
+def statements(
+    stages: Sequence[Planned], findings: Sequence[Findings | None], parameters: Mapping[int, str]
+) -> list[Statement]:
+    """What makes the tables, in order.
+
+    They read variables (`first_rows`, `facts_1` and on) and tables (`broken`, `_seconds`) that `database.fill` sets.
+    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON.
+    """
+    barriers = _barriers(stages, findings)
+    removing = [barrier for barrier in barriers if not barrier["units"]]
+    numbers = [planned.stage.number for planned in stages if not planned.program.copies]
+    chains = [ledger_columns(planned.chain, planned.steps) for planned in stages]
+    columns = [(lit(stat.column), ident(stat.column)) for planned in stages for stat in planned.program.stats]
+    return [
+        _statement("quarantine"),
+        *(_statement(name, barriers=barriers) for name in ("duplicates", "clusters")),
+        _statement("facts", stages=numbers, removing=removing, quarantined=len(stages) > 1),
+        _statement("ledger", facts="facts", removing=removing, **_joined(chains)),
+        _statement("stats", facts="facts", columns=[column for _, column in columns]),
+        _statement("stat_summary", ordered=True, columns=columns),
+        _statement("steps", steps=_steps(stages, parameters)),
+    ]
+
+
+def _statement(name: str, ordered: bool = False, **values: Any) -> Statement:
+    return Statement(pretty(template(read_sql(f"tables/{name}.sql")).render(values)), ordered)
+
+
+def quarantine_source(files: Sequence[str]) -> str:
+    """SQL for what the shards could not read or process."""
+    if files:
+        return f"SELECT * FROM read_parquet({lit(list(files))}, filename = true)"
+    columns = "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
+    return f"SELECT {columns}, '' AS filename WHERE FALSE"
+
+
+def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]:
+    """The ledger's columns over the steps of all stages."""
+    found = {}
+    for name, kind in LEDGER_COLUMNS.items():
+        cases = {step: sql for chain in chains for step, sql in chain[name].items()}
+        found[name] = case_of_step(cases, kind)
+    return found
+
+
+def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) -> list[dict[str, Any]]:
+    """What SQL needs of each deduplicator."""
+    found = []
+    for planned, known in zip(stages, findings, strict=True):
+        step = planned.stage.after
+        if step is None or known is None:
+            continue
+        bound = next((name for name in ("jaccard_threshold", "hamming_distance") if name in step.params), None)
+        found.append(
+            {
+                "step": step.index,
+                "name": step.name,
+                "where": step.where,
+                "units": not known.clusters and bool(known.units),
+                "duplicates": known.duplicates,
+                "clusters": known.clusters,
+                "statistic": {"jaccard_threshold": "estimated_jaccard"}.get(bound or "", bound),
+                "bound": None if bound is None else float(step.params[bound]),
+                "index": known.index.names() if known.index else [],
+            }
+        )
+    return found
+
+
+def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
+    version, found = 0, []
+    versions = {step for planned in stages for step in planned.chain.versions}
+    changed = {change.step: change.changed for planned in stages for change in planned.program.changes}
+    for step, kind in listed(stages):
+        before = version
+        version = step.index if step.index in versions else version
+        found.append(
+            {
+                "index": step.index,
+                "name": step.name,
+                "kind": kind,
+                "where": step.where,
+                "params": parameters.get(step.index, "{}"),
+                "changed": changed.get(step.index),
+                "bytes_before": bytes_name(before),
+                "bytes_after": bytes_name(version),
+            }
+        )
+    return found
+
+
+def listed(stages: Sequence[Planned]) -> list[tuple[Any, str]]:
+    """All steps in the recipe's order, with their kinds."""
+    found: list[tuple[Any, str]] = []
+    for planned in stages:
+        kinds = {info.index: info.kind for info in planned.program.steps}
+        found += [(step, kinds[step.index]) for step in planned.stage.steps]
+        if planned.stage.after is not None:
+            found.append((planned.stage.after, "deduplicator"))
+    return found
+
+
+def parameters_json(steps: Sequence[Any]) -> dict[int, str]:
+    """Each step's complete parameters as JSON."""
+    return {step.index: json.dumps(dict(step.params), ensure_ascii=False, default=list) for step in steps}
