@@ -4,11 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORPUS ?=
 DATA_JUICER ?=
+DATATROVE ?=
+DAFT ?=
+RENSA ?=
+BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench clean
+.PHONY: help setup demo test lint golden docs bench bench-dedup quality clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -42,6 +46,18 @@ MEASURED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS)
 bench: $(VENV)/ready  ## Measure speed and memory (CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
 	$(BIN)/python bench/run.py --corpus $(MEASURED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)")
+
+# As above, but a .parquet corpus is repeated with altered words, so that its copies are no duplicates. BENCH= is passed on.
+DEDUPED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS)))-copies,synthetic).jsonl)
+
+bench-dedup: $(VENV)/ready  ## Measure deduplication (CORPUS=, DATA_JUICER=, and the pythons DATATROVE= DAFT= RENSA=)
+	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python $(if $(CORPUS),bench/copies.py $(CORPUS) $(DEDUPED),bench/corpus.py $(DEDUPED)))
+	$(BIN)/python bench/dedup.py --corpus $(DEDUPED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)") \
+		$(if $(DATATROVE),--datatrove "$(DATATROVE)") $(if $(DAFT),--daft "$(DAFT)") $(if $(RENSA),--rensa "$(RENSA)") $(BENCH)
+
+quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrite the tables and plot in docs/deduplication.md
+	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
+	$(BIN)/python -m bench.quality --write
 
 clean:  ## Remove the virtual environment and outputs
 	rm -rf $(VENV) outputs bench/results bench/data

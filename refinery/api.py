@@ -11,13 +11,18 @@ from typing import Any
 import duckdb
 
 import refinery
+from refinery.compiler.chain import Around
+from refinery.compiler.program import build
 from refinery.compiler.script import Export, File, script
+from refinery.compiler.script_stages import ScriptStage
+from refinery.deduplication.functions import SET_FUNCTIONS
+from refinery.engine import schema as schemas
 from refinery.engine.functions import register as register_functions
 from refinery.library import Function, Library
 from refinery.opening import open_recipe
 from refinery.outputs.database import Counts
 from refinery.pipeline import Progress, execute
-from refinery.preparing import Prepared, prepare
+from refinery.preparing import Planned, Prepared, prepare
 from refinery.recipe import Recipe
 from refinery.samples.export import stats_path
 from refinery.samples.schema import common_schema
@@ -83,8 +88,21 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     )
     stats = stats_path(recipe.export_path) if prepared.stats else None
     export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
-    planned = prepared.stages[0]
-    return script(planned.program, planned.chain, _files(prepared), export, title, _differences(recipe))
+    parts = [_part(prepared, planned) for planned in prepared.stages]
+    return script(parts, _files(prepared), export, title, _differences(recipe, prepared))
+
+
+def _part(prepared: Prepared, planned: Planned) -> ScriptStage:
+    """What a script needs of a stage."""
+    step, comparison = planned.stage.after, None
+    operator = None if step is None else prepared.library.operators[step.name]
+    if step is not None and step.params.get("verify"):
+        inferred = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
+        around = Around(after=step, compare=True)
+        comparison = build([], prepared.library, inferred, planned.program.text_key, around=around)[1]
+    schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
+    columns = () if schema is None else tuple(schema.names)
+    return ScriptStage(planned.stage, planned.program, planned.chain, operator, comparison, columns)
 
 
 def _taken(prepared: Prepared) -> tuple[str, ...]:
@@ -105,7 +123,7 @@ def _files(prepared: Prepared) -> list[File]:
     return found
 
 
-def _differences(recipe: Recipe) -> list[str]:
+def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
     """What the recipe asks for and a plain script does not do."""
     found = []
     if recipe.export_shard_size:
@@ -114,6 +132,15 @@ def _differences(recipe: Recipe) -> list[str]:
         found.append(f"max_sample_num ({recipe.max_sample_num}) is not followed: it takes all samples.")
     if recipe.open_tracer:
         found.append("It writes no traces; `refinery run` does.")
+    for step in (planned.stage.after for planned in prepared.stages if planned.stage.after is not None):
+        if step.params.get("index"):
+            index = step.params["index"]
+            found.append(f"Step {step.index}: index {index} is not followed: earlier runs' samples are not looked at.")
+        limits = [name for name in ("max_cluster_size", "max_removed_share") if step.params.get(name) is not None]
+        if limits:
+            found.append(
+                f"Step {step.index}: {' and '.join(limits)} {'is' if len(limits) == 1 else 'are'} not checked."
+            )
     return found
 
 
@@ -125,6 +152,7 @@ def register(con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = (
     """
     library = Library(tuple(operators))
     functions = [function for function in library.functions() if _installed(library, function)]
+    functions += SET_FUNCTIONS
     register_functions(con, functions)
     names = [function.name for function in functions]
     for function in functions:

@@ -16,7 +16,7 @@ from refinery import console, kernels
 from refinery.compiler.chain import Schema
 from refinery.compiler.program import build
 from refinery.pipeline import Outcome, execute
-from refinery.preparing import Planned, Prepared, prepare
+from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe
 
 Opened = tuple[Recipe, Any]
@@ -166,7 +166,10 @@ def lineage(opened: Opened, column: str) -> None:
     from refinery.compiler import lineage as origins
 
     prepared = prepare(*opened)
-    found = origins.lineage(_stage_of(prepared, column).program, column)
+    operators = prepared.library.operators
+    ends = [(planned, planned.stage.after) for planned in prepared.stages]
+    stages = [origins.Passed(p.program, after, operators[after.name] if after else None) for p, after in ends]
+    found = origins.through_stages(stages, column)
     places = {step.index: f"step {step.index} {step.name} ({step.where})" for step in prepared.recipe.steps}
     click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")
     for step in origins.steps_of(found):
@@ -178,12 +181,6 @@ def lineage(opened: Opened, column: str) -> None:
         about = [text for text in about if text]
         label = f"{origin.column} ({', '.join(about)})" if about else origin.column
         click.echo(f"{'  ' * origin.depth}{label}: {origin.expression}")
-
-
-def _stage_of(prepared: Prepared, column: str) -> Planned:
-    """The stage that computes a column; the last one when none does, or every one does."""
-    with_it = [p for p in prepared.stages if column in {stat.column for stat in p.program.stats}]
-    return with_it[0] if with_it else prepared.stages[-1]
 
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:

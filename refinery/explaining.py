@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from refinery.compiler.explain import StepPlan, step_plans
-from refinery.engine.worker import Worker, by_step
-from refinery.preparing import Prepared
-from refinery.samples.batch import Batch
+from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
+from refinery.engine.worker import Worker
+from refinery.preparing import Planned, Prepared
 from refinery.samples.read import read
-from refinery.staging import BATCH
+from refinery.samples.sources import Part, Shard, Source
+from refinery.samples.write import PartWriter
+from refinery.staging import BATCH, Done, Stages
 
 # Input bytes that `--explain analyze` runs over.
 _SAMPLE = 16 << 20
 
 
 def planned(prepared: Prepared) -> Iterator[Any]:
-    """The stage's steps, how each runs, what they share, and DuckDB's plan."""
-    steps, shards, workers = len(prepared.stages[0].program.steps), len(prepared.shards), prepared.workers
-    yield f"stage 1: {_many(steps, 'step')} fused into one pass over {_many(shards, 'shard')} with {_many(workers, 'worker')}"
+    """Each stage's steps, how each runs, what they share, DuckDB's plan; and the deduplicators between stages."""
+    for stage in prepared.stages:
+        yield from _stage(prepared, stage)
+        after = stage.stage.after
+        if after is not None:
+            yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]))
+
+
+def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
+    program, after = stage.program, stage.stage.after
+    shards, workers = len(prepared.shards), prepared.workers
+    if program.copies:
+        yield f"stage {stage.stage.number}: no steps; the samples that are left are written as they are"
+        return
+    marks = f", and what step {after.index} compares," if after is not None else ""
+    yield (
+        f"stage {stage.stage.number}: {_many(len(program.steps), 'step')}{marks} fused into one pass over "
+        f"{_many(shards, 'shard')} with {_many(workers, 'worker')}"
+    )
     table = _table("step", "operator", "runs as", "functions", "shares", "line")
-    for plan in step_plans(prepared.stages[0].program, prepared.stages[0].chain, prepared.library):
+    for plan in step_plans(program, stage.chain, prepared.library, after):
         functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
-        table.add_row(str(plan.index), plan.name, plan.runs, functions, shared, plan.where.rpartition(":")[2])
+        table.add_row(
+            str(plan.index), _told(plan.name, plan.kind), plan.runs, functions, shared, plan.where.rpartition(":")[2]
+        )
     yield table
-    worker = Worker(prepared.stages[0].program)
+    worker = Worker(program)
     try:
         yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
         yield worker.explain(prepared.shards)
     finally:
         worker.close()
+
+
+def _told(name: str, kind: str) -> str:
+    """An operator and which part of its work it is."""
+    return name + {"marks": ": marks", "deduplicator": ": takes out"}.get(kind, "")
+
+
+def _barrier(plan: BarrierPlan) -> Iterator[str]:
+    lines = [f"between stages: step {plan.index} {plan.name} ({plan.where}), set SQL over what all shards have left"]
+    first, *more = plan.compares
+    lines += [f"  compares  {first}", *(f"            {line}" for line in more)]
+    lines += [f"  stays     {plan.stays}", f"  limits    {plan.limits}"]
+    lines += [f"  index     {plan.index_folder}"] if plan.index_folder else []
+    for name, when, sql in plan.statements:
+        lines += [f"  sql/deduplicators/{name}: {when}", *(f"    {line}" for line in sql.splitlines())]
+    yield "\n".join([*lines, ""])
 
 
 def _many(count: int, what: str) -> str:
@@ -57,68 +91,97 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
 
 
 def analyzed(prepared: Prepared) -> Iterator[Any]:
-    """Seconds, rows and speed per step, measured on the first 16 MB of the input."""
+    """Seconds, rows and speed per step, measured on the first 16 MB of the input; see `planned`."""
+    with TemporaryDirectory(prefix="refinery_") as folder:
+        shards = _sample(prepared, Path(folder))
+        sampled = replace(prepared, shards=shards, workers=1, stages=tuple(map(_forgiving, prepared.stages)))
+        _run(sampled, Path(folder) / "first")  # loads or compiles the kernels, which is not what is measured
+        done = _run(sampled, Path(folder) / "second")
+        for stage in done:
+            if not stage.program.copies:
+                yield from _measured(sampled, stage)
+        yield from (f"note: {note}" for stage in done if stage.findings is not None for note in stage.findings.notes)
+
+
+def _sample(prepared: Prepared, folder: Path) -> list[Shard]:
+    """The first samples of the input, as shards of files of their own."""
+    found: list[Shard] = []
+    size = 0
+    for shard in prepared.shards:
+        rows, lines = [], []
+        with PartWriter(folder / f"{shard.index:05d}", shard.lines, None) as writer:
+            for batch in read(shard, BATCH):
+                writer.write(batch, np.arange(len(batch)), {}, {})
+                rows.append(batch.rows)
+                lines.append(batch.line_numbers)
+                size += batch.table.nbytes
+                if size >= _SAMPLE:
+                    break
+        if writer.path is not None:
+            numbers = np.concatenate(rows)
+            kind = "jsonl" if shard.lines else "parquet"
+            source = Source(str(writer.path), kind, None, "", Path(writer.path).stat().st_size)
+            part = Part(source, np.arange(len(numbers)), numbers, np.concatenate(lines))
+            found.append(replace(shard, part=part))
+        else:
+            found.append(replace(shard, part=Part(None, np.zeros(0, np.int64))))
+        if size >= _SAMPLE:
+            break
+    return found
+
+
+def _forgiving(planned: Planned) -> Planned:
+    """The stage whose deduplicator only says what is suspicious: of a sample, limits mean little."""
+    after = planned.stage.after
+    if after is None or "on_excess" not in after.params:
+        return planned
+    step = replace(after, params={**after.params, "on_excess": "warn"})
+    return replace(planned, stage=replace(planned.stage, after=step))
+
+
+def _run(prepared: Prepared, folder: Path) -> list[Done]:
+    with Stages(prepared, lambda number: folder / f"stage_{number}", [0] * len(prepared.shards)) as stages:
+        return stages.run(None)
+
+
+def _measured(prepared: Prepared, stage: Done) -> Iterator[Any]:
+    """What a stage has cost, and the deduplicator at its end."""
     spent: dict[int, float] = defaultdict(float)
     ended: Counter[int | None] = Counter()
-    rows = size = 0
-    worker = Worker(prepared.stages[0].program)
-    try:
-        for batch in _sample(prepared):
-            if not rows:
-                _measured(worker, batch)  # loads or compiles the kernels, which is not what is measured
-            started = time.perf_counter()
-            done = _measured(worker, batch)
-            elapsed = time.perf_counter() - started
-            for step, seconds in by_step(json.loads(worker.profile()), dict(prepared.stages[0].program.probes), elapsed).items():
-                spent[step] += seconds
-            done = done.filter(pc.is_null(done["_bad"]))
-            ended.update(done["_dropped"].to_pylist())
-            rows, size = rows + len(done), size + batch.table.nbytes
-    finally:
-        worker.close()
+    for result in stage.results:
+        for step, seconds in result.seconds.items():
+            spent[step] += seconds
+        if result.facts:
+            ended.update(pq.read_table(result.facts, columns=["_dropped"])["_dropped"].to_pylist())
+    size = sum(result.bytes for result in stage.results)
+    rows = sum(result.rows - result.quarantined for result in stage.results)
     total = sum(spent.values()) or 1e-9
-    yield f"measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {total:.3f} s, {size / 1e6 / total:.0f} MB/s"
-    yield _costs(prepared, spent, ended, rows, size)
+    which = f"stage {stage.planned.stage.number}: " if len(prepared.stages) > 1 else ""
+    speed = f"{total:.3f} s, {size / 1e6 / total:.0f} MB/s"
+    yield f"{which}measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {speed}"
+    yield _costs(prepared, stage, spent, ended, rows, size)
 
 
-def _measured(worker: Worker, batch: Batch) -> pa.Table:
-    """The statement's rows; samples on which a step fails are left out, as a run would leave them out."""
-    try:
-        return worker.measure(batch)
-    except duckdb.Error:
-        _, failed = worker.attempt(batch)
-        return worker.measure(batch.take(np.delete(np.arange(len(batch)), [failure.at for failure in failed])))
-
-
-def _costs(prepared: Prepared, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int) -> Any:
-    total = sum(spent.values()) or 1e-9
+def _costs(
+    prepared: Prepared, stage: Done, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
+) -> Any:
+    after, findings = stage.planned.stage.after, stage.findings
+    found = findings.seconds if findings is not None else 0.0
+    total = (sum(spent.values()) + found) or 1e-9
     numbers = ("step", "rows in", "removed", "seconds", "share", "MB/s")
     table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
-    plans: dict[int, StepPlan] = {p.index: p for p in step_plans(prepared.stages[0].program, prepared.stages[0].chain, prepared.library)}
+
+    def add(step: int | None, name: str, runs: str, given: int, removed: int, seconds: float) -> None:
+        speed = f"{size / 1e6 * given / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 and step is not None else ""
+        gone = f"{removed:,}" if removed else ""
+        share = f"{100 * seconds / total:.0f} %"
+        table.add_row(str(step or ""), name, runs, f"{given:,}", gone, f"{seconds:.3f}", share, speed)
+
     left = rows
-    for step in prepared.stages[0].program.steps:
-        seconds, removed = spent[step.index], ended[step.index]
-        speed = f"{size / 1e6 * left / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 else ""
-        cells = [
-            f"{left:,}",
-            f"{removed:,}" if removed else "",
-            f"{seconds:.3f}",
-            f"{100 * seconds / total:.0f} %",
-            speed,
-        ]
-        table.add_row(str(step.index), step.name, plans[step.index].runs, *cells)
-        left -= removed
-    table.add_row(
-        "", "reading and the rest", "", f"{rows:,}", "", f"{spent[0]:.3f}", f"{100 * spent[0] / total:.0f} %", ""
-    )
+    for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
+        add(plan.index, _told(plan.name, plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
+        left -= ended[plan.index]
+    if after is not None and findings is not None:
+        add(after.index, after.name, "set SQL", left, len(findings.removed), found)
+    add(None, "reading and the rest", "", rows, 0, spent[0])
     return table
-
-
-def _sample(prepared: Prepared) -> Iterator[Batch]:
-    seen = 0
-    for shard in prepared.shards:
-        for batch in read(shard, BATCH):
-            yield batch
-            seen += batch.table.nbytes
-            if seen >= _SAMPLE:
-                return

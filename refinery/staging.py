@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from refinery.deduplication.barrier import Findings, Given, find_duplicates
+from refinery.deduplication.index import open_index
 from refinery.deduplication.marks import Room
 from refinery.deduplication.verify import Comparison
 from refinery.engine.local import Pool, run_shards
 from refinery.engine.worker import ShardResult, Task
+from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.sources import Part, Shard, Source
 
@@ -63,7 +65,8 @@ class Stages:
         self._pools.__exit__(*error)
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
-        """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken."""
+        """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's."""
+        self._look_at_indexes()
         done: list[Done] = []
         shards = self.prepared.shards
         for planned in self.prepared.stages:
@@ -74,6 +77,17 @@ class Stages:
                 done[-1] = replace(done[-1], findings=findings, operator_match=match)
                 shards = [self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)]
         return done
+
+    def _look_at_indexes(self) -> None:
+        """See that the indexes can be used, before anything is processed."""
+        seen: dict[str, Any] = {}
+        for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
+            if step.params.get("index"):
+                found = open_index(step.params["index"], step, self.prepared.library.operators[step.name])
+                other = seen.setdefault(os.path.realpath(found.folder), step)
+                if other is not step:
+                    what = f"{step.name} and {other.name} of step {other.index} have the same index {found.folder}"
+                    raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         recipe, workers = self.prepared.recipe, self.prepared.workers
@@ -104,7 +118,7 @@ class Stages:
                 operator=prepared.library.operators[step.name],
                 files=[result.marks for result in current.results if result.marks],
                 order=current.program.order,
-                sources=[shard.source.path for shard in current.shards],
+                sources=[_input_of(shard) for shard in current.shards],
                 alive=[result.kept for result in current.results],
                 first_rows=starts[:-1],
                 folder=self.folder(current.planned.stage.number),
@@ -149,6 +163,12 @@ class Stages:
             picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
             return replace(shard, part=replace(before, picked=picked, tables=tables))
         return replace(shard, part=Part(None, numbers[stays], tables=tables))
+
+
+def _input_of(shard: Shard) -> str:
+    """The file that a shard is of; the folder of text files, each of which is one sample."""
+    path = shard.source.path
+    return os.path.dirname(path) or "." if shard.source.format == "text" else path
 
 
 def _must_write(planned: Planned, shard: Shard) -> bool:

@@ -12,13 +12,17 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from refinery import reference
+from refinery.kernels.unionfind import components
 from refinery.recipe.keys import KEYS
 from tests.conftest import ROOT
 
 README = ROOT / "README.md"
+DEDUPLICATION = ROOT / "docs" / "deduplication.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {".md", ".py", ".sql", ".yaml", ".yml", ".jsonl", ".txt", ".json", ".toml"}
 
@@ -127,6 +131,58 @@ def test_extending_examples_run(extending: Path) -> None:
     lines = (extending / "out" / "docs.jsonl").read_text("utf-8").splitlines()
     found = {document["id"]: document["text"] for document in map(json.loads, lines)}
     assert found == {0: "several different words\n\n\nand an end", 2: "nothing to change in this one"}
+
+
+@pytest.fixture(scope="module")
+def deduplicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bundled recipes, where the one with deduplicators has run."""
+    folder = tmp_path_factory.mktemp("deduplicated")
+    shutil.copytree(ROOT / "recipes", folder / "recipes")
+    first, *_ = commands(DEDUPLICATION, "Try it")
+    assert first == ["run", "recipes/web_dedup.yaml"]
+    assert "524 rows read" in refinery(folder, *first)
+    return folder
+
+
+@pytest.mark.parametrize("arguments", commands(DEDUPLICATION, "Try it")[1:], ids=" ".join)
+def test_deduplication_commands(arguments: list[str], deduplicated: Path) -> None:
+    assert "kept instead" in refinery(deduplicated, *arguments)
+
+
+def test_deduplication_sql(deduplicated: Path) -> None:
+    [queries] = blocks(DEDUPLICATION, "sql")
+    with duckdb.connect(str(deduplicated / "outputs" / "web_dedup" / "refinery.duckdb"), read_only=True) as con:
+        for query in filter(str.strip, queries.split(";")):
+            assert con.execute(query).fetchall(), query
+        removed = con.execute("SELECT removed FROM steps WHERE operator LIKE 'document_%' ORDER BY step").fetchall()
+        shortened = con.execute("SELECT changed FROM steps WHERE operator = 'paragraph_deduplicator'").fetchall()
+    said = re.findall(r"(\d+) (?:exact copies|near duplicates|texts that lose)", DEDUPLICATION.read_text("utf-8"))
+    assert [int(number) for number in said] == [number for (number,) in removed + shortened]
+
+
+def test_deduplication_recipes_run(deduplicated: Path) -> None:
+    for number, text in enumerate(blocks(DEDUPLICATION, "yaml")):
+        (deduplicated / f"recipe_{number}.yaml").write_text(text, "utf-8")
+        assert "rows read" in refinery(deduplicated, "run", f"recipe_{number}.yaml")
+
+
+def test_clusters_by_tables_are_those_of_the_kernel() -> None:
+    """The statements of docs/scale.md, round by round: few rounds, and connected components."""
+    start, one_round = blocks(ROOT / "docs" / "scale.md", "sql")
+    dice = np.random.default_rng(3)
+    chain = 10_000 + dice.permutation(1000)
+    one = np.concatenate((dice.integers(0, 3000, 2000), chain[1:]))
+    other = np.concatenate((dice.integers(0, 3000, 2000), chain[:-1]))
+    with duckdb.connect() as con:
+        con.register("pairs", pa.table({"_row": one, "via": other}))
+        con.execute(start)
+        for rounds in range(1, 20):
+            con.execute(one_round)
+            if con.execute("SELECT samples FROM changed").fetchall() == [(0,)]:
+                break
+        labels = con.execute("SELECT _row, root FROM labels ORDER BY _row").fetchall()
+    roots = components(one, other, 11_000)
+    assert labels == [(row, roots[row]) for row in np.union1d(one, other)] and rounds <= 12
 
 
 def test_recipes_page_example_is_sound(tmp_path: Path) -> None:

@@ -275,9 +275,10 @@ class _Compiler:
             "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
         )
         found = {
-            name: sql if name in ("_i", "_row", "_suffix") else f"CASE WHEN _kind = 'VARCHAR' THEN {sql} END AS {ident(name)}"
+            name: f"CASE WHEN _kind = 'VARCHAR' THEN {sql} END AS {ident(name)}"
             for name, sql in self.source_columns.items()
         }
+        found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
         kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))}))"
         if len(self.text_key) == 1 and not plain:  # NULL says that the text is not known, not that there is none
             name = self.chain.read[self.text_key]

@@ -1,14 +1,17 @@
-"""What the compiler made of a recipe: the steps of each stage, how each one runs, what they share."""
+"""What the compiler made of a recipe: the steps of each stage, how each one runs, what they share; its deduplicators."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.chain import Chain
-from refinery.compiler.program import Program
-from refinery.library import Library
+from refinery.compiler.chain import Chain, order_terms
+from refinery.compiler.program import Program, StepInfo, pretty
+from refinery.compiler.script_stages import body, matched
+from refinery.library import Library, Operator
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,15 @@ class StepPlan:
     layers: tuple[int, ...]
 
 
-def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPlan]:
-    """Every step of the stage."""
+def step_plans(program: Program, chain: Chain, library: Library, after: Any | None = None) -> list[StepPlan]:
+    """Every step of the stage; after: the deduplicator at its end, whose plan is that of what it compares."""
+    steps = list(program.steps)
+    if after is not None:
+        steps.append(StepInfo(after.index, after.name, "marks", after.where, program.text_key))
     definitions = [(number, d) for number, layer in enumerate(chain.layers.layers(), 1) for d in layer]
     runs = {function.name: function.runs for function in library.functions()}
     found = []
-    for step in program.steps:
+    for step in steps:
         features = [column for column, users in chain.features.items() if step.index in users]
         own = [
             d for _, d in definitions if d.name in features or (d.step == step.index and d.name not in chain.features)
@@ -57,3 +63,130 @@ def step_plans(program: Program, chain: Chain, library: Library) -> list[StepPla
 def _functions(expression: exp.Expr) -> set[str]:
     """Names of functions that DuckDB itself does not have."""
     return {node.name.lower() for node in expression.find_all(exp.Anonymous)}
+
+
+@dataclass(frozen=True)
+class BarrierPlan:
+    """A deduplicator as planned: what it compares, which sample stays, what would stop it, and its set SQL.
+
+    compares: lines. statements: name of the file in `sql/deduplicators`, when it runs, and the statement.
+    """
+
+    index: int
+    name: str
+    where: str
+    compares: tuple[str, ...]
+    stays: str
+    limits: str
+    index_folder: str | None
+    statements: tuple[tuple[str, str, str], ...]
+
+
+def barrier_plan(step: Any, operator: Operator) -> BarrierPlan:
+    """How a deduplicator runs."""
+    params = step.params
+    limits = [
+        f"{name} {params[name]}" for name in ("max_cluster_size", "max_removed_share") if params.get(name) is not None
+    ]
+    excess = "a run beyond them fails" if params.get("on_excess") == "fail" else "a run beyond them is told so"
+    return BarrierPlan(
+        index=step.index,
+        name=step.name,
+        where=step.where,
+        compares=tuple(_compared(step, operator)),
+        stays=_stays(step, operator),
+        limits=f"{', '.join(limits)}; {excess}" if limits else "none",
+        index_folder=params.get("index"),
+        statements=tuple(_statements(step, operator)),
+    )
+
+
+def _compared(step: Any, operator: Operator) -> list[str]:
+    params = step.params
+    if operator.match == "keys":
+        key = f": {' '.join(str(params['key']).split())}" if operator.params.get("key") else ", one value for each text"
+        return [f"keys{key}; samples with equal ones are duplicates"]
+    if operator.match == "hamming":
+        distance = params["hamming_distance"]
+        return [f"SimHash values of 64 bits; samples whose values differ in at most {distance} bits are duplicates"]
+    if operator.match == "units":
+        return [_units_compared(params, operator)]
+    lines = _bands_compared(params)
+    if params.get("verify"):
+        threshold = params["jaccard_threshold"]
+        lines.append(f"pairs whose true Jaccard similarity is below {threshold:g} are let go of: verify")
+    return lines
+
+
+def _units_compared(params: Mapping[str, Any], operator: Operator) -> str:
+    rule = operator.rule
+    if rule["kind"] == "more_documents_than":
+        return (
+            f"parts of each text; those that stand in more than {params[rule['threshold']]} samples go from all of them"
+        )
+    return "parts of each text; those that stand somewhere before go, the first stays"
+
+
+def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:
+    """Bands of a signature, and minima of each, that parameters stand for."""
+    if params.get("num_buckets") or params.get("hashes_per_bucket"):
+        return params.get("num_buckets") or 14, params.get("hashes_per_bucket") or 8
+    if params.get("num_bands") and params.get("num_rows_per_band"):
+        return params["num_bands"], params["num_rows_per_band"]
+    from refinery.kernels.minhash_bands import optimum
+
+    return optimum(float(params["jaccard_threshold"]), int(params["num_permutations"]))
+
+
+def _bands_compared(params: Mapping[str, Any]) -> list[str]:
+    if "num_permutations" not in params:
+        return ["bands of a signature; samples with an equal band are candidates"]
+    bands, rows = bands_and_rows(params)
+    threshold = float(params["jaccard_threshold"])
+    at = sorted({round(threshold, 4), *(x / 10 for x in range(3, 10, 2))})
+    curve = ", ".join(f"{s:g}: {1 - (1 - s**rows) ** bands:.3g}" for s in at)
+    chance = 1 - (1 - threshold**rows) ** bands
+    return [
+        f"{bands} bands x {rows} rows of a MinHash signature; samples with an equal band are candidates",
+        f"at jaccard_threshold {threshold:g} a pair is one with probability 1 - (1 - s^{rows})^{bands} = {chance:.3g} ({curve})",
+    ]
+
+
+def _stays(step: Any, operator: Operator) -> str:
+    if operator.match == "units":
+        empty = operator.rule.get("drop_empty")
+        gone = "a sample of which nothing is left goes" if empty and step.params.get(empty) else "no sample goes"
+        return f"every sample without the parts that go; {gone}"
+    keep = step.params.get("keep") or "first"
+    if keep == "first":
+        return "the first sample of each cluster"
+    terms = ", ".join(f"{term} {direction}" for term, direction in order_terms(keep))
+    return f"of each cluster the first by {terms}; among equals the first of the input"
+
+
+def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
+    """The set SQL that a run uses."""
+    params = step.params
+    if operator.match == "units":
+        if operator.rule["kind"] == "more_documents_than":
+            threshold = int(params[operator.rule["threshold"]])
+            return [_named("units_in_many", "the parts that go", threshold=threshold)]
+        return [_named("units_seen_before", "the parts that go")]
+    found = []
+    if params.get("verify"):
+        found.append(_named("buckets", "once, here for the first band; the others are alike", bands=[0]))
+        found.append(_named("representatives", "in rounds, until all pairs are answered; a kernel compares them"))
+        found.append(_named("still_open", "after each round"))
+    else:
+        when = {"bands": "for each band", "hamming": "for equal values; a kernel finds the near ones"}
+        found.append(_named("same_key", when.get(operator.match, "once")))
+    keep = params.get("keep") or "first"
+    if keep != "first":
+        directions = [direction for _, direction in order_terms(keep)]
+        order = [{"column": f"order_{n}", "direction": direction} for n, direction in enumerate(directions)]
+        found.append(_named("survivors", "once clusters are known, by a union-find kernel", order=order))
+    return [*found, _named("duplicates", "what the table duplicates is made of", **matched(operator))]
+
+
+def _named(name: str, when: str, /, **values: Any) -> tuple[str, str, str]:
+    return f"_{name}.sql", when, pretty(body(name, **values))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
+from refinery.library import Operator
 
 # The table that a batch of samples is, and columns of it that are no fields of a sample.
 _BATCH = "batch"
@@ -45,29 +46,145 @@ def steps_of(origins: Sequence[Origin]) -> list[int]:
 
 
 def lineage(program: Program, column: str) -> list[Origin]:
-    """The lineage of a result column by sqlglot, nearest first.
+    """The lineage of a result column of a recipe of one stage; see `through_stages`."""
+    return through_stages([Passed(program)], column)
 
-    column: a statistic, `_dropped`, or the name of a text field. The guards that leave out samples which an earlier step
-    removed are not followed, except for `_dropped`, which consists of them. Raises RecipeError for an unknown column.
+
+@dataclass(frozen=True)
+class Passed:
+    """A stage, and the deduplicator at its end with its operator, where there is one."""
+
+    program: Program
+    after: Any | None = None
+    operator: Operator | None = None
+
+    @property
+    def removes(self) -> bool:
+        """Whether the deduplicator removes samples, not parts of their texts."""
+        return self.operator is not None and self.operator.match != "units"
+
+
+def through_stages(stages: Sequence[Passed], column: str) -> list[Origin]:
+    """The lineage of a result column by sqlglot, nearest first, back through all stages.
+
+    column: a statistic, the name of a text field, `_dropped`, or `kept_instead`, which a deduplicator finds. The guards
+    that leave out samples which an earlier step removed are not followed, except for `_dropped`, which consists of
+    them. Raises RecipeError for an unknown column.
     """
-    from sqlglot.lineage import lineage as trace
-
-    texts = {".".join(keys): keys for keys in program.read}
-    known = [*(stat.column for stat in program.stats), *texts, "_dropped"]
+    texts = {".".join(keys): keys for stage in stages for keys in stage.program.read}
+    stats = {stat.column: number for number, stage in enumerate(stages) for stat in stage.program.stats}
+    known = [*stats, *texts, "_dropped", *(["kept_instead"] if any(stage.removes for stage in stages) else [])]
     if column not in known:
         hint = suggestion(column, known) or f"There are {', '.join(known)}."
         raise RecipeError([Problem("--lineage", f"there is no column {column!r}", hint)])
-    keys = texts.get(column)
-    if keys is not None and keys not in program.outs:
-        return [Origin(program.read[keys], f"{column} as read", 0, "no step changes it", (column,), 0)]
-    name = program.outs[keys] if keys is not None else column
-    schema = {_BATCH: dict.fromkeys(["_i", "_line", "_suffix", "_row", *program.needs], "VARCHAR")}
-    root = trace(name, _without_guards(program.pass_sql), schema=schema, dialect="duckdb")
-    return _Walk(program, column).from_root(root)
+    tracer = _Stages(stages)
+    if column == "_dropped":
+        return tracer.fate()
+    if column == "kept_instead":
+        return [origin for number in range(len(stages)) for origin in tracer.kept_instead(number, 0)]
+    if column in stats:
+        return tracer.result(stats[column], column, 0)
+    keys = texts[column]
+    number = tracer.changed_before(len(stages), keys)
+    if number is None:
+        name = next(stage.program.read[keys] for stage in stages if keys in stage.program.read)
+        return [Origin(name, f"{column} as read", 0, "no step changes it", (column,), 0)]
+    return tracer.result(number, stages[number].program.outs[keys], 0)
+
+
+class _Stages:
+    """Traces results of a stage, and what the stage was given back to the stages before it."""
+
+    def __init__(self, stages: Sequence[Passed]) -> None:
+        self.stages = stages
+        self._seen: set[tuple[int, str]] = set()
+
+    def result(self, number: int, name: str, depth: int) -> list[Origin]:
+        """The lineage of a result of a stage."""
+        from sqlglot.lineage import lineage as trace
+
+        program = self.stages[number].program
+        schema = {_BATCH: dict.fromkeys(["_i", "_line", "_suffix", "_row", *program.needs], "VARCHAR")}
+        root = trace(name, _without_guards(program.pass_sql), schema=schema, dialect="duckdb")
+        found: list[Origin] = []
+        for origin in _Walk(program).from_root(root):
+            if origin.meaning.endswith(" at the end") and number + 1 < len(self.stages):
+                origin = replace(origin, meaning=f"{origin.meaning} of stage {number + 1}")
+            found += self._given(number, replace(origin, depth=origin.depth + depth))
+        return found
+
+    def fate(self) -> list[Origin]:
+        """What removes samples: filters, and deduplicators."""
+        found: list[Origin] = []
+        for number, stage in enumerate(self.stages):
+            filters = [] if stage.program.copies else self.result(number, "_dropped", 0)
+            found += filters if len(filters) > 1 or len(self.stages) == 1 else []
+            found += self.kept_instead(number, 0)
+        return found
+
+    def kept_instead(self, number: int, depth: int) -> list[Origin]:
+        """What the deduplicator after a stage compares, and prefers samples by."""
+        stage = self.stages[number]
+        return self._compared(number, "kept_instead", "the sample that stays instead", depth) if stage.removes else []
+
+    def _compared(self, number: int, column: str, meaning: str, depth: int) -> list[Origin]:
+        stage = self.stages[number]
+        marks = stage.program.marks
+        what = ", ".join(mark.removeprefix("_mark_") for mark in marks)
+        root = Origin(column, meaning, stage.after.index if stage.after else None, f"set SQL over {what}", (), depth)
+        return [root, *(origin for mark in marks for origin in self.result(number, mark, depth + 1))]
+
+    def changed_before(self, number: int, keys: tuple[str, ...]) -> int | None:
+        """The last stage before one that changed a text field, or something in it."""
+        for earlier in range(number - 1, -1, -1):
+            for changed in self.stages[earlier].program.outs:
+                if changed[: len(keys)] == keys or keys[: len(changed)] == changed:
+                    return earlier
+        return None
+
+    def _given(self, number: int, origin: Origin) -> list[Origin]:
+        """An origin, and where what it reads comes from when an earlier stage has left it so."""
+        program = self.stages[number].program
+        inputs, below = [], []
+        for name in origin.inputs:
+            if name in program.carried:
+                below += self._carried(number, name, origin.depth)
+            elif name == program.removed:
+                below += self._removed(number, name, origin.depth)
+            elif (earlier := self.changed_before(number, tuple(name.split(".")))) is not None:
+                origin = replace(origin, meaning=f"{name} as stage {earlier + 1} leaves it", step=None)
+                below += self._text(earlier, name, origin.depth + 1)
+            else:
+                inputs.append(name)
+        passed_on = origin.inputs == (origin.column,) and not inputs
+        return [*([] if passed_on else [replace(origin, inputs=tuple(inputs))]), *below]
+
+    def _once(self, number: int, name: str) -> bool:
+        """Whether a result is met for the first time: it is told once."""
+        new = (number, name) not in self._seen
+        self._seen.add((number, name))
+        return new
+
+    def _carried(self, number: int, name: str, depth: int) -> list[Origin]:
+        earlier = next(n for n in range(number) if name in {stat.column for stat in self.stages[n].program.stats})
+        return self.result(earlier, name, depth) if self._once(earlier, name) else []
+
+    def _removed(self, number: int, name: str, depth: int) -> list[Origin]:
+        if not self._once(number - 1, name):
+            return []
+        return self._compared(number - 1, name, "the units that go", depth)
+
+    def _text(self, earlier: int, name: str, depth: int) -> list[Origin]:
+        keys = tuple(name.split("."))
+        outs = self.stages[earlier].program.outs
+        found = [
+            out for changed, out in outs.items() if changed[: len(keys)] == keys or keys[: len(changed)] == changed
+        ]
+        return [origin for out in found if self._once(earlier, out) for origin in self.result(earlier, out, depth)]
 
 
 class _Walk:
-    def __init__(self, program: Program, column: str) -> None:
+    def __init__(self, program: Program) -> None:
         self.steps = dict(program.probes)
         self.lines = program.lines
         self.meanings = {name: f"{'.'.join(keys)} as read" for keys, name in program.read.items()}
@@ -101,7 +218,7 @@ class _Walk:
         text = expression.transform(_unqualified).sql("duckdb", normalize_functions="lower", comments=False)
         step = self.steps.get(name, None if depth == 0 else 0)
         meaning = self.meanings.get(name, "")
-        if step and name not in self.own and not re.match(r"_(delta|changed|alive)_\d", name):
+        if step and name not in self.own and not re.match(r"_(delta|changed|alive|mark)_\w", name):
             step, meaning = None, "computed once for all steps that need it"
         self.found.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from refinery.compiler.chain import Chain, Keys, out_name
-from refinery.compiler.env import ident, json_path, lit, template
+from refinery.compiler.chain import Stat
+from refinery.compiler.env import ident, lit
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
-from refinery.compiler.names import text_of_columns
-from refinery.compiler.program import Program, pretty, stats_object
-from refinery.library import read_sql
+from refinery.compiler.program import Program, stats_object
+from refinery.compiler.script_stages import (
+    ScriptStage,
+    changed_columns,
+    changed_lines,
+    laid_out,
+    pass_over,
+    removing,
+    render,
+    script_of_barrier,
+)
 
 _COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
@@ -50,35 +58,65 @@ class Export:
 
 
 def script(
-    program: Program, chain: Chain, files: Sequence[File], export: Export, title: str, notes: Sequence[str] = ()
+    parts: Sequence[ScriptStage], files: Sequence[File], export: Export, title: str, notes: Sequence[str] = ()
 ) -> str:
-    """The script for one stage over whole files.
+    """The script of all stages over whole files.
 
-    The SELECT in the middle is what `refinery run` runs over each batch; reading and writing around it are its plain
-    SQL equals. notes: further lines of the comment at the top.
+    The SELECT in the middle of a stage is what `refinery run` runs over each batch; reading and writing around it are
+    its plain SQL equals. notes: further lines of the comment at the top.
     """
-    names = [ident(stat.column) for stat in program.stats]
-    parts = [
-        _read(program, files),
-        _pass(chain),
-        _render("io/quarantine.sql", raw="batch._line" if program.lines else _ROW_AS_JSON),
-        _table("ledger", facts="facts", removing=[], **_ledger(chain)),
-        _table("stats", facts="facts", columns=names),
-        _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in program.stats]),
-        _write_lines(program, export) if program.lines else _write_typed(program, export),
+    first, last = parts[0], parts[-1]
+    stats = [stat for part in parts for stat in part.program.stats]
+    statements = [_read(first.program, files), *_stages(parts)]
+    statements += [
+        _table("ledger", facts="facts", removing=removing(parts), **_ledger(parts)),
+        _table("stats", facts="facts", columns=[ident(stat.column) for stat in stats]),
+        _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in stats]),
+        _write_lines(last.program, stats, export) if last.program.lines else _write_typed(last.program, stats, export),
     ]
     if export.stats_path:
-        parts.append(_render("io/write_stats.sql", fields=_fields(program), path=export.stats_path))
-    return "\n\n".join([_head(program, files, export, title, notes), *(f"{part};" for part in parts)]) + "\n"
+        statements.append(render("io/write_stats.sql", fields=_fields(stats), path=export.stats_path))
+    text = "\n\n".join(f"{statement};" for statement in statements)
+    return f"{_head(parts, files, export, title, notes, text)}\n\n{text}\n"
 
 
-def _ledger(chain: Chain) -> dict[str, str]:
-    found = ledger_columns(chain, chain.steps)
-    return {name: case_of_step(found[name], kind) for name, kind in LEDGER_COLUMNS.items()}
+def _stages(parts: Sequence[ScriptStage]) -> Iterator[str]:
+    """Every stage's pass and what the deduplicator after it does; `facts` tells what became of each sample."""
+    alone = len(parts) == 1
+    for part in parts:
+        table = "facts" if alone else f"facts_{part.number}"
+        if alone or not part.program.copies:
+            yield _pass(part, parts, table)
+        if part is parts[0]:
+            raw = "batch._line" if part.program.lines else _ROW_AS_JSON
+            yield render("io/quarantine.sql", raw=raw, facts=table)
+            if not alone:
+                yield render("deduplicators/_script_tables.sql")
+        if part.stage.after is not None:
+            yield from script_of_barrier(part)
+    if not alone:
+        yield _facts(parts)
 
 
-def _head(program: Program, files: Sequence[File], export: Export, title: str, notes: Sequence[str]) -> str:
-    names = ", ".join(function.name for function in program.functions)
+def _facts(parts: Sequence[ScriptStage]) -> str:
+    """The facts of all stages in one table, with the texts that the last one has changed."""
+    done = [part for part in parts if not part.program.copies]
+    columns = [(part.number, ident(stat.column)) for part in done for stat in part.program.stats]
+    if parts[-1] in done:
+        columns += [(parts[-1].number, ident(name)) for name in parts[-1].program.outs.values()]
+    return laid_out("deduplicators/_script_facts.sql", stages=[part.number for part in done], columns=columns)
+
+
+def _ledger(parts: Sequence[ScriptStage]) -> dict[str, str]:
+    found = [ledger_columns(part.chain, part.steps) for part in parts]
+    cases = {name: {step: sql for one in found for step, sql in one[name].items()} for name in LEDGER_COLUMNS}
+    return {name: case_of_step(cases[name], kind) for name, kind in LEDGER_COLUMNS.items()}
+
+
+def _head(
+    parts: Sequence[ScriptStage], files: Sequence[File], export: Export, title: str, notes: Sequence[str], text: str
+) -> str:
+    names = ", ".join(_called(parts, text))
     lines = [title, ""]
     if names:
         lines += [f"Run it in Python, because it calls {names}:", "", '    con = duckdb.connect("tables.duckdb")']
@@ -92,8 +130,16 @@ def _head(program: Program, files: Sequence[File], export: Export, title: str, n
         ]
     shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     lines += [f"It reads {shown} and writes {export.path}, whose folder must be there."]
-    lines += ["The tables quarantine, ledger, stats and stat_summary tell what became of every sample.", *notes]
+    tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
+    lines += [f"The tables {tables} and stat_summary tell what became of every sample.", *notes]
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
+
+
+def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
+    """The functions that the script calls and DuckDB does not have."""
+    known = {function.name for part in parts for function in part.program.functions}
+    known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
+    return sorted(name for name in {*known, "hamming_pairs"} if re.search(rf"\b{re.escape(name)}\(", text))
 
 
 def _plain(text: str) -> str:
@@ -106,8 +152,8 @@ def _read(program: Program, files: Sequence[File]) -> str:
     for (kind, suffix, columns), members in groupby(files, _group):
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
         found: dict[str, Any] = {"kind": kind, "suffix": suffix, "paths": paths, "columns": columns}
-        groups.append({**found, "rows": _render("io/rows_of_files.sql", **found).strip("\n")})
-    return _render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups)
+        groups.append({**found, "rows": render("io/rows_of_files.sql", **found).strip("\n")})
+    return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups)
 
 
 def _group(file: File) -> tuple[Any, ...]:
@@ -120,12 +166,19 @@ def _literal(path: str) -> str:
     return re.sub(r"[*?\[]", lambda match: f"[{match[0]}]", path)
 
 
-def _pass(chain: Chain) -> str:
-    columns = [re.sub(r"^_i$", "_i AS _row", column) for column in chain.pass_columns()]
-    lines = ["Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there."]
-    lines += [f"    {_step(step)}" for step in chain.steps]
+def _pass(part: ScriptStage, parts: Sequence[ScriptStage], table: str) -> str:
+    """The statement that makes a stage's facts."""
+    alone, first = len(parts) == 1, part is parts[0]
+    columns = [re.sub(r"^_i$", "_i AS _row", column) for column in part.chain.pass_columns()]
+    stage = "Refine" if alone else f"Stage {part.number}"
+    given = "all samples" if first else "what is left"
+    lines = [f"{stage}: one pass over {given}. A filter only marks what it removes; steps see what is still there."]
+    lines += [f"    {_step(step)}" for step in part.steps]
+    if part.stage.after is not None:
+        lines += [f"    {_step(part.stage.after)}: what it compares"]
     comment = "\n".join(f"-- {_plain(line)}" for line in lines)
-    return f"{comment}\nCREATE OR REPLACE TEMP TABLE facts AS\n{pretty(chain.select(columns, plain=True))}"
+    sql = pass_over(part, columns, parts)
+    return f"{comment}\nCREATE OR REPLACE TEMP TABLE {table} AS\n{sql}"
 
 
 def _step(step: Any) -> str:
@@ -140,36 +193,30 @@ def _value(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
-def _table(name: str, **values: Any) -> str:
-    """A statement of `sql/tables`, laid out; its comment stays above it."""
-    rendered = _render(f"tables/{name}.sql", **values)
-    comment = "\n".join(line for line in rendered.splitlines() if line.startswith("--"))
-    body = "\n".join(line for line in rendered.splitlines() if not line.startswith("--"))
-    return f"{comment}\n{pretty(body)}"
+def _table(name: str, /, **values: Any) -> str:
+    """A statement of `sql/tables`."""
+    return laid_out(f"tables/{name}.sql", **values)
 
 
-def _write_lines(program: Program, export: Export) -> str:
-    found = ["rtrim(batch._line, E' \\t\\r\\n')"]
-    for number, keys in enumerate(program.outs):
-        old, new = f"line_{number}", f"facts.{ident(out_name(keys))}"
-        set_text = f"json_set({old}, {lit(json_path(keys))}, json_quote({new}))"
-        found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END")
+def _write_lines(program: Program, stats: Sequence[Stat], export: Export) -> str:
+    lines, _ = changed_lines(program.outs, "rtrim(batch._line, E' \\t\\r\\n')")
+    found = [line.rpartition(" AS ")[0] for line in lines]
     if program.stats_json:
-        found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__stats__\"', {stats_object(program.stats)})")
+        found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__stats__\"', {stats_object(stats)})")
     if export.add_suffix:
         found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__suffix__\"', json_quote(batch._suffix))")
     names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
     lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
     compression = _COMPRESSIONS.get(export.format, "")
-    return _render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
+    return render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
 
 
-def _write_typed(program: Program, export: Export) -> str:
-    return _render(
+def _write_typed(program: Program, stats: Sequence[Stat], export: Export) -> str:
+    return render(
         "io/write_typed.sql",
-        replaced=",\n    ".join(_replacement(keys) for keys in program.outs),
+        replaced=changed_columns(program.outs),
         taken=", ".join(map(ident, export.taken)),
-        stats=f"struct_pack({_fields(program)})" if program.stats_json else "",
+        stats=f"struct_pack({_fields(stats)})" if program.stats_json and stats else "",
         add_suffix=export.add_suffix,
         path=export.path,
         format=export.format,
@@ -177,16 +224,5 @@ def _write_typed(program: Program, export: Export) -> str:
     )
 
 
-def _fields(program: Program) -> str:
-    return ", ".join(f"{name} := {name}" for name in (ident(stat.column) for stat in program.stats))
-
-
-def _replacement(keys: Keys) -> str:
-    new = f"coalesce(facts.{ident(out_name(keys))}, batch.{text_of_columns(keys)})"
-    for depth in range(len(keys) - 1, 0, -1):
-        new = f"struct_update(batch.{text_of_columns(keys[:depth])}, {ident(keys[depth])} := {new})"
-    return f"{new} AS {ident(keys[0])}"
-
-
-def _render(name: str, **values: Any) -> str:
-    return template(read_sql(name)).render(values).strip().rstrip(";")
+def _fields(stats: Sequence[Stat]) -> str:
+    return ", ".join(f"{name} := {name}" for name in (ident(stat.column) for stat in stats))

@@ -79,9 +79,10 @@ def find_duplicates(given: Given) -> Findings:
             register(marks.con, operator.functions)
             _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
             if findings.index is not None:
-                findings.extends = given.folder / "index.parquet"
+                target = given.folder / "index.parquet"
                 gone = pa.table({"_row": pa.array(findings.removed)})
-                indexes.extend(marks, given.first_rows, gone, findings.extends)
+                if indexes.extend(marks, given.first_rows, gone, target):
+                    findings.extends = target
     findings.seconds = time.perf_counter() - started
     return findings
 
@@ -95,13 +96,15 @@ def _of_units(given: Given, marks: Marks, findings: Findings) -> None:
 
 def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
     params = given.step.params
+    notes: list[str] = []
     if params.get("verify"):
-        found = pairs.verified(marks, given.compare, float(params["jaccard_threshold"]))
+        found = pairs.verified(marks, given.compare, float(params["jaccard_threshold"]), notes)
     else:
         found = pairs.FINDERS[given.operator.match](marks, params)
     clusters = cluster(found, marks, given.order)
     findings.removed = clusters.row[clusters.removed]
-    findings.notes = limits.check(given.step, clusters, *_by_source(given, findings.removed))
+    findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
+    findings.notes += limits.check(given.step, clusters, *_by_source(given, findings.removed))
     if len(clusters.row):
         findings.duplicates = str(given.folder / "duplicates.parquet")
         findings.clusters = str(given.folder / "clusters.parquet")

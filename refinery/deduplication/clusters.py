@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,11 @@ import pyarrow as pa
 
 from refinery.deduplication.marks import Marks, statement
 from refinery.deduplication.pairs import Pairs
+from refinery.engine.marks import mark_name
 from refinery.kernels.unionfind import Components
+
+# Matches that wait before they are compared with one another.
+_PENDING = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -41,47 +45,67 @@ class Clusters:
 
 def cluster(found: Iterable[Pairs], marks: Marks, order: Sequence[Any]) -> Clusters:
     """Join pairs to clusters. order: terms of the order in which survivors are chosen; empty: the first stays."""
-    components, earlier, later = Components(), _Evidence(), _Evidence()
+    components, evidence = Components(), _Evidence()
     for pairs in found:
         components.add(pairs.row, pairs.via)
-        earlier.add(pairs)
-        later.add(pairs._replace(row=pairs.via, via=pairs.row))
+        evidence.add(pairs)
+        evidence.add(pairs._replace(row=pairs.via, via=pairs.row))
     row, root = components.labels()
     kept = _survivors(marks, row, root, order) if order and len(row) else root
-    via, how, jaccard = (np.where(earlier.has(row), *both) for both in zip(earlier.of(row), later.of(row), strict=True))
-    return Clusters(row, root, kept, via, how, jaccard)
+    return Clusters(row, root, kept, *evidence.of(row))
 
 
 class _Evidence:
-    """The first match of every sample that has one."""
+    """Of every sample that is in a pair the match that explains it, whatever the order in which pairs come.
+
+    A match with an earlier sample goes before one with a later, then the lowest band or distance, then the first sample.
+    Matches are collected until there are as many as samples are known, so that not every block costs a merge.
+    """
 
     def __init__(self) -> None:
         self._found = Pairs(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int32, np.float64)))
+        self._pending: list[Pairs] = []
+        self._waiting = 0
 
     def add(self, pairs: Pairs) -> None:
-        """Take note of matches of samples that have none yet."""
-        row, first = np.unique(pairs.row, return_index=True)
-        new = first[~self.has(row)]
-        joined = [np.concatenate((old, values[new])) for old, values in zip(self._found, pairs, strict=True)]
-        order = np.argsort(joined[0], kind="stable")
-        self._found = Pairs(*(values[order] for values in joined))
+        """Take note of matches that say more than what is known."""
+        better = self._better(pairs)
+        self._pending.append(Pairs(*(values[better] for values in pairs)))
+        self._waiting += int(better.sum())
+        if self._waiting >= max(_PENDING, len(self._found.row)):
+            self._take_in()
 
-    def has(self, row: np.ndarray) -> np.ndarray:
-        """Which samples have a match."""
-        at = self._at(row)
-        return self._found.row[at] == row if len(self._found.row) else np.zeros(len(row), np.bool_)
+    def of(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The matches of samples that have one: with which, how, and true Jaccard."""
+        self._take_in()
+        at = np.searchsorted(self._found.row, row)
+        return self._found.via[at], self._found.how[at], self._found.jaccard[at]
 
-    def of(self, row: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The matches of samples; anything for those that have none."""
-        if not len(self._found.row):
-            return row, np.zeros(len(row), np.int32), np.full(len(row), np.nan)
-        return tuple(values[self._at(row)] for values in self._found[1:])
+    def _better(self, pairs: Pairs) -> np.ndarray:
+        known = self._found
+        if not len(known.row):
+            return np.ones(len(pairs.row), np.bool_)
+        at = np.minimum(np.searchsorted(known.row, pairs.row), len(known.row) - 1)
+        rank, other = _rank(pairs), _rank(Pairs(*(values[at] for values in known)))
+        closer = (rank < other) | ((rank == other) & (pairs.via < known.via[at]))
+        return closer | (known.row[at] != pairs.row)
 
-    def _at(self, row: np.ndarray) -> np.ndarray:
-        return np.minimum(np.searchsorted(self._found.row, row), max(len(self._found.row) - 1, 0))
+    def _take_in(self) -> None:
+        found = Pairs(*(np.concatenate(values) for values in zip(self._found, *self._pending, strict=True)))
+        order = np.lexsort((found.via, _rank(found), found.row))
+        row = found.row[order]
+        first = order[np.append(True, row[1:] != row[:-1])] if len(row) else order
+        self._found = Pairs(*(values[first] for values in found))
+        self._pending, self._waiting = [], 0
+
+
+def _rank(pairs: Pairs) -> np.ndarray:
+    """How much a match explains: less is more."""
+    return ((pairs.via > pairs.row).astype(np.int64) << 32) + pairs.how
 
 
 def _survivors(marks: Marks, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
+    terms = [replace(term, column=mark_name(term.column)) for term in order]
     with marks.relation("members", pa.table({"_row": row, "root": root})):
-        table = marks.con.sql(statement("survivors", order=order)).to_arrow_table().sort_by("root")
+        table = marks.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")
     return table["kept"].to_numpy()[np.searchsorted(table["root"].to_numpy(), root)]

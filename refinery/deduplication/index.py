@@ -6,11 +6,11 @@ Only files that are named there count, and it is replaced in one step: an extens
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow as pa
 from refinery.compiler.env import lit
 from refinery.deduplication.marks import Marks, statement
 from refinery.errors import OperatorError, OutputError
-from refinery.library import Operator
+from refinery.library import Operator, read_operator
 
 # Parameters that decide which sample stays or what is reported, not what is compared.
 _ELSEWHERE = {
@@ -29,6 +29,7 @@ _ELSEWHERE = {
 }  # fmt: skip
 # Numbers of an index' samples are below 0, those of a later generation above those of an earlier one.
 _GENERATION_BITS = 40
+_LIST = "index.json"
 
 
 @dataclass(frozen=True)
@@ -49,31 +50,52 @@ class Index:
 
 
 def open_index(folder: str, step: Any, operator: Operator) -> Index:
-    """The index in a folder, empty when there is none. Raises OperatorError when it was made in another way."""
+    """The index in a folder, empty when there is none.
+
+    Raises OperatorError when the folder holds something else, or an index that was made in another way or has lost files.
+    """
     path = Path(os.path.expanduser(folder))
+    place = f"{step.where}: {step.name}: index {folder}"
     made_by = _made_by(step, operator)
-    described = path / "index.json"
-    if not described.exists():
-        if path.exists() and (not path.is_dir() or any(p for p in path.iterdir() if not p.name.startswith("."))):
-            raise OperatorError(f"{step.where}: {step.name}: index {folder} is neither an index nor an empty folder")
+    if not (path / _LIST).exists():
+        if not _is_free(path):
+            raise OperatorError(f"{place} is neither an index nor an empty folder")
         return Index(path, made_by, ())
-    found = json.loads(described.read_text(encoding="utf-8"))
-    if found["made_by"] != made_by:
-        differing = sorted(k for k in {*found["made_by"], *made_by} if found["made_by"].get(k) != made_by.get(k))
+    known, generations = _listed(path, place)
+    if known != made_by:
+        differing = sorted(name for name in {*known, *made_by} if known.get(name) != made_by.get(name))
         raise OperatorError(
-            f"{step.where}: {step.name}: index {folder} was made with other {', '.join(differing)}. "
-            "Use the same parameters, or another folder"
+            f"{place} was made with other {', '.join(differing)}. Use the same parameters, or another folder"
         )
-    return Index(path, made_by, tuple(found["generations"]))
+    lost = [item["file"] for item in generations if not (path / item["file"]).is_file()]
+    if lost:
+        raise OperatorError(f"{place} has lost {', '.join(lost)}. Bring it back, or name another folder")
+    return Index(path, made_by, generations)
+
+
+def _is_free(path: Path) -> bool:
+    """Whether an index can be made there: nothing is there, or only what a killed run has not got to list."""
+    if not path.exists():
+        return True
+    return path.is_dir() and all(p.name.startswith(".") or p.match("marks-*.parquet") for p in path.iterdir())
+
+
+def _listed(path: Path, place: str) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """What the index was made by, and its generations."""
+    try:
+        found = json.loads((path / _LIST).read_text(encoding="utf-8"))
+        made_by, generations = dict(found["made_by"]), tuple(found["generations"])
+        [(item["file"], item["run_id"], item["project"]) for item in generations]
+    except (ValueError, TypeError, KeyError) as error:
+        raise OperatorError(f"{place}: its {_LIST} is not that of an index. Name another folder") from error
+    return made_by, generations
 
 
 def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
-    source = hashlib.sha256(operator.path.read_bytes()).hexdigest()
-    names = sorted(set(step.params) - _ELSEWHERE)
-    params = {name: step.params[name] for name in names if name in operator.params}
-    return json.loads(
-        json.dumps({"operator": operator.alias_of or operator.name, "source": source, **params}, default=list)
-    )
+    """What decides an index' marks: the operator under its own name, and the parameters by which it compares."""
+    own = read_operator(operator.path)  # an alias has further parameters, which are without effect
+    params = {name: step.params[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in step.params}
+    return json.loads(json.dumps({"operator": own.name, "version": own.version, **params}, default=list))
 
 
 def view_of(index: Index) -> str | None:
@@ -90,31 +112,46 @@ def view_of(index: Index) -> str | None:
     )
 
 
-def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path) -> None:
-    """Write the marks of the samples that stay to `target`, to be added by `publish`.
+def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
+    """Write the marks of the samples that stay to `target`, to be added by `publish`; how many they are.
 
     first_rows: number of each shard's first sample. gone: numbers of the samples that the step removes, as `_row`.
     """
+    columns = [name for name in marks.columns if name != "_row" and not name.startswith("order_")]
     with marks.relation("gone", gone):
-        marks.write(statement("index", first_rows=list(first_rows)), str(target))
+        return marks.write(statement("index", first_rows=list(first_rows), columns=columns), str(target))
 
 
 def publish(index: Index, written: Path, run_id: str, project: str) -> None:
     """Add a file of marks to the index. Raises OutputError when it cannot be written, or was extended by another run."""
     try:
         index.folder.mkdir(parents=True, exist_ok=True)
-        described = index.folder / "index.json"
-        now = tuple(json.loads(described.read_text(encoding="utf-8"))["generations"]) if described.exists() else ()
-        if now != index.generations:
-            raise OutputError(f"{index.folder}: another run has extended the index meanwhile; run this one again")
-        name = f"marks-{len(now) + 1:05d}-{run_id}.parquet"
-        aside = index.folder / f".{name}"
-        shutil.copyfile(written, aside)
-        os.replace(aside, index.folder / name)
-        generations = [*now, {"file": name, "run_id": run_id, "project": project}]
-        text = json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
-        aside = index.folder / ".index.json"
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, described)
+        with _alone(index.folder):
+            described = index.folder / _LIST
+            now = _listed(index.folder, f"index {index.folder}")[1] if described.exists() else ()
+            if now != index.generations:
+                raise OutputError(f"{index.folder}: another run has extended the index meanwhile; run this one again")
+            name = f"marks-{len(now) + 1:05d}-{run_id}.parquet"
+            aside = index.folder / f".{name}"
+            shutil.copyfile(written, aside)
+            os.replace(aside, index.folder / name)
+            generations = [*now, {"file": name, "run_id": run_id, "project": project}]
+            text = json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
+            aside = index.folder / f".{_LIST}"
+            aside.write_text(text, encoding="utf-8")
+            os.replace(aside, described)
     except OSError as error:
         raise OutputError(f"{index.folder}: the index cannot be extended: {error.strerror or error}") from error
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for other runs that extend the index, and keep them out."""
+    import fcntl
+
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)

@@ -57,12 +57,16 @@ FINDERS: dict[str, Callable[[Marks, Mapping[str, Any]], Iterator[Pairs]]] = {
 Compare = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def verified(marks: Marks, compare: Compare, threshold: float) -> Iterator[Pairs]:
+def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str]) -> Iterator[Pairs]:
     """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
 
     compare: true Jaccard of pairs (rows, rows). Within a bucket each sample is compared with representatives, not with
-    every other one: with the first; those that are not like it, with the first of them, and so on.
+    every other one: with the first; those that are not like it, with the first of them, and so on. Of samples that an
+    index remembers there are no texts, so the similarity to them is the estimated one. notes: is told of samples that
+    are left after the last round.
     """
+    if not bands(marks):  # no sample has any
+        return
     marks.run(f"CREATE OR REPLACE TEMP TABLE open AS {statement('buckets', bands=list(range(bands(marks))))}")
     for _ in range(_ROUNDS):
         found = marks.con.sql(statement("representatives")).to_arrow_table()
@@ -71,11 +75,29 @@ def verified(marks: Marks, compare: Compare, threshold: float) -> Iterator[Pairs
         row, via, how = (found[name].to_numpy() for name in ("_row", "via", "matched"))
         jaccard = compare(row, via)
         same = jaccard >= threshold
+        remembered = np.flatnonzero((via < 0) & (row >= 0))
+        same[remembered] = _estimated(marks, row[remembered], via[remembered]) >= threshold
         yield Pairs(row[same], via[same], how[same].astype(np.int32), jaccard[same])
         answered = pa.table({"_row": row[same], "via": via[same]})
         with marks.relation("answered", answered):
             marks.run(statement("still_open"))
+    [(left,)] = marks.rows(f"SELECT count(DISTINCT _row) FROM ({statement('representatives')})")
+    if left:
+        notes.append(
+            f"verify has compared {left} samples with {_ROUNDS} others of each of their buckets, which are unlike each "
+            "other, and not with the rest"
+        )
     marks.run("DROP TABLE open")
+
+
+def _estimated(marks: Marks, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Estimated Jaccard of each pair of samples."""
+    result = np.zeros(len(a))
+    if len(a):
+        with marks.relation("pairs", pa.table({"n": np.arange(len(a)), "a": a, "b": b})):
+            found = marks.con.sql(statement("estimated")).to_arrow_table()
+        result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
+    return result
 
 
 def bands(marks: Marks) -> int:

@@ -17,13 +17,18 @@ SHARD_BITS = 32
 _PREFIX = "_mark_"
 
 
+def mark_name(column: str) -> str:
+    """What a program's result column is called among the marks."""
+    return column.removeprefix(_PREFIX)
+
+
 def marks_table(done: pa.Table, marks: Sequence[str], rows: np.ndarray) -> pa.Table:
     """The marks of the samples in `done`, without those that can be nobody's duplicates.
 
     A list of bands becomes a column for each band (`band_0` and on), so that one can be read without the others; a list
     of units a row for each unit (`unit`: its place in the text, `key`), but for those of key 0, which take no part.
     """
-    columns = {"_row": pa.array(rows)} | {name.removeprefix(_PREFIX): done[name].combine_chunks() for name in marks}
+    columns = {"_row": pa.array(rows)} | {mark_name(name): done[name].combine_chunks() for name in marks}
     if "marks" in columns:  # a function that gives several at once
         fields = columns.pop("marks")
         columns |= dict(zip(fields.type.names, fields.flatten(), strict=True)) if fields.type.num_fields else {}

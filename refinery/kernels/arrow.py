@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,21 +85,51 @@ def _neighbours(chunks: list[pa.Array]) -> pa.Array | None:
     return pa.Array.from_buffers(first.type, end - first.offset, first.buffers(), -1, first.offset)
 
 
-def ints(values: np.ndarray) -> pa.Array:
-    """Numbers as an Arrow array over the same memory; `pa.array` imports pandas where it can, for a quarter second."""
+# What `pa.array` and `to_numpy` do as well; these import pandas where it is installed, which takes a quarter of a second.
+
+
+def ints(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
+    """Numbers as an Arrow array over the same memory, NULL where `valid` is False."""
     values = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)], 0)
+    mask, nulls = _mask(valid)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [mask, pa.py_buffer(values)], nulls)
 
 
 def flags(values: np.ndarray) -> pa.Array:
     """Truth values as an Arrow array."""
-    return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(np.packbits(values, bitorder="little"))], 0)
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _packed(values)], 0)
+
+
+def of_texts(values: Sequence[str | None]) -> pa.Array:
+    """Python's texts as a `string` array (`large_string` above 2 GiB)."""
+    encoded = [b"" if value is None else value.encode() for value in values]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(encoded))
+    return strings(np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets, valid)
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """The numbers of a column without NULLs; one array's are not copied."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    kind = np.dtype(column.type.to_pandas_dtype())
+    found = [np.frombuffer(chunk.buffers()[1], kind)[chunk.offset :][: len(chunk)] for chunk in chunks if len(chunk)]
+    return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, kind), *found])
+
+
+def _packed(values: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
+
+
+def _mask(valid: np.ndarray | None) -> tuple[pa.Buffer | None, int]:
+    """The buffer that says which values are NULL, and how many are."""
+    nulls = 0 if valid is None else int(len(valid) - np.count_nonzero(valid))
+    return (_packed(valid) if valid is not None and nulls else None), nulls
 
 
 def strings(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray) -> pa.Array:
     """A `string` array (`large_string` above 2 GiB) of `rows = len(valid)` texts over data[offsets[i]:offsets[i+1]]."""
-    nulls = int(len(valid) - np.count_nonzero(valid))
-    mask = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    mask, nulls = _mask(valid)
     if int(offsets[-1]) < 2**31 - 1:
         kind, starts = pa.string(), offsets.astype(np.int32)
     else:
@@ -149,16 +179,16 @@ def changed_or_none(function: Callable[[str], str], text: str) -> str | None:
 def each(column: pa.Array | pa.ChunkedArray, function: Callable[[str], str]) -> pa.Array:
     """Run ordinary Python on every text; NULL where nothing changes (and where the text is NULL)."""
     results = [None if text is None else changed_or_none(function, text) for text in column.to_pylist()]
-    return pa.array(results, pa.string() if sum(len(r) for r in results if r) < 2**28 else pa.large_string())
+    return of_texts(results)
 
 
 def _merge(result: pa.Array, rows: np.ndarray, values: list[str | None]) -> pa.Array:
     mask = np.zeros(len(result), np.bool_)
     mask[rows] = True
-    kind = result.type
-    if sum(len(v) for v in values if v) > 2**28:  # may pass 2 GiB in UTF-8
-        kind = pa.large_string()
-    return pa.compute.replace_with_mask(result.cast(kind), flags(mask), pa.array(values, kind))
+    new = of_texts(values)
+    small = pa.types.is_string(new.type) and pa.types.is_string(result.type) and result.nbytes + new.nbytes < 2**31
+    kind = pa.string() if small else pa.large_string()
+    return pa.compute.replace_with_mask(result.cast(kind), flags(mask), new.cast(kind))
 
 
 def structs(valid: np.ndarray, **fields: np.ndarray | pa.Array) -> pa.Array:

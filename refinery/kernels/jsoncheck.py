@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from refinery.kernels.jit import kernel
 from refinery.kernels.jsontext import MAX_DEPTH, escaped, hex4, skip_space
 from refinery.kernels.scan import BLOCK, byte_at, first_bit, specials
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _check_escape(data, i, end):
     """Position after the escape whose backslash is at i, or -1: unknown, cut off, or half a surrogate pair."""
     if i + 1 >= end:
@@ -29,7 +30,7 @@ def _check_escape(data, i, end):
     return i + 6 if 0xDC00 <= unit < 0xE000 else -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _check_string(data, i, end):
     """Position after the string whose opening quote is at i, or -1 when it is malformed."""
     i += 1
@@ -68,14 +69,14 @@ def _check_string(data, i, end):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _digits(data, i, end):
     while i < end and 48 <= data[i] <= 57:
         i += 1
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_word(data, i, end, word):
     if i + len(word) > end:
         return False
@@ -89,7 +90,7 @@ _TRUE, _FALSE, _NULL = tuple(b"true"), tuple(b"false"), tuple(b"null")
 _NAN, _INFINITY = tuple(b"NaN"), tuple(b"Infinity")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _check_scalar(data, i, end):
     """Position after the number or word at i, or -1. NaN, Infinity and -Infinity pass, as in Python and Arrow."""
     b = data[i]
@@ -125,7 +126,7 @@ def _check_scalar(data, i, end):
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_object(data, i, end, stack):
     """Whether data[i:end] is one valid JSON object and white space. stack: uint8 (MAX_DEPTH), scratch."""
     i = skip_space(data, i, end)

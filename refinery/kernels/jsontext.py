@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.scan import BLOCK, byte_at, copy_block, is_special, skip_flat, skip_text
 from refinery.kernels.utf8 import copy, decode, encode
 
@@ -12,19 +13,19 @@ from refinery.kernels.utf8 import copy, decode, encode
 MAX_DEPTH = 500
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def _is_space(b):
     return b == 32 or b == 10 or b == 13 or b == 9
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def skip_space(data, i, end):
     while i < end and _is_space(data[i]):
         i += 1
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def skip_string(data, i, end):
     """Position after the string whose opening quote is at i, or -1 when it does not end before `end`."""
     i = skip_text(data, i + 1, end)
@@ -36,7 +37,7 @@ def skip_string(data, i, end):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def skip_value(data, i, end):
     """Position after the JSON value that starts at i, or -1 when it does not end before `end`.
 
@@ -79,7 +80,7 @@ def skip_value(data, i, end):
 FULL, MORE, UNFINISHED, CLOSED = 0, 1, 2, 3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def elements(data, start, end, array, final, starts, ends):
     """Find the values of a sequence: those of an array (after its bracket), or values one after another.
 
@@ -108,7 +109,7 @@ def elements(data, start, end, array, final, starts, ends):
         i = p
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def one_line(data, starts, ends, out, offsets):
     """Copy values to `out`, each as one line: white space that breaks lines between tokens is left out.
 
@@ -152,7 +153,7 @@ def one_line(data, starts, ends, out, offsets):
 # Members found
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def escaped(letter):
     """The character that a backslash and this letter stand for (uint8); 0: none, or more must be looked at."""
     # A selection without branches: which letter comes next cannot be predicted.
@@ -165,7 +166,7 @@ def escaped(letter):
     return np.uint8(12) if b == 102 else found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hex4(data, i, end):
     """The number that four hexadecimal digits at i say, or -1."""
     if i + 4 > end:
@@ -185,7 +186,7 @@ def hex4(data, i, end):
     return value
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _same_key(data, i, end, key, k, key_end):
     """Whether the key data[i:end], between its quotes and with escapes, is key[k:key_end]."""
     while i < end:
@@ -217,7 +218,7 @@ def _same_key(data, i, end, key, k, key_end):
     return k == key_end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put_long_escape(data, i, end, out, w):
     """Write the character whose \\u escape starts at i; (position after it, position in `out`), i -1: it is none."""
     if i + 1 >= end or data[i + 1] != 117:
@@ -233,7 +234,7 @@ def _put_long_escape(data, i, end, out, w):
     return (i, encode(cp, out, w)) if cp >= 0 else (-1, w)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put_string(data, i, end, out, w):
     """Write the text of the string whose opening quote is at i; (position after it, position in `out`).
 
@@ -269,7 +270,7 @@ def _put_string(data, i, end, out, w):
     return -1, w
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _member_text(data, i, end, key, span, out, w):
     """Write the text of the first member `key` of the object in data[i:end]; the position after it, or -1: none.
 
@@ -309,7 +310,7 @@ def _member_text(data, i, end, key, span, out, w):
     return text_end if i < end and data[i] == 125 else -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def member_texts(data, offsets, key, spans, out, out_offsets, valid):
     """Take the text of the first member `key` out of each line, data[offsets[k]:offsets[k + 1]], a JSON object.
 
@@ -336,7 +337,7 @@ def member_texts(data, offsets, key, spans, out, out_offsets, valid):
 # Members given new values
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put(data, start, end, out, w):
     """Copy data[start:end] to out[w:]; the position after it, or -1 without room."""
     if w < 0 or w + (end - start) > len(out):
@@ -344,7 +345,7 @@ def _put(data, start, end, out, w):
     return copy(data, start, end, out, w)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put_quoted(data, start, end, out, w, short):
     """Write data[start:end] as a JSON string: quotes, backslashes and control characters escaped, nothing else.
 
@@ -390,7 +391,7 @@ def _put_quoted(data, start, end, out, w, short):
     return w + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put_ascii(first, second, out, w):
     if w < 0 or w + 2 > len(out):
         return -1
@@ -399,12 +400,12 @@ def _put_ascii(first, second, out, w):
     return w + 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put_value(value, start, end, quote, short, out, w):
     return _put_quoted(value, start, end, out, w, short) if quote else _put(value, start, end, out, w)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put_member(data, i, level, path, ends, value, start, end, quote, short, out, w):
     """Write what is missing before the brace at i: path[level:], each inside the one before it, and the value."""
     before = i - 1
@@ -423,7 +424,7 @@ def _put_member(data, i, level, path, ends, value, start, end, quote, short, out
     return w
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, quote, short, out, w):
     """Write the object data[start:end] with every member at `path` given the value, or the member added at the end.
 

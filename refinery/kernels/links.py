@@ -15,12 +15,14 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, uint8
 
 from refinery.kernels import arrow
 from refinery.kernels.arrow import CHANGED
+from refinery.kernels.blocks import BLOCK, digits, equal_to, first_set, letters, wide
 from refinery.kernels.charclass import DIGIT, RE_SPACE, WORD, classes
+from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.patterns import sub, whole_match_pieces
+from refinery.kernels.replacing import emit, template
 from refinery.kernels.utf8 import before, copy, decode, same
 
 # The patterns that the kernel stands for (facts about Data-Juicer 1.6.1), for the `regex` module with DOTALL.
@@ -39,7 +41,7 @@ LINKS, IPS = 0, 1  # what to replace
 STOP, OPEN, LAST, INNER, WIDE = 0, 1, 2, 3, 4  # ends the tail; opens a group; may stand last; may not; not ASCII
 
 COLON, SLASH, DOT, DASH, PERCENT, PAREN, CLOSE = 0x3A, 0x2F, 0x2E, 0x2D, 0x25, 0x28, 0x29
-WINDOW, BEFORE, AFTER = 64, 5, 2  # bytes tested at once, and the bytes that a test of one looks at around it
+BEFORE, AFTER = 5, 2  # the bytes that a test of one byte looks at around it
 
 
 @lru_cache(maxsize=1)
@@ -56,102 +58,65 @@ def units() -> np.ndarray:
     return table
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_letter(cp):
     # The three others are what `regex` folds onto i, s and k.
     return 97 <= (cp | 32) <= 122 or cp == 0x130 or cp == 0x17F or cp == 0x212A
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_host(cp):
     return _is_letter(cp) or 48 <= cp <= 57 or cp == DOT or cp == DASH
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _word_before(data, i, low, classes):
     if i <= low:
         return False
     return (classes[decode(data, before(data, i, low))[0]] & WORD) != 0
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _may_be_link(data, i):
-    """Whether a link may have its head end (`www.`: start) at byte i + BEFORE; never wrong when it says no.
-
-    Without branches, and eight bits wide, so that a loop over it becomes vector code.
-    """
-    b, next1, next2 = data[i + 5], data[i + 6], data[i + 7]
-    last1, last2, last3, last4, last5 = data[i + 4], data[i + 3], data[i + 2], data[i + 1], data[i]
-    scheme = (
-        (next1 == uint8(SLASH))
-        | (next1 == uint8(PERCENT))
-        | (uint8((next1 | uint8(32)) - uint8(97)) < uint8(26))
-        | (uint8(next1 - uint8(48)) < uint8(10))
-        | (next1 >= uint8(128))
-    )
-    letters = ((uint8((last1 | uint8(32)) - uint8(97)) < uint8(26)) | (last1 >= uint8(128))) & (
-        (uint8((last2 | uint8(32)) - uint8(97)) < uint8(26)) | (last2 >= uint8(128))
-    )
-    dot = (last3 == uint8(DOT)) | (last4 == uint8(DOT)) | (last5 == uint8(DOT))
-    wide = (last1 >= uint8(128)) | (last2 >= uint8(128)) | (last3 >= uint8(128)) | (last4 >= uint8(128))
-    www = ((b | uint8(32)) == uint8(119)) & ((next1 | uint8(32)) == uint8(119)) & ((next2 | uint8(32)) == uint8(119))
-    return ((b == uint8(COLON)) & scheme) | ((b == uint8(SLASH)) & letters & (dot | wide)) | www
+@inlined
+def _link_heads(data, i):
+    """Mask of the bytes from i on at which a head may end (`www.`: start); a bit that is not set is never wrong."""
+    after = letters(data, i + 1) | digits(data, i + 1) | wide(data, i + 1)
+    after |= equal_to(data, i + 1, SLASH) | equal_to(data, i + 1, PERCENT)
+    wide1, wide2 = wide(data, i - 1), wide(data, i - 2)
+    before = (letters(data, i - 1) | wide1) & (letters(data, i - 2) | wide2)
+    dot = equal_to(data, i - 3, DOT) | equal_to(data, i - 4, DOT) | equal_to(data, i - 5, DOT)
+    host = before & (dot | wide1 | wide2 | wide(data, i - 3) | wide(data, i - 4))
+    www = _ws(data, i) & _ws(data, i + 1) & _ws(data, i + 2)
+    return (equal_to(data, i, COLON) & after) | (equal_to(data, i, SLASH) & host) | www
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _may_be_ip(data, i):
-    """Whether byte i + BEFORE may be the first dot or colon of an address, as for links; some signs pass as digits."""
-    last, b, next_ = data[i + 4], data[i + 5], data[i + 6]
-    dot = (b == uint8(DOT)) & (uint8(last - uint8(48)) < uint8(10)) & (uint8(next_ - uint8(48)) < uint8(10))
-    digits = ((last >= uint8(128)) | (uint8((last | uint8(32)) - uint8(48)) < uint8(55))) & (
-        (next_ >= uint8(128)) | (uint8((next_ | uint8(32)) - uint8(48)) < uint8(55))
-    )
-    return dot | ((b == uint8(COLON)) & digits)
+@inlined
+def _ws(data, i):
+    return equal_to(data, i, 0x77) | equal_to(data, i, 0x57)
 
 
-@njit(nogil=True, cache=True)
-def _any_link(block):
-    found = uint8(0)  # a wider type would cost the loop seven eighths of its vector width
-    for k in range(WINDOW):
-        found = uint8(found | uint8(_may_be_link(block, k)))
-    return found != 0
+@inlined
+def _first_numbers(data, i):
+    """Mask of the bytes from i on that may be the first dot or colon of an address; some letters pass as digits."""
+    dot = equal_to(data, i, DOT) & digits(data, i - 1) & digits(data, i + 1)
+    before = letters(data, i - 1) | digits(data, i - 1) | wide(data, i - 1)
+    after = letters(data, i + 1) | digits(data, i + 1) | wide(data, i + 1)
+    return dot | (equal_to(data, i, COLON) & before & after)
 
 
-@njit(nogil=True, cache=True)
-def _any_ip(block):
-    found = uint8(0)
-    for k in range(WINDOW):
-        found = uint8(found | uint8(_may_be_ip(block, k)))
-    return found != 0
-
-
-@njit(nogil=True, cache=True)
-def _next(data, i, high, tested, what):
-    """First position from i on, below high, where a match may be found, or high; and up to where windows are tested.
-
-    A window with such positions is tested once, however many they are: from `i` to `tested` bytes are looked at singly.
-    """
+@kernel
+def _next(data, i, high, what):
+    """First position from i on, below high, where a match may be found, or high."""
     while i < high:
-        if i >= tested:
-            if i < BEFORE or i + WINDOW + AFTER > len(data):  # at the very edges of the buffer every byte is looked at
-                return i, i
-            block = data[i - BEFORE : i + WINDOW + AFTER]
-            if not (_any_link(block) if what == LINKS else _any_ip(block)):
-                i += WINDOW
-                continue
-            tested = i + WINDOW
-        for k in range(i, min(tested, high)):
-            b = data[k]
-            if what == LINKS:
-                if (b == COLON or b == SLASH or b | 32 == 0x77) and _may_be_link(data, k - BEFORE):
-                    return k, tested
-            elif (b == DOT or b == COLON) and _may_be_ip(data, k - BEFORE):
-                return k, tested
-        i = tested
-    return high, tested
+        if i < BEFORE or i + BLOCK + AFTER > len(data):  # at the very edges of the buffer every byte is looked at
+            return i
+        found = _link_heads(data, i) if what == LINKS else _first_numbers(data, i)
+        if found:
+            return min(i + first_set(found), high)
+        i += BLOCK
+    return high
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _group(data, i, high, units, classes):
     """End of the group that opens at i, or -1: `(`, characters and `(characters)`, `)`."""
     inner = -1  # where the inner group opened
@@ -179,7 +144,7 @@ def _group(data, i, high, units, classes):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _tail(data, i, high, units, classes):
     """End of the tail that starts at i, or -1 when there is none."""
     end = -1
@@ -206,7 +171,7 @@ def _tail(data, i, high, units, classes):
     return end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scheme_start(data, colon, low, limit, classes):
     """Leftmost start from limit on of a scheme before the colon, at a word boundary; or -1."""
     i = colon
@@ -226,7 +191,7 @@ def _scheme_start(data, colon, low, limit, classes):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scheme_end(data, colon, high, units, classes):
     i = colon + 1
     if i >= high:
@@ -247,7 +212,7 @@ def _scheme_end(data, colon, high, units, classes):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _host_start(data, slash, low, limit, classes):
     """Leftmost start from limit on of `host.tld` before the slash, at a word boundary; or -1."""
     i = slash
@@ -281,7 +246,7 @@ def _host_start(data, slash, low, limit, classes):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _www_dot(data, i, low, high, classes):
     """Position after the dot of `www.`, `www7.` to `www123.` at i, or -1."""
     if i + 3 >= high or _word_before(data, i, low, classes):
@@ -300,7 +265,7 @@ def _www_dot(data, i, low, high, classes):
     return i + 1 if data[i] == DOT else -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _www(data, i, low, high, limit, units, classes):
     """The link that starts with `www.` at i, or the longer one `x-www.host.tld/` around it."""
     after = _www_dot(data, i, low, high, classes)
@@ -321,7 +286,7 @@ def _www(data, i, low, high, limit, units, classes):
     return i, _tail(data, after, high, units, classes)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_octet(data, i, end):
     for k in range(i, end):
         if not 48 <= data[k] <= 57:
@@ -332,7 +297,7 @@ def _is_octet(data, i, end):
     return end - i == 1 or (end - i == 2 and data[i] != 0x30)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _v4(data, dot, high, limit):
     """Start, from limit on, and end of the address whose first number ends at this dot; the end is -1 without one."""
     start = max(dot - 3, limit)
@@ -354,12 +319,12 @@ def _v4(data, dot, high, limit):
     return -1, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_hex(cp, classes):
     return 97 <= (cp | 32) <= 102 or (classes[cp] & DIGIT) != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hex_end(data, i, high, classes):
     """End of the one to four digits at i; i when there is none."""
     for _ in range(4):
@@ -372,7 +337,7 @@ def _hex_end(data, i, high, classes):
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _v6(data, colon, high, limit, classes):
     """Start, from limit on, and end of the address whose first group ends at this colon; the end is -1 without one."""
     start = colon
@@ -392,7 +357,7 @@ def _v6(data, colon, high, limit, classes):
     return start, i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _match(data, i, low, high, limit, what, units, classes):
     """Start and end of the leftmost match that `_next` may have stopped at i for; the end is -1 when there is none."""
     b = data[i]
@@ -413,36 +378,19 @@ def _match(data, i, low, high, limit, what, units, classes):
     return -1, -1
 
 
-@njit(nogil=True, cache=True)
-def _emit(data, done, start, end, out, w, literals, bounds):
-    """Write data[done:start], then the replacement of the match data[start:end]; position after it, -1 without room.
-
-    The replacement is the pieces literals[bounds[k]:bounds[k + 1]] with the match itself between each two.
-    """
-    pieces = len(bounds) - 1
-    if w + (start - done) + len(literals) + (pieces - 1) * (end - start) > len(out):
-        return -1
-    w = copy(data, done, start, out, w)
-    for k in range(pieces):
-        if k:
-            w = copy(data, start, end, out, w)
-        w = copy(literals, bounds[k], bounds[k + 1], out, w)
-    return w
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes):
     """Write data[low:high] with its matches replaced; whether any, and the position after it, -1 without room."""
     done = low
-    i, tested = _next(data, low, high, low, what)
+    i = _next(data, low, high, what)
     while i < high:
         start, end = _match(data, i, low, high, done, what, units, classes)
         if end >= 0:
-            w = _emit(data, done, start, end, out, w, literals, bounds)
+            w = emit(data, done, start, end, out, w, literals, bounds)
             if w < 0:
                 return True, w
             done = end
-        i, tested = _next(data, max(i + 1, done), high, tested, what)
+        i = _next(data, max(i + 1, done), high, what)
     if done == low:
         return False, w
     if w + high - done > len(out):
@@ -450,7 +398,7 @@ def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes
     return True, copy(data, done, high, out, w)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, what, units, classes):
     """Kernel for `arrow.delta`: replace what `what` says by `literals` and `bounds` (see `template`)."""
     w = 0
@@ -465,16 +413,6 @@ def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, wha
                 w = end
         out_offsets[row + 1] = w
     return w
-
-
-def template(pieces: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """A replacement as kernels read it: uint8 of all pieces, and int64 where each begins, the last one's end behind.
-
-    The pieces are what stands before, between and behind the places of the whole match.
-    """
-    encoded = [piece.encode() for piece in pieces]
-    bounds = np.cumsum([0] + [len(piece) for piece in encoded], dtype=np.int64)
-    return np.array(bytearray(b"".join(encoded)), np.uint8), bounds
 
 
 def clean_links(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:

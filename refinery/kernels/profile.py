@@ -5,17 +5,28 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
+from refinery.kernels.blocks import (
+    BLOCK,
+    controls,
+    count_set,
+    digits,
+    first_set,
+    letters,
+    line_feeds,
+    low_bits,
+    tabs_and_line_feeds,
+    wide,
+)
 from refinery.kernels.charclass import ALNUM, ALPHA, LINE_END, SPECIAL, classes
+from refinery.kernels.jit import kernel
 from refinery.kernels.utf8 import decode
 
 FIELDS = ("chars", "alnum", "alpha", "special", "lines", "longest_line")
 
-# Three counters share an int64. They are taken out every STRETCH bytes, long before one could overflow.
+# Three counters share an int64. They are taken out after every block, long before one could overflow.
 COUNTER_BITS = 21
 COUNTER = (1 << COUNTER_BITS) - 1
-STRETCH = 1 << 20
 
 CR, LF = 13, 10
 
@@ -38,7 +49,7 @@ def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return by_byte, by_class, table
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_rows(data, offsets, valid, by_byte, by_class, table, counts):
     """Fill counts, int64 (6, rows), in the order of FIELDS; rows that are not valid are left alone."""
     for row in range(len(valid)):
@@ -48,14 +59,30 @@ def count_rows(data, offsets, valid, by_byte, by_class, table, counts):
                 counts[k, row] = found[k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count(data, start, end, by_byte, by_class, table):
     alnum = alpha = special = lines = longest = 0
     i = start
     inner = 0  # continuation bytes so far: i - start - inner characters lie before byte i
     line = 0  # characters before the current line
     while i < end:
-        stop = min(end, i + STRETCH)
+        stop = min(end, i + BLOCK)
+        if i + BLOCK <= len(data):
+            here = low_bits(stop - i)
+            feeds = line_feeds(data, i) & here
+            if (wide(data, i) | (controls(data, i) ^ tabs_and_line_feeds(data, i))) & here == 0:
+                letter, digit = letters(data, i) & here, digits(data, i) & here
+                alpha += count_set(letter)
+                alnum += count_set(letter | digit)
+                special += count_set(here & ~letter)
+                while feeds:
+                    at = i + first_set(feeds) - start - inner
+                    longest = max(longest, at - line)
+                    line = at + 1
+                    lines += 1
+                    feeds &= feeds - np.uint64(1)
+                i = stop
+                continue
         packed = 0
         while i < stop:
             added = by_byte[data[i]]

@@ -5,11 +5,14 @@ LLVM makes no vector instructions of a loop that ends at the first byte it looks
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from refinery.kernels.jit import inlined, kernel
 
 BLOCK = 64  # bytes; one bit of a machine word for each
 
@@ -38,7 +41,12 @@ def _special(builder: Any, block: Any) -> Any:
     return builder.or_(builder.or_(quote, backslash), builder.icmp_unsigned("<", block, _all(32)))
 
 
-@intrinsic
+def _generated(function: Callable[..., Any]) -> Any:
+    """`intrinsic`, without its type: calls leave out the first parameter, which type checkers do not know."""
+    return intrinsic(function)
+
+
+@_generated
 def byte_at(typingctx, data, i):
     """The byte data[i], i not negative."""
 
@@ -49,7 +57,7 @@ def byte_at(typingctx, data, i):
     return types.uint8(data, types.intp), generate
 
 
-@intrinsic
+@_generated
 def specials(typingctx, data, i):
     """Which of the 64 bytes at data[i] are special: bit 0 stands for the first. All of them are read."""
 
@@ -60,7 +68,7 @@ def specials(typingctx, data, i):
     return types.uint64(data, types.intp), generate
 
 
-@intrinsic
+@_generated
 def first_bit(typingctx, word):
     """The number of the lowest bit that is set; 64 when none is."""
 
@@ -70,7 +78,7 @@ def first_bit(typingctx, word):
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@_generated
 def copy_block(typingctx, data, i, out, w):
     """Copy the 64 bytes at data[i] to out[w:]; how many of them come before the first special one."""
 
@@ -82,7 +90,7 @@ def copy_block(typingctx, data, i, out, w):
     return types.int64(data, types.intp, out, types.intp), generate
 
 
-@intrinsic
+@_generated
 def _flat_in_block(typingctx, data, i):
     """Bytes before the first quote, bracket or brace of the 64 at data[i]; all of them are read."""
 
@@ -97,13 +105,13 @@ def _flat_in_block(typingctx, data, i):
     return types.int64(data, types.intp), generate
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def is_special(b):
     """Whether a byte ends a run of text: a quote, a backslash or a control character."""
     return b == 34 or b == 92 or b < 32
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def skip_text(data, i, end):
     """Position of the first special byte of data[i:end]; `end` when there is none."""
     while i + BLOCK <= len(data) and i < end:
@@ -116,7 +124,7 @@ def skip_text(data, i, end):
     return min(i, end)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def skip_flat(data, i, end):
     """Position of the first quote, bracket or brace of data[i:end]; `end` when there is none."""
     while i + BLOCK <= len(data) and i < end:

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from refinery.kernels.arrow import CHANGED, EXACT, UNCHANGED
+from refinery.kernels.blocks import BLOCK, ampersands, controls, first_set, tabs_and_line_feeds, wide
+from refinery.kernels.jit import kernel
 from refinery.kernels.unicode_fixes_tables import ALONE, FIRST, MAPPED, MARK, NAME_BITS, SECOND, Tables
 from refinery.kernels.utf8 import copy, decode
 
@@ -28,26 +29,30 @@ RARE = MAPPED | ALONE | MARK | SECOND
 STRICT, LOOSE, TRUSTING = 0, 1, 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _skip(data, i, end, info):
     """First byte from i that is not plain ASCII: beyond ASCII, mapped, or `&`."""
-    while i + 64 <= end:
-        found = False
-        for k in range(64):  # comparisons instead of the table, so that the loop runs on vectors
-            b = data[i + k]
-            found |= (b > 126) | (b == AMPERSAND) | ((b < 32) & (b != NEWLINE) & (b != TAB))
+    while i < end and i + BLOCK <= len(data):
+        found = wide(data, i) | ampersands(data, i) | (controls(data, i) & ~tabs_and_line_feeds(data, i))
         if found:
-            break
-        i += 64
+            i += first_set(found)
+            if i >= end:
+                return end
+            b = data[i]
+            if b >= 0x80 or b == AMPERSAND or info[b] & MAPPED:
+                return i
+            i += 1
+        else:
+            i += BLOCK
     while i < end:
         b = data[i]
         if b >= 0x80 or b == AMPERSAND or info[b] & MAPPED:
             break
         i += 1
-    return i
+    return min(i, end)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _entity(data, i, end, names):
     """Whether `&` at i may begin an entity that ftfy replaces: a known one, or any number."""
     i += 1
@@ -65,7 +70,7 @@ def _entity(data, i, end, names):
     return 0 < i - start <= NAME_LENGTH and i < end and data[i] == SEMICOLON and (numeric or names[place])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _markup(data, start, end, longest):
     """Where entities cease to be replaced: the line of the first `<`, or the end.
 
@@ -81,7 +86,7 @@ def _markup(data, start, end, longest):
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _completed(data, i, end, kind, info, thirds):
     """Whether a pair of this kind, which ends before i, is followed by what mojibake needs."""
     if kind == 1 or i >= end:
@@ -90,7 +95,7 @@ def _completed(data, i, end, kind, info, thirds):
     return thirds[kind << 8 | (info[cp] & 0xFF)]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scan(data, start, end, markup, mode, info, classes, pairs, thirds, names, longest):
     """UNCHANGED when ftfy leaves data[start:end] alone, CHANGED when only mapped characters stand against it.
 
@@ -152,7 +157,7 @@ def _scan(data, start, end, markup, mode, info, classes, pairs, thirds, names, l
     return verdict
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(mapped, cp):
     """Index of cp in `mapped`, which holds it."""
     low, high = 0, len(mapped) - 1
@@ -165,7 +170,7 @@ def _place(mapped, cp):
     return low
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _rewrite(data, start, end, out, w, info, mapped, ends, pool):
     """Write data[start:end] with mapped characters replaced at out[w:]; the position after it, -1 without room."""
     i = start
@@ -196,7 +201,7 @@ def _rewrite(data, start, end, out, w, info, mapped, ends, pool):
     return w
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fix(data, start, end, markup, out, w, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
     """State of data[start:end], and the position after what was written at out[w:], -1 without room."""
     verdict = _scan(data, start, end, markup, STRICT, info, classes, pairs, thirds, names, longest)
@@ -218,7 +223,7 @@ def _fix(data, start, end, markup, out, w, info, classes, pairs, thirds, mapped,
     return CHANGED, after
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fix_all(
     data,
     offsets,
@@ -250,14 +255,14 @@ def _fix_all(
     return w
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _once(data, mode, out, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
     if _scan(data, 0, len(data), 0, mode, info, classes, pairs, thirds, names, longest[0]) == EXACT:
         return -2
     return _rewrite(data, 0, len(data), out, 0, info, mapped, ends, pool)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cut(data, longest, bounds):
     """Write where ftfy's segments end; their number, and the start of the first with `<` (the end without one)."""
     count = 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from refinery.kernels.jit import inlined, kernel
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def decode(data, i):
     """Code point that starts at byte i, and the position after it."""
     b = data[i]
@@ -24,7 +25,7 @@ def decode(data, i):
     ), i + 4
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def before(data, i, start):
     """Position where the code point that ends before byte i starts; not below start."""
     i -= 1
@@ -33,7 +34,7 @@ def before(data, i, start):
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def encode(cp, out, w):
     """Write code point cp at out[w:]; the position after it. The caller keeps four bytes of room."""
     if cp < 0x80:
@@ -55,7 +56,7 @@ def encode(cp, out, w):
     return w + 4
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def copy(data, start, end, out, w):
     """Copy data[start:end] to out[w:]; the position after it."""
     # Unsigned indices need no test for being negative, so the loop becomes a block copy.
@@ -65,7 +66,7 @@ def copy(data, start, end, out, w):
     return w + end - start
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def same(data, start, end, out, w_start, w_end):
     """Whether data[start:end] equals out[w_start:w_end]."""
     if end - start != w_end - w_start:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from refinery.kernels import wordlists
 from refinery.kernels.arrow import texts
+from refinery.kernels.jit import kernel
 from refinery.kernels.utf8 import copy, same
 from refinery.kernels.word_repetition import GOLDEN, PRIME, most_words, slots_for
 from refinery.kernels.words import SPACE
@@ -62,7 +62,7 @@ def listed_ratio(
     return pa.array(ratios, mask=~view.valid)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill(data, offsets, slots):
     mask = len(slots) - 1
     for member in range(len(offsets) - 1):
@@ -72,7 +72,7 @@ def _fill(data, offsets, slots):
         slots[slot] = member + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hash(data, start, end):
     word = np.uint64(GOLDEN)
     for i in range(start, end):
@@ -80,12 +80,12 @@ def _hash(data, start, end):
     return word
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _first_slot(word, mask):
     return np.int64((word ^ (word >> np.uint64(29))) >> np.uint64(3)) & mask
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _member(word, data, start, end, members, member_offsets, slots):
     """1 when data[start:end], whose hash is `word`, is in the set, else 0."""
     mask = len(slots) - 1
@@ -97,7 +97,7 @@ def _member(word, data, start, end, members, member_offsets, slots):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _listed_ratios(data, offsets, valid, members, member_offsets, slots, sizes, join, scratch, starts, ratios):
     for row in range(len(valid)):
         if not valid[row] or offsets[row] == offsets[row + 1]:
@@ -125,7 +125,7 @@ def _listed_ratios(data, offsets, valid, members, member_offsets, slots, sizes, 
         ratios[row] = min(hits / total, 1.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _group(data, starts, i, size, join, scratch):
     """Write `size` words from word i on, joined, to scratch; their length."""
     w = 0

@@ -8,33 +8,39 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
-from refinery.kernels.arrow import texts
-from refinery.kernels.words import SPACE
+from refinery.kernels.arrow import EXACT, texts
+from refinery.kernels.blocks import BLOCK, load_word
+from refinery.kernels.jit import inlined, kernel
+from refinery.kernels.words import SPACE, lowered, refine_row, tables
 
 # Odd constants with well mixed bits: the 64-bit golden ratio, and two of the primes of xxHash64.
 GOLDEN, PRIME, BASE = 0x9E3779B97F4A7C15, 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
+LOAD = 8  # bytes of a word that are hashed at once
 
 
 def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Array:
-    """Share of n-grams of `rep_len` words that occur more than once among all n-grams, repeats counted (float64).
+    """Share of n-grams of `rep_len` refined words that occur more than once among all n-grams, repeats counted.
 
-    column: words with a single space between them. 0.0 for fewer words than `rep_len`. Raises ValueError for a
-    `rep_len` below 1.
+    float64; 0.0 for fewer words than `rep_len`. Raises ValueError for a `rep_len` below 1.
     """
     if rep_len < 1:
         raise ValueError(f"rep_len is {rep_len}; an n-gram has at least one word")
     view = texts(column)
-    room = int(most_words(view.data, view.offsets, view.valid))
-    prefixes, starts = np.empty(room + 1, np.uint64), np.empty(room + 1, np.int64)
-    slots = np.empty(slots_for(room - rep_len + 1), np.int32 if room < 2**31 - 1 else np.int64)
-    ratios = np.zeros(len(view), np.float64)
-    _repetition(view.data, view.offsets, view.valid, rep_len, prefixes, starts, slots, ratios)
+    longest = int(np.max(np.diff(view.offsets), initial=0))
+    room = longest // 2 + 2  # most of it is never touched, and so never there
+    words = np.empty(longest + 2 * BLOCK, np.uint8)
+    starts, prefixes = np.empty(room, np.int64), np.empty(room, np.uint64)
+    slots = np.empty(slots_for(max(room - rep_len, 1)), np.int32 if room < 2**31 - 1 else np.int64)
+    ratios, state = np.zeros(len(view), np.float64), np.zeros(len(view), np.uint8)
+    _repetition(view.data, view.offsets, view.valid, rep_len, *tables(), words, starts, prefixes, slots, ratios, state)
+    todo = np.flatnonzero(state == EXACT)
+    if len(todo):
+        ratios[todo] = word_repetition(lowered(view.array.take(pa.array(todo))), rep_len).to_numpy()
     return pa.array(ratios, mask=~view.valid)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def slots_for(n):
     """Room of a hash table for n entries: a power of two, at most half full."""
     slots = 2
@@ -43,7 +49,7 @@ def slots_for(n):
     return slots
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def most_words(data, offsets, valid):
     most = 0
     for row in range(len(valid)):
@@ -55,60 +61,63 @@ def most_words(data, offsets, valid):
     return most
 
 
-@njit(nogil=True, cache=True)
-def _repetition(data, offsets, valid, n, prefixes, starts, slots, ratios):
+@kernel
+def _repetition(
+    data, offsets, valid, n, kinds, lower, code_points, words, starts, prefixes, slots, ratios, state
+):  # fmt: skip
     power = np.uint64(1)
     for _ in range(min(n, len(starts))):
         power *= np.uint64(BASE)
     for row in range(len(valid)):
         if not valid[row]:
             continue
-        count = _prefixes(data, offsets[row], offsets[row + 1], prefixes, starts)
-        if count >= n:
-            repeated = _repeated(data, count, n, power, prefixes, starts, slots)
-            ratios[row] = repeated / (count - n + 1)
+        _, count, end = refine_row(data, offsets[row], offsets[row + 1], kinds, lower, code_points, words, 0, starts)
+        if end < 0:
+            state[row] = EXACT
+        elif count >= n:
+            starts[count] = end + 1
+            _hash_words(words, starts, count, prefixes)
+            grams = count - n + 1
+            for i in range(grams):
+                prefixes[i] = prefixes[i + n] - prefixes[i] * power
+            ratios[row] = _repeated(words, grams, n, prefixes, starts, slots) / grams
 
 
-@njit(nogil=True, cache=True)
-def _prefixes(data, start, end, prefixes, starts):
-    """Fill in where each word begins (and where one after the last would), and the hashes of the words before it."""
-    if start == end:
-        return 0
-    count = 0
-    prefix, word = np.uint64(0), np.uint64(GOLDEN)
-    prefixes[0], starts[0] = prefix, start
-    for i in range(start, end):
-        byte = data[i]
-        if byte != SPACE:
-            word = (word ^ byte) * np.uint64(PRIME)
-        else:
-            prefix = prefix * np.uint64(BASE) + (word ^ (word >> np.uint64(29)))
-            word = np.uint64(GOLDEN)
-            count += 1
-            prefixes[count], starts[count] = prefix, i + 1
-    count += 1
-    prefixes[count], starts[count] = prefix * np.uint64(BASE) + (word ^ (word >> np.uint64(29))), end + 1
-    return count
+@inlined
+def _hash_words(words, starts, count, prefixes):
+    """Fill in the hashes of the words before each word, and of all; eight bytes can be read beyond the words."""
+    prefix = np.uint64(0)
+    prefixes[0] = prefix
+    for k in range(count):
+        i, left = starts[k], starts[k + 1] - 1 - starts[k]
+        word = np.uint64(GOLDEN) ^ np.uint64(left)
+        while left > LOAD:
+            word = (word ^ load_word(words, i)) * np.uint64(PRIME)
+            word ^= word >> np.uint64(32)
+            i += LOAD
+            left -= LOAD
+        word = (word ^ (load_word(words, i) << np.uint64(8 * (LOAD - left)))) * np.uint64(PRIME)
+        prefix = prefix * np.uint64(BASE) + (word ^ (word >> np.uint64(29)))
+        prefixes[k + 1] = prefix
 
 
-@njit(nogil=True, cache=True)
-def _repeated(data, count, n, power, prefixes, starts, slots):
-    """Occurrences of n-grams that occur more than once, among `count` words.
+@kernel
+def _repeated(data, grams, n, hashes, starts, slots):
+    """Occurrences of n-grams that occur more than once, among the first `grams`.
 
     A slot holds 0, or 1 + the first word of an n-gram's first occurrence, negative once a second one has been seen.
     """
-    grams = count - n + 1
     used = slots_for(grams)
     slots[:used] = 0
     mask = used - 1
     repeated, previous = 0, -1
     for i in range(grams):
-        gram = prefixes[i + n] - prefixes[i] * power
+        gram = hashes[i]
         slot = np.int64((gram * np.uint64(GOLDEN)) >> np.uint64(32)) & mask
         twin = -1
         while slots[slot] != 0 and twin < 0:
             other = abs(slots[slot]) - 1
-            if prefixes[other + n] - prefixes[other] * power == gram and _same_grams(
+            if hashes[other] == gram and _same_grams(
                 data, other, i, n, starts, previous >= 0 and other == previous + 1
             ):
                 twin = other
@@ -125,7 +134,7 @@ def _repeated(data, count, n, power, prefixes, starts, slots):
     return repeated
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _same_grams(data, a, b, n, starts, overlap):
     """Whether the n words from word a on are those from word b on; with `overlap`, all but the last are known to be."""
     shift = starts[b] - starts[a]

@@ -13,14 +13,30 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from refinery.kernels.arrow import EXACT, strings, structs, texts
+from refinery.kernels.blocks import (
+    BLOCK,
+    HALF,
+    controls,
+    copy_lower,
+    count_set,
+    first_set,
+    last_set,
+    letters,
+    low_bits,
+    separators,
+    spacing,
+    wide,
+)
 from refinery.kernels.charclass import CODE_POINTS, SPECIAL, classes
+from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.utf8 import decode, encode
 
 LETTER, SEPARATOR = 1, 2  # kinds of an ASCII character; a special character that does not separate has neither bit
 SPACE, TAB, NEWLINE = 0x20, 0x09, 0x0A
+
+ONE = np.uint64(1)
 
 # Bits of an entry of the refining table, below the lower-case code point.
 STAYS, STAYS_LOWER = 1, 2
@@ -89,23 +105,24 @@ def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """
     view = texts(column)
     rows = len(view)
-    out = np.empty(view.size + 8, np.uint8)
+    out = np.empty(view.size + 2 * BLOCK, np.uint8)
     offsets, counts, state = np.zeros(rows + 1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
-    _refine(view.data, view.offsets, view.valid, *tables(), out, offsets, counts, state)
+    _refine(view.data, view.offsets, view.valid, *tables(), out, offsets, counts, state, np.empty(0, np.int64))
     lower = strings(out, offsets, view.valid)
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
         picked = view.array.take(pa.array(todo))
         counts[todo] = word_count(picked).to_numpy()
-        lower = _replace(lower, state == EXACT, _words_of_lowered(picked))
+        lower = _replace(lower, state == EXACT, words(lowered(picked)).field("lower"))
     return structs(view.valid, n=counts, lower=lower)
 
 
-def _words_of_lowered(column: pa.Array) -> pa.Array:
-    # No word ends inside of what decides a sigma's form, so lowering the text lowers every word; and a lowered text
-    # stays as it is when it is lowered by the table.
-    lowered = pa.array([text.lower() for text in column.to_pylist()], pa.large_string())
-    return words(lowered).field("lower")
+def lowered(column: pa.Array) -> pa.Array:
+    """`str.lower` of every text, none NULL, whatever it takes; the kernels then leave its characters alone.
+
+    No word ends inside of what decides a sigma's form, so lowering the text lowers every word.
+    """
+    return pa.array([text.lower() for text in column.to_pylist()], pa.large_string())
 
 
 def _replace(column: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
@@ -116,71 +133,177 @@ def _replace(column: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
     return pc.replace_with_mask(column, pa.array(rows), values)
 
 
-@njit(nogil=True, cache=True)
+@inlined
+def _letters(data, i):
+    """Mask of the ASCII characters from data[i] on that are not special: letters, and controls but white space."""
+    return letters(data, i) | (controls(data, i) & ~spacing(data, i))
+
+
+@kernel
 def _count(data, offsets, valid, kinds, class_table, counts):
     for row in range(len(valid)):
         n, inside = 0, 0
         i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
         while i < end:
-            byte = data[i]
-            if byte < 0x80:
-                kind = kinds[byte]
-                n += kind & LETTER & ~inside
-                inside = (inside | (kind & LETTER)) & ~(kind >> 1)
-                i += 1
-            elif inside:  # within a word that counts already nothing but a separator matters, and those are ASCII
-                i += 1
-            else:
-                cp, i = decode(data, i)
-                inside = 0 if class_table[cp] & SPECIAL else 1
-                n += inside
+            stop = min(end, i + BLOCK)
+            if i + BLOCK <= len(data):
+                here = low_bits(stop - i)
+                if wide(data, i) & here == 0:
+                    added, inside = _count_block(separators(data, i) & here, _letters(data, i) & here, inside)
+                    n += added
+                    i = stop
+                    continue
+            while i < stop:
+                byte = data[i]
+                if byte < 0x80:
+                    kind = kinds[byte]
+                    n += kind & LETTER & ~inside
+                    inside = (inside | (kind & LETTER)) & ~(kind >> 1)
+                    i += 1
+                elif inside:  # within a word that counts already nothing but a separator matters, and those are ASCII
+                    i += 1
+                else:
+                    cp, i = decode(data, i)
+                    inside = 0 if class_table[cp] & SPECIAL else 1
+                    n += inside
         counts[row] = n
 
 
-@njit(nogil=True, cache=True)
-def _refine(data, offsets, valid, kinds, lowered, code_points, out, out_offsets, counts, state):
+@inlined
+def _count_block(between, letter, inside):
+    """Words that get their first letter in a block of ASCII, and whether the last one has one, given that of before."""
+    opened = (between << np.uint64(1)) | np.uint64(1 - inside)  # here a word may begin
+    other = ~(letter | between)
+    # Adding carries each opening through the special characters behind it, to the letter or separator at their end.
+    carried = (opened & other) + other
+    first = (carried | opened) & letter
+    waiting = carried < other or between >> np.uint64(BLOCK - 1) != 0
+    return count_set(first), 0 if waiting else 1
+
+
+@kernel
+def _refine(data, offsets, valid, kinds, lowered, code_points, out, out_offsets, counts, state, starts):
     w = 0
     for row in range(len(valid)):
         start = w
         if valid[row]:
-            counts[row], w = _refine_row(data, offsets[row], offsets[row + 1], kinds, lowered, code_points, out, w)
+            counts[row], _, w = refine_row(
+                data, offsets[row], offsets[row + 1], kinds, lowered, code_points, out, w, starts
+            )
             if w < 0:
                 state[row] = EXACT
                 w = start
         out_offsets[row + 1] = w
 
 
-@njit(nogil=True, cache=True)
-def _refine_row(data, i, end, kinds, lowered, code_points, out, w):
-    """Write the refined words of data[i:end] to out[w:]: their number before lower-casing, and the position after them,
-    -1 for a text that the table cannot lower.
+@kernel
+def refine_row(data, i, end, kinds, lowered, code_points, out, w, starts):
+    """Write the refined words of data[i:end] to out[w:], and where each begins to `starts` unless that is empty.
 
-    A character goes to out[w] when its word has begun or it is not special itself; `last` is the position after the
-    last one that is not, to which the word shrinks when it ends.
+    Their number before lower-casing, after it, and the position after them; -1 for a text that the table cannot lower.
+    `out` has room for the text and BLOCK bytes more.
     """
-    n, inside = 0, 0
-    first = begin = last = w
+    n = count = 0
+    start, begin = w, i  # of the output, of the word
+    first = last = -1  # its outermost letters
+    plain = True
+    while i < end and i + BLOCK <= len(data):
+        stop = min(end, i + BLOCK)
+        left = low_bits(stop - i)
+        between, letter, beyond = separators(data, i) & left, _letters(data, i) & left, wide(data, i) & left
+        while True:
+            here = ((between - ONE) & ~between & left) if between else left  # what comes before the next separator
+            own = letter & here
+            if own:
+                if first < 0:
+                    first = i + first_set(own)
+                last = i + last_set(own)
+            plain = plain and beyond & here == 0
+            if not between:
+                break
+            bit = between & (~between + ONE)
+            if plain:
+                if first >= 0:
+                    if len(starts):
+                        starts[count] = w
+                    n += 1
+                    count += 1
+                    w = _lower(data, first, last + 1, lowered, out, w)
+            else:
+                added, after = _refine_word(data, begin, i + first_set(bit), kinds, lowered, code_points, out, w)
+                if after < 0:
+                    return 0, 0, -1
+                n += added
+                if after > w:
+                    if len(starts):
+                        starts[count] = w
+                    count += 1
+                    w = after
+            begin = i + first_set(bit) + 1
+            first = -1
+            plain = True
+            between ^= bit
+            left &= ~(bit | (bit - ONE))
+        i = stop
+    while begin <= end:
+        i = begin
+        while i < end and kinds[data[i]] != SEPARATOR:
+            i += 1
+        added, after = _refine_word(data, begin, i, kinds, lowered, code_points, out, w)
+        if after < 0:
+            return 0, 0, -1
+        n += added
+        if after > w:
+            if len(starts):
+                starts[count] = w
+            count += 1
+            w = after
+        begin = i + 1
+    return n, count, w - 1 if w > start else w
+
+
+@inlined
+def _lower(data, i, end, lowered, out, w):
+    """Write data[i:end], of ASCII, in lower case and with a space behind it; the position after that."""
+    after = w + end - i
+    if end + HALF <= len(data):
+        copy_lower(data, i, out, w)
+        while end - i > HALF:
+            i += HALF
+            w += HALF
+            copy_lower(data, i, out, w)
+    else:
+        for k in range(end - i):
+            out[w + k] = lowered[data[i + k]]
+    out[after] = SPACE
+    return after + 1
+
+
+@kernel
+def _refine_word(data, i, end, kinds, lowered, code_points, out, w):
+    """Write the word data[i:end], refined, and a space: whether it is one before lower-casing, the position after it.
+
+    The position is w when nothing is left of the word, -1 when the table cannot lower it. A character goes to out[w]
+    when one that stays has come before it or it stays itself; `last` is the position after the last one that stays.
+    """
+    n = 0
+    begin = last = w
     while i < end:
         byte = data[i]
         if byte < 0x80:
             kind = kinds[byte]
             i += 1
-            n += kind & LETTER & ~inside
-            inside = (inside | (kind & LETTER)) & ~(kind >> 1)
-            # The same for a separator, without a branch: it is a space, goes where the word shrinks to, and stays when
-            # there is a word before it.
-            at = last if kind == SEPARATOR else w
-            out[at] = lowered[byte]
-            w = at + (kind & LETTER | (at > begin))
-            last = w if kind else last
-            begin = w if kind == SEPARATOR else begin
+            n |= kind
+            if kind or w > begin:
+                out[w] = lowered[byte]
+                w += 1
+                last = w if kind else last
             continue
         cp, after = decode(data, i)
         entry = code_points[cp]
         if entry < 0:
             return 0, -1
-        n += entry & STAYS & ~inside
-        inside |= entry & STAYS
+        n |= entry & STAYS
         if entry & STAYS_LOWER or w > begin:
             if entry >> 2 == cp:
                 for k in range(i, after):
@@ -191,6 +314,7 @@ def _refine_row(data, i, end, kinds, lowered, code_points, out, w):
             if entry & STAYS_LOWER:
                 last = w
         i = after
-    if last == begin and begin > first:
-        last -= 1  # the space after the last word
+    if last > begin:
+        out[last] = SPACE
+        last += 1
     return n, last

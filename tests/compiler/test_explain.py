@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from refinery.compiler.chain import Schema
-from refinery.compiler.explain import StepPlan, step_plans
+from refinery.compiler.explain import StepPlan, bands_and_rows, barrier_plan, step_plans
 from refinery.compiler.program import build
 from refinery.explaining import analyzed, planned
 from refinery.opening import open_recipe
-from refinery.pipeline import Prepared, prepare
+from refinery.preparing import Prepared, prepare
 
 STEPS: list[Any] = [
     {"clean_links_mapper": {}},
     {"whitespace_normalization_mapper": {}},
     {"words_num_filter": {"min_num": 2}},
-    {"word_repetition_filter": {"max_ratio": 0.9}},
+    {"flagged_words_filter": {"flagged_words_dir": str(Path(__file__).parent / "words")}},
     {"average_line_length_filter": {"min_len": 1}},
     {"special_characters_filter": {"max_ratio": 0.9}},
     {"text_length_filter": {"min_len": 12}},
@@ -99,3 +99,81 @@ def test_measured(prepared: Prepared) -> None:
     assert found[-1][1] == "reading and the rest"
     shares = [float(row[6].removesuffix(" %")) for row in found]
     assert sum(shares) == pytest.approx(100, abs=len(found))
+
+
+STAGES: list[Any] = [
+    {"text_length_filter": {"min_len": 3}},
+    {"document_minhash_deduplicator": {"window_size": 1, "keep": "text_len desc", "max_cluster_size": 9}},
+    {"whitespace_normalization_mapper": {}},
+    {"document_line_deduplicator": {}},
+    {"words_num_filter": {"min_num": 5}},
+    {"document_simhash_deduplicator": {"hamming_distance": 3}},
+]
+
+
+@pytest.fixture
+def staged(prepared: Prepared) -> Prepared:
+    return prepare(*open_recipe({"dataset_path": "docs.jsonl", "np": 2, "export_path": "out.jsonl", "process": STAGES}))
+
+
+def test_plan_of_stages(staged: Prepared) -> None:
+    parts = list(planned(staged))
+    texts = [part for part in parts if isinstance(part, str)]
+    tables = [rows(part) for part in parts if not isinstance(part, str)]
+    assert texts[0].startswith("stage 1: 1 step, and what step 2 compares, fused into one pass over 1 shard with ")
+    assert [[row[1] for row in table] for table in tables] == [
+        ["text_length_filter", "document_minhash_deduplicator: marks"],
+        ["whitespace_normalization_mapper", "document_line_deduplicator: marks"],
+        ["document_line_deduplicator: takes out", "words_num_filter", "document_simhash_deduplicator: marks"],
+    ]
+    assert [row[2] for table in tables for row in table if ":" in row[1]] == ["kernel"] * 4
+    barriers = [text for text in texts if text.startswith("between stages")]
+    assert [text.split()[4] for text in barriers] == [next(iter(STAGES[i])) for i in (1, 3, 5)]
+    assert texts[-1].startswith("stage 4: no steps")
+
+
+def barrier(process: dict[str, Any]) -> Any:
+    recipe, library = open_recipe({"process": [process]}, need_inputs=False)
+    return barrier_plan(recipe.steps[0], library.operators[recipe.steps[0].name])
+
+
+def test_plan_of_bands() -> None:
+    """Bands and rows, the curve's value at the threshold, the survivors' order, limits and the set SQL."""
+    plan = barrier({"document_minhash_deduplicator": {"keep": "length(text) desc", "max_removed_share": 0.5}})
+    bands, minima = bands_and_rows({"jaccard_threshold": 0.7, "num_permutations": 256})
+    assert plan.compares[0].startswith(f"{bands} bands x {minima} rows")
+    assert f"(1 - s^{minima})^{bands} = {1 - (1 - 0.7**minima) ** bands:.3g} " in plan.compares[1]
+    assert plan.stays.startswith("of each cluster the first by LENGTH(text) DESC") and "among equals" in plan.stays
+    assert plan.limits == "max_removed_share 0.5; a run beyond them fails"
+    assert [name for name, *_ in plan.statements] == ["_same_key.sql", "_survivors.sql", "_duplicates.sql"]
+    verified = barrier({"document_minhash_deduplicator": {"verify": True, "num_bands": 4, "num_rows_per_band": 8}})
+    assert verified.compares[0].startswith("4 bands x 8 rows") and "true Jaccard" in verified.compares[-1]
+    names = [name for name, *_ in verified.statements]
+    assert names == ["_buckets.sql", "_representatives.sql", "_still_open.sql", "_duplicates.sql"]
+    assert bands_and_rows({"num_buckets": 20}) == (20, 8)
+
+
+def test_plan_of_others() -> None:
+    assert barrier({"document_simhash_deduplicator": {}}).compares[0].endswith("at most 4 bits are duplicates")
+    assert barrier({"key_deduplicator": {"key": "lower(url)"}}).compares[0].startswith("keys: lower(url)")
+    lines = barrier({"document_line_deduplicator": {}})
+    assert "more than 6 samples" in lines.compares[0] and lines.stays.endswith("no sample goes")
+    assert [name for name, *_ in barrier({"paragraph_deduplicator": {}}).statements] == ["_units_seen_before.sql"]
+
+
+def test_measured_stages(staged: Prepared) -> None:
+    """Every stage is given what the one before has left; limits that a sample breaks are told."""
+    parts = list(analyzed(staged))
+    texts = [part for part in parts if isinstance(part, str)]
+    assert [text.partition(", ")[0] for text in texts[:3]] == [
+        "stage 1: measured on 200 rows", "stage 2: measured on 3 rows", "stage 3: measured on 3 rows",
+    ]  # fmt: skip
+    assert "found a cluster of 50 samples" in texts[3]
+    first, second, third = (rows(part) for part in parts if not isinstance(part, str))
+    assert [(row[1], row[2], row[3], row[4]) for row in first[:3]] == [
+        ("text_length_filter", "SQL", "200", "50"),
+        ("document_minhash_deduplicator: marks", "kernel", "150", ""),
+        ("document_minhash_deduplicator", "set SQL", "150", "147"),
+    ]
+    assert [row[2] for row in second] == ["kernel", "kernel", "set SQL", ""]
+    assert [row[4] for row in third] == ["", "1", "", "", ""]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refinery.compiler.chain import Schema
-from refinery.compiler.lineage import Origin, inputs_of, lineage, steps_of
+from refinery.compiler.chain import Around, Schema
+from refinery.compiler.lineage import Origin, Passed, inputs_of, lineage, steps_of, through_stages
 from refinery.compiler.program import Program, build
 from refinery.errors import RecipeError
 from refinery.opening import open_recipe
+from refinery.plan.stages import cut_at_barriers
 
 COLUMNS = {
     "text": "VARCHAR",
@@ -23,7 +25,7 @@ STEPS: list[Any] = [
     {"sql_mapper": {"text": "replace(text, 'a', 'b')"}},
     {"words_num_filter": {"min_num": 2}},
     {"sql_mapper": {"text": "upper(title)", "text_key": "title"}},
-    {"word_repetition_filter": {}},
+    {"flagged_words_filter": {"flagged_words_dir": str(Path(__file__).parent / "words")}},
     {"sql_filter": {"where": "score > 0.5 AND meta.lang = 'en' AND num_words < 1000"}},
     {"clean_email_mapper": {}},
     {"text_length_filter": {}},
@@ -43,7 +45,7 @@ def origins(column: str, **options: Any) -> list[Origin]:
 
 EXPECTED = {
     "num_words": (["text"], [1, 2]),
-    "word_rep_ratio": (["text"], [1, 4]),  # shares step 2's words, but nothing of step 2 itself
+    "flagged_words_ratio": (["text"], [1, 4]),  # shares step 2's words, but nothing of step 2 itself
     "text_len": (["text"], [1, 6, 7]),
     "text_len_8": (["title"], [3, 8]),
     "text": (["text"], [1, 6]),
@@ -85,7 +87,7 @@ def test_guards_are_left_out() -> None:
 
 
 def test_features_belong_to_no_step() -> None:
-    feature = next(origin for origin in origins("word_rep_ratio") if origin.column.startswith("_words_"))
+    feature = next(origin for origin in origins("flagged_words_ratio") if origin.column.startswith("_words_"))
     assert feature.step is None and feature.meaning == "computed once for all steps that need it"
 
 
@@ -98,5 +100,65 @@ def test_unknown_column() -> None:
     with pytest.raises(RecipeError) as caught:
         origins("num_word")
     assert str(caught.value) == "--lineage: there is no column 'num_word'. Did you mean 'num_words'?"
-    with pytest.raises(RecipeError, match="There are num_words, word_rep_ratio, text_len"):
+    with pytest.raises(RecipeError, match="There are num_words, flagged_words_ratio, text_len"):
         origins("zzz")
+
+
+STAGES: list[Any] = [
+    {"sql_mapper": {"text": "upper(title)", "text_key": "title"}},
+    {"text_length_filter": {}},
+    {"document_minhash_deduplicator": {"keep": "text_len desc"}},
+    {"sql_mapper": {"text": "trim(text)"}},
+    {"document_line_deduplicator": {}},
+    {"words_num_filter": {}},
+    {"sql_filter": {"where": "text_len > num_words and title <> ''"}},
+    {"key_deduplicator": {"key": "score"}},
+]
+
+
+def staged(column: str, lines: bool = True) -> list[Origin]:
+    recipe, library = open_recipe({"process": STAGES}, need_inputs=False)
+    stages: list[Passed] = []
+    for stage in cut_at_barriers(recipe.steps, library):
+        known = tuple(stat for passed in stages for stat in passed.program.stats)
+        around = Around(stage.before, stage.after, known)
+        program, _ = build(stage.steps, library, Schema(lines, COLUMNS), text_key=("text",), around=around)
+        stages.append(Passed(program, stage.after, library.operators[stage.after.name] if stage.after else None))
+    return through_stages(stages, column)
+
+
+EXPECTED_OF_STAGES = {
+    "text_len": (["text"], [2]),
+    "num_words": (["text"], [4, 5, 6]),  # of the text without the lines that step 5 has found
+    "text": (["text"], [4, 5]),
+    "title": (["title"], [1]),
+    "kept_instead": (["text", "score"], [2, 3, 8]),  # what is compared, and which one is preferred
+}
+
+
+@pytest.mark.parametrize("lines", [True, False], ids=["lines", "table"])
+@pytest.mark.parametrize("column", EXPECTED_OF_STAGES)
+def test_through_stages(column: str, lines: bool) -> None:
+    found = staged(column, lines)
+    assert (inputs_of(found), steps_of(found)) == EXPECTED_OF_STAGES[column]
+
+
+@pytest.mark.parametrize("lines", [True, False], ids=["lines", "table"])
+def test_fate_depends_on_every_stage(lines: bool) -> None:
+    found = staged("_dropped", lines)
+    assert steps_of(found) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert set(inputs_of(found)) == {"text", "title", "score"}
+
+
+def test_what_a_stage_was_given() -> None:
+    """A text that an earlier stage has changed is followed into it; a unit that goes to the marks that tell so."""
+    found = {origin.meaning for origin in staged("num_words")}
+    assert {"text as stage 2 leaves it", "text at the end of stage 2", "the units that go", "text as read"} <= found
+    assert "text as stage 1 leaves it" not in found  # which changes the title only
+    with pytest.raises(RecipeError, match="There are .*_dropped, kept_instead"):
+        staged("zzz")
+
+
+def test_nothing_is_kept_instead_without_a_deduplicator() -> None:
+    with pytest.raises(RecipeError, match="there is no column 'kept_instead'"):
+        origins("kept_instead")

@@ -11,7 +11,18 @@ from typing import Any
 import refinery
 from refinery.api import Run
 
-TABLES = ("runs", "steps", "ledger", "stats", "stat_summary", "trace", "quarantine", "shards")
+TABLES = (
+    "runs",
+    "steps",
+    "ledger",
+    "duplicates",
+    "clusters",
+    "stats",
+    "stat_summary",
+    "trace",
+    "quarantine",
+    "shards",
+)
 
 # What may differ between two runs over the same samples: names, places, times, sizes in memory.
 VARIES = {

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
-from refinery import pipeline
+from refinery import staging
 from refinery.errors import DataError
 from tests.engine.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 
@@ -286,7 +286,7 @@ def test_a_nul_is_a_character_like_others(tmp_path: Path) -> None:
 def test_a_very_long_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single sample of several batches' size, between others."""
     long = "The quick brown fox. " * 1_000_000
-    monkeypatch.setattr(pipeline, "BATCH", len(long) // 3)
+    monkeypatch.setattr(staging, "BATCH", len(long) // 3)
     samples = texts(["short one", long + "me@example.org", "last one"])
     steps = [{"clean_email_mapper": None}, {"words_num_filter": {"min_num": 1}}, LENGTH]
     run = refine(tmp_path, samples, steps, open_tracer=True, shard_size=1_000_000, np=2)

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 import refinery
-from refinery import pipeline
+from refinery import staging
 from refinery.api import Run
+from refinery.engine.worker import Worker
 from refinery.samples.sources import Shard
 from tests.conftest import ROOT
 from tests.engine.runs import content, exported, settings
@@ -95,7 +96,7 @@ def test_cuts_workers_and_sharing_change_nothing(
 def test_batches_change_nothing(
     tmp_path: Path, files: dict[str, Path], plain: tuple[Any, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BATCH", 30_000)
+    monkeypatch.setattr(staging, "BATCH", 30_000)
     found = run(tmp_path, files["jsonl"], shard_size=150_000, np=2)
     assert tables(found) == plain[0] and found.outputs[0].read_bytes() == plain[1]
 
@@ -144,12 +145,12 @@ def test_the_order_in_which_workers_end_does_not_matter(
 ) -> None:
     import time
 
-    work = pipeline.Worker.run
+    work = Worker.run
 
     def late(self: Any, shard: Shard, task: Any) -> Any:
         time.sleep(0.05 * (shard.index % 3 == 0))
         return work(self, shard, task)
 
-    monkeypatch.setattr(pipeline.Worker, "run", late)
+    monkeypatch.setattr(Worker, "run", late)
     found = run(tmp_path, files["jsonl"], shard_size=60_000, np=2)
     assert tables(found) == plain[0] and found.outputs[0].read_bytes() == plain[1]

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
-from refinery import pipeline
+from refinery import preparing
 from refinery.api import Run
+from refinery.engine.worker import Worker
 from refinery.errors import DataError
 from refinery.samples.mixture import choose
 from tests.engine.runs import content, exported, refine, rows, settings, texts, write_lines
@@ -186,7 +187,7 @@ def test_workers_share_the_memory_limit_and_the_folder_for_what_does_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = set()
-    run = pipeline.Worker.run
+    run = Worker.run
 
     def asking(self: Any, *args: Any) -> Any:
         seen.update(
@@ -195,8 +196,8 @@ def test_workers_share_the_memory_limit_and_the_folder_for_what_does_not_fit(
         seen.update(self.con.execute("SELECT current_setting('threads')").fetchall())
         return run(self, *args)
 
-    monkeypatch.setattr(pipeline.Worker, "run", asking)
-    monkeypatch.setattr(pipeline, "cores", lambda: 2)
+    monkeypatch.setattr(Worker, "run", asking)
+    monkeypatch.setattr(preparing, "cores", lambda: 2)
     keys = {"memory_limit": "1GB", "temp_dir": tmp_path / "spill", "np": 7, "shard_size": 40}
     assert len(exported(refine(tmp_path, texts(["long enough"] * 5), STEPS, **keys))) == 5
     assert seen == {("476.8 MiB", str(tmp_path / "spill")), (1,)}  # half of 1 GB each

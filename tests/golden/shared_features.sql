@@ -1,6 +1,6 @@
 -- shared_features: shared_features.yaml as SQL, by refinery
 --
--- Run it in Python, because it calls profile, refined_words, word_repetition:
+-- Run it in Python, because it calls clean_email_delta, flagged_words_share, profile, refined_words:
 --
 --     con = duckdb.connect("tables.duckdb")
 --     refinery.register(con)
@@ -25,7 +25,7 @@ WHERE trim(line, E' \t\r\n') <> '';
 -- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.
 --     shared_features.yaml:6 step 1 clean_email_mapper {repl: "<e-mail>"}
 --     shared_features.yaml:8 step 2 words_num_filter {min_num: 2}
---     shared_features.yaml:10 step 3 word_repetition_filter {rep_len: 2, max_ratio: 0.5}
+--     shared_features.yaml:10 step 3 flagged_words_filter {max_ratio: 0.3, flagged_words_dir: "words"}
 --     shared_features.yaml:13 step 4 average_line_length_filter {min_len: 5}
 --     shared_features.yaml:15 step 5 special_characters_filter {max_ratio: 0.5}
 CREATE OR REPLACE TEMP TABLE facts AS
@@ -58,13 +58,7 @@ WITH _read AS NOT MATERIALIZED (
     *,
     CASE
       WHEN _alive_0
-      THEN CASE
-        WHEN contains(_text_0, '@')
-        THEN nullif(
-          regexp_replace(_text_0, '[A-Za-z0-9.\-+_]+@[a-z0-9.\-+_]+\.[a-z]+', '<e-mail>', 'g'),
-          _text_0
-        )
-      END
+      THEN CASE WHEN contains(_text_0, '@') THEN clean_email_delta(_text_0, '<e-mail>') END
     END AS _delta_1 /* shared_features.yaml:6 step 1 clean_email_mapper */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
@@ -91,12 +85,16 @@ WITH _read AS NOT MATERIALIZED (
 ), _s7 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_2 THEN CAST(word_repetition(_words_text_1.lower, 2) AS DOUBLE) END AS word_rep_ratio /* shared_features.yaml:10 step 3 word_repetition_filter */
+    CASE
+      WHEN _alive_2
+      THEN CAST(flagged_words_share(_words_text_1.lower, 'words', 'en', '', '') AS DOUBLE)
+    END AS flagged_words_ratio /* shared_features.yaml:10 step 3 flagged_words_filter */
   FROM _s6
 ), _s8 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_2 AND coalesce(word_rep_ratio >= 0.0 AND word_rep_ratio <= 0.5, FALSE) AS _alive_3 /* whether step 3 keeps it */
+    _alive_2
+    AND coalesce(flagged_words_ratio >= 0.0 AND flagged_words_ratio <= 0.3, FALSE) AS _alive_3 /* whether step 3 keeps it */
   FROM _s7
 ), _s9 AS NOT MATERIALIZED (
   SELECT
@@ -153,7 +151,7 @@ SELECT
     THEN 5
   END AS _dropped,
   num_words,
-  word_rep_ratio,
+  flagged_words_ratio,
   avg_line_length,
   special_char_ratio,
   coalesce(_changed_1, FALSE) AS _changed_1,
@@ -181,7 +179,7 @@ SELECT
     WHEN 2
     THEN 'words_num_filter'
     WHEN 3
-    THEN 'word_repetition_filter'
+    THEN 'flagged_words_filter'
     WHEN 4
     THEN 'average_line_length_filter'
     WHEN 5
@@ -206,11 +204,11 @@ SELECT
     END
     WHEN 3
     THEN CASE
-      WHEN word_rep_ratio < 0.0
-      THEN 'word_rep_ratio below min_ratio'
-      WHEN word_rep_ratio > 0.5
-      THEN 'word_rep_ratio above max_ratio'
-      ELSE 'not kept by rep_len: 2, max_ratio: 0.5'
+      WHEN flagged_words_ratio < 0.0
+      THEN 'flagged_words_ratio below min_ratio'
+      WHEN flagged_words_ratio > 0.3
+      THEN 'flagged_words_ratio above max_ratio'
+      ELSE 'not kept by max_ratio: 0.3, flagged_words_dir: words'
     END
     WHEN 4
     THEN CASE
@@ -232,10 +230,10 @@ SELECT
     THEN CASE WHEN num_words < 2 THEN 'num_words' ELSE NULL END
     WHEN 3
     THEN CASE
-      WHEN word_rep_ratio < 0.0
-      THEN 'word_rep_ratio'
-      WHEN word_rep_ratio > 0.5
-      THEN 'word_rep_ratio'
+      WHEN flagged_words_ratio < 0.0
+      THEN 'flagged_words_ratio'
+      WHEN flagged_words_ratio > 0.3
+      THEN 'flagged_words_ratio'
       ELSE NULL
     END
     WHEN 4
@@ -254,10 +252,10 @@ SELECT
     THEN CASE WHEN num_words < 2 THEN TRY_CAST(num_words AS DOUBLE) ELSE NULL END
     WHEN 3
     THEN CASE
-      WHEN word_rep_ratio < 0.0
-      THEN TRY_CAST(word_rep_ratio AS DOUBLE)
-      WHEN word_rep_ratio > 0.5
-      THEN TRY_CAST(word_rep_ratio AS DOUBLE)
+      WHEN flagged_words_ratio < 0.0
+      THEN TRY_CAST(flagged_words_ratio AS DOUBLE)
+      WHEN flagged_words_ratio > 0.3
+      THEN TRY_CAST(flagged_words_ratio AS DOUBLE)
       ELSE NULL
     END
     WHEN 4
@@ -276,10 +274,10 @@ SELECT
     THEN CASE WHEN num_words < 2 THEN 2 ELSE NULL END
     WHEN 3
     THEN CASE
-      WHEN word_rep_ratio < 0.0
+      WHEN flagged_words_ratio < 0.0
       THEN 0.0
-      WHEN word_rep_ratio > 0.5
-      THEN 0.5
+      WHEN flagged_words_ratio > 0.3
+      THEN 0.3
       ELSE NULL
     END
     WHEN 4
@@ -306,7 +304,7 @@ SELECT
   _row,
   _dropped IS NULL AS kept,
   num_words,
-  word_rep_ratio,
+  flagged_words_ratio,
   avg_line_length,
   special_char_ratio
 FROM facts
@@ -330,13 +328,13 @@ UNION ALL
 SELECT
   'summary' AS "group",
   'summary' AS key,
-  'word_rep_ratio' AS stat,
-  count(word_rep_ratio) AS n,
-  avg(CAST(word_rep_ratio AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(word_rep_ratio AS DOUBLE)) * count(word_rep_ratio), 0.0) AS m2,
-  min(CAST(word_rep_ratio AS DOUBLE)) AS min,
-  max(CAST(word_rep_ratio AS DOUBLE)) AS max,
-  sum(CAST(word_rep_ratio AS DOUBLE)) AS total
+  'flagged_words_ratio' AS stat,
+  count(flagged_words_ratio) AS n,
+  avg(CAST(flagged_words_ratio AS DOUBLE)) AS mean,
+  coalesce(var_pop(CAST(flagged_words_ratio AS DOUBLE)) * count(flagged_words_ratio), 0.0) AS m2,
+  min(CAST(flagged_words_ratio AS DOUBLE)) AS min,
+  max(CAST(flagged_words_ratio AS DOUBLE)) AS max,
+  sum(CAST(flagged_words_ratio AS DOUBLE)) AS total
 FROM stats
 UNION ALL
 SELECT
@@ -378,7 +376,7 @@ COPY (
 
 -- The statistics of the samples that stay, as Data-Juicer writes them.
 COPY (
-  SELECT struct_pack(num_words := num_words, word_rep_ratio := word_rep_ratio, avg_line_length := avg_line_length, special_char_ratio := special_char_ratio) AS __dj__stats__
+  SELECT struct_pack(num_words := num_words, flagged_words_ratio := flagged_words_ratio, avg_line_length := avg_line_length, special_char_ratio := special_char_ratio) AS __dj__stats__
   FROM stats
   WHERE kept
   ORDER BY _row

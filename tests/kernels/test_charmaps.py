@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.charmap import BLOCK, char_map
+from refinery.kernels.blocks import BLOCK
+from refinery.kernels.charmap import char_map
 from refinery.library import Library, load_module
 
 OPERATORS = Library().operators
@@ -86,6 +88,21 @@ def test_every_place_in_blocks(char: str) -> None:
 def test_the_peer_has_34_and_23_characters() -> None:
     assert len(PUNCTUATION) == 34
     assert sorted(map(ord, whitespace.CHARS + " ")) == SPACES
+
+
+def test_long_texts() -> None:
+    chance = random.Random(1)
+    pieces = [*NASTY, "plain words ", "x" * 61, "日本語", "Жук ", "\n"]
+    texts = ["".join(chance.choices(pieces, k=chance.randrange(60))) for _ in range(2000)]
+    assert new_texts(punctuation.normalize_punctuation, texts) == differing(mapped_punctuation, texts)
+    assert new_texts(whitespace.normalize_whitespace, texts) == differing(mapped_whitespace, texts)
+
+
+def test_tables_of_too_many_first_bytes_are_refused() -> None:
+    with pytest.raises(ValueError, match="6 first bytes"):
+        char_map(dict.fromkeys("abcdef", "x"))
+    with pytest.raises(ValueError, match="0 first bytes"):
+        char_map({})
 
 
 def test_replacements_that_need_more_room_are_refused() -> None:

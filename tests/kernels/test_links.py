@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refinery.compiler.env import template
+from refinery.engine.functions import register
 from refinery.kernels import links
+from refinery.kernels.emails import EMAIL_PATTERN, clean_emails
 from refinery.kernels.links import IP_PATTERN, LINK_PATTERN, clean_ips, clean_links
 from refinery.library import read_operator, shipped
 
@@ -185,18 +187,19 @@ EMAIL_PIECES = st.sampled_from(
 def test_email_addresses_in_sql_are_those_of_the_pattern(texts: list[str], repl: str) -> None:
     operator = read_operator(shipped() / "udfs" / "mappers" / "clean_email_mapper.py")
     sql = template(operator.sql).render(text="content", pattern=None, repl=repl)
-    [function] = operator.functions
-    clean = function.resolve()
     table = pa.table({"row": range(len(texts)), "content": texts})
     with duckdb.connect() as connection:
         connection.register("texts", table)
-        connection.create_function(
-            function.name,
-            lambda column, pattern, repl: clean(column, pattern[0].as_py(), repl[0].as_py()),
-            [*function.columns, *function.constants],
-            function.returns,
-            type="arrow",
-            null_handling="special",
-        )
+        register(connection, operator.functions)
         rows = connection.sql(f"{sql.strip()}, row FROM texts ORDER BY row").fetchall()
-    assert [row[0] for row in rows] == wanted(clean.__globals__["PATTERN"], repl, texts)
+    assert [row[0] for row in rows] == wanted(EMAIL_PATTERN, repl, texts)
+
+
+@pytest.mark.parametrize("repl", ["", r"<\g<0>>"])
+def test_email_addresses_at_any_place_in_long_texts(repl: str) -> None:
+    chance = random.Random(1)
+    pieces = [*"aZ0.-+_@@\n é中", "a@b.cd", "@x.y", ".com", "plain words ", "w" * 61, "@" * 3]
+    texts = ["".join(chance.choices(pieces, k=chance.randrange(60))) for _ in range(2000)]
+    assert clean_emails(pa.array(texts), repl).to_pylist() == wanted(EMAIL_PATTERN, repl, texts)
+    shifted = pa.array(["@", *texts, "@a.b"], pa.large_string())[1:-1]
+    assert clean_emails(shifted, repl).to_pylist() == wanted(EMAIL_PATTERN, repl, texts)

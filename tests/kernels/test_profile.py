@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.profile import FIELDS, STRETCH
+from refinery.kernels.arrow import texts
+from refinery.kernels.blocks import BLOCK
+from refinery.kernels.profile import FIELDS
+from refinery.kernels.repetition import ratio_rows
 from refinery.kernels.special_characters import code_points
 from refinery.library import Library, load_module
 
@@ -66,11 +71,17 @@ def test_every_character_alone() -> None:
     assert profile(pa.array(chars)).to_pylist() == [profile_of(char) for char in chars]
 
 
-@pytest.mark.parametrize("before", [0, 1, 2])
-def test_counters_do_not_overflow_in_long_lines(before: int) -> None:
-    # The multi-byte character lies on the border at which packed counters are taken out.
-    text = "7" * (STRETCH - before) + "語\r\n" + "a-" * (STRETCH + 7) + "\n"
-    assert rows(profile, [text, None, "x"]) == [profile_of(text), None, profile_of("x")]
+def test_every_ascii_character_in_plain_blocks() -> None:
+    texts = [f"{'ab' * k}{chr(c)}{'c-' * BLOCK}" for c in range(128) for k in (0, 20, 33)]
+    assert rows(profile, texts) == [profile_of(text) for text in texts]
+
+
+def test_long_texts_of_plain_and_other_blocks() -> None:
+    chance = random.Random(1)
+    pieces = [*NASTY, "語\r\n", "a-" * 40, "7" * 63, "\n", "x\n" * 30, " " * 128, "Zeile\n"]
+    texts = ["".join(chance.choices(pieces, k=chance.randrange(40))) for _ in range(1500)]
+    texts += ["7" * (5 * BLOCK - k) + "語\r\n" + "a-" * (BLOCK + k) + "\n" for k in range(5)]
+    assert rows(profile, [*texts, None]) == [*(profile_of(text) for text in texts), None]
 
 
 def ratio_of(text: str, n: int) -> float:
@@ -97,6 +108,16 @@ def test_repetition_of_long_texts(n: int) -> None:
     code = "".join(f"def f{i * i % 97}(x):\n    return x + {i % 13}\n\n" for i in range(3000))
     texts = [code, code.replace("return", "zurück"), "a" * 40_000, "ab" * 20_000, "", "日本" * 5_000]
     assert rows(character_repetition, texts, n) == [ratio_of(text, n) for text in texts]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 64, 5000])
+@pytest.mark.parametrize("at_once", [1, 100, 5000])
+def test_repetition_counted_in_parts(n: int, at_once: int) -> None:
+    code = "".join(f"def f{i * i % 97}(x):\n    return x + {i % 13}\n\n" for i in range(300))
+    column = texts(pa.array([code, code.replace("return", "zurück"), "a" * 70_000, "", "日本" * 5_000, "é" * n]))
+    ratios = np.zeros(len(column))
+    ratio_rows(column.data, column.offsets, column.valid, n, at_once, ratios)
+    assert ratios.tolist() == [ratio_of(text, n) for text in column.array.to_pylist()]
 
 
 def test_repetition_of_a_thue_morse_text() -> None:

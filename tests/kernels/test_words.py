@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -55,6 +56,31 @@ def test_words_are_those_of_python(values):
     want = apply(lambda t: {"n": len(refined(t, False)), "lower": " ".join(refined(t, True))}, values)
     assert words.words(strings(values)).to_pylist() == want
     assert words.word_count(strings(values)).to_pylist() == apply(lambda t: len(refined(t, False)), values)
+
+
+def long_texts(count: int) -> list[str | None]:
+    """Texts of several blocks of bytes, most of them plain, in which words begin and end at any place."""
+    chance = random.Random(1)
+    plain = [*"aB.,1_- \n\t\0\x1f\x7f", "words ", "UPPER ", "(see", "it's", " " * 40, "x" * 33, "-" * 65, "end.\n"]
+    pieces = [plain, plain, plain + NASTY, [*plain, "é", "É"]]
+    return [None, *("".join(chance.choices(chance.choice(pieces), k=chance.randrange(90))) for _ in range(count))]
+
+
+def test_words_of_long_texts():
+    values = long_texts(2500)
+    want = apply(lambda t: {"n": len(refined(t, False)), "lower": " ".join(refined(t, True))}, values)
+    assert words.words(strings(values)).to_pylist() == want
+    assert words.word_count(strings(values)).to_pylist() == apply(lambda t: len(refined(t, False)), values)
+    for n in (1, 2, 5):
+        ratios = apply(lambda t, n=n: repetition(refined(t, True), n), values)
+        assert word_repetition.word_repetition(strings(values), n).to_pylist() == ratios
+
+
+def test_every_ascii_character_in_plain_blocks():
+    values = [f"{'ab ' * k}{chr(c)}x{chr(c)} {chr(c)}{'c-' * 70}" for c in range(128) for k in (0, 10, 21)]
+    want = [{"n": len(refined(t, False)), "lower": " ".join(refined(t, True))} for t in values]
+    assert words.words(strings(values)).to_pylist() == want
+    assert words.word_count(strings(values)).to_pylist() == [len(refined(t, False)) for t in values]
 
 
 def test_every_code_point_is_lowered_and_stripped_as_python_does():
@@ -132,9 +158,9 @@ def repetition(words_: list[str], n: int) -> float:
 
 
 @nasty
-@given(st.lists(st.none() | few_words, max_size=5), st.integers(1, 6))
+@given(st.lists(st.none() | few_words | text, max_size=5), st.integers(1, 6))
 def test_word_repetition_is_that_of_python(values, n):
-    want = apply(lambda t: repetition(t.split(), n), values)
+    want = apply(lambda t: repetition(refined(t, True), n), values)
     assert word_repetition.word_repetition(strings(values), n).to_pylist() == want
 
 
@@ -142,7 +168,7 @@ def test_word_repetition_is_that_of_python(values, n):
 def test_word_repetition_of_long_texts(n):
     values = ["a b c d " * 1000 + "e", "x " * 3999 + "x", " ".join(map(str, range(5000))), "", "a"]
     column = strings([value.strip() for value in values])
-    want = [repetition(value.split(), n) for value in values]
+    want = [repetition(refined(value, True), n) for value in values]
     assert word_repetition.word_repetition(column, n).to_pylist() == want
 
 

@@ -8,16 +8,22 @@ from typing import Any
 
 import pytest
 
+import refinery
 from refinery.errors import RecipeError
 from refinery.library import Library, Operator
 from tests.compiled import run_samples
 
 LIBRARY = Library()
-EXAMPLES = [
-    pytest.param(operator, example, id=f"{operator.name}-{number}")
-    for operator in LIBRARY.operators.values()
-    for number, example in enumerate(operator.examples, 1)
-]
+
+
+def examples(deduplicators: bool) -> list[Any]:
+    """Operators with each of their examples."""
+    return [
+        pytest.param(operator, example, id=f"{operator.name}-{number}")
+        for operator in LIBRARY.operators.values()
+        for number, example in enumerate(operator.examples, 1)
+        if (operator.kind == "deduplicator") is deduplicators
+    ]
 
 
 def parameters(operator: Operator, example: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -33,7 +39,7 @@ def parameters(operator: Operator, example: dict[str, Any], folder: Path) -> dic
     return given
 
 
-@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+@pytest.mark.parametrize(("operator", "example"), examples(deduplicators=False))
 @pytest.mark.parametrize("share", [True, False], ids=["fused", "unfused"])
 def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_path: Path) -> None:
     sample = {"text": example["text"], **example.get("fields", {})}
@@ -55,5 +61,35 @@ def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_p
         assert row["stats"][name] == pytest.approx(value, rel=1e-9, abs=0)
 
 
+@pytest.mark.parametrize(("operator", "example"), examples(deduplicators=True))
+def test_example_of_deduplicator(operator: Operator, example: dict[str, Any], tmp_path: Path) -> None:
+    """`kept`: numbers of the texts that stay, as they were. `out`: each text without its units, None when it goes."""
+    fields = example.get("fields") or [{}] * len(example["texts"])
+    samples = [{"n": n, "text": text, **fields[n]} for n, text in enumerate(example["texts"])]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples), encoding="utf-8")
+    process = [{operator.name: parameters(operator, example, tmp_path)}]
+    paths = {"dataset_path": str(tmp_path / "in.jsonl"), "export_path": str(tmp_path / "out" / "kept.jsonl")}
+    recipe = {**paths, "work_dir": str(tmp_path / "work"), "process": process, "np": 1}
+    if example.get("error"):
+        with pytest.raises(RecipeError):
+            refinery.run(recipe)
+        return
+    lines = refinery.run(recipe).outputs[0].read_text(encoding="utf-8").split("\n")[:-1]
+    found = {sample["n"]: sample["text"] for sample in map(json.loads, lines)}
+    if "kept" in example:
+        assert found == {n: example["texts"][n] for n in example["kept"]}
+    else:
+        assert found == {n: text for n, text in enumerate(example["out"]) if text is not None}
+
+
 def test_every_operator_has_examples() -> None:
-    assert [operator.name for operator in LIBRARY.operators.values() if len(operator.examples) < 2] == []
+    few = [operator.name for operator in LIBRARY.operators.values() if len(operator.examples) < 2]
+    assert [name for name in few if not LIBRARY.operators[name].alias_of] == []
+
+
+def test_examples_of_deduplicators_say_what_stays() -> None:
+    """Every text is accounted for."""
+    for operator in LIBRARY.operators.values():
+        for example in operator.examples if operator.kind == "deduplicator" else ():
+            assert ("kept" in example) != ("out" in example) or example.get("error")
+            assert len(example.get("out", example["texts"])) == len(example["texts"])

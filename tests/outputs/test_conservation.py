@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery import cli
-from refinery.engine.worker import ShardResult
+from refinery import cli, pipeline
+from refinery.compiler.env import template
+from refinery.engine.worker import ShardResult, Worker
 from refinery.errors import ConservationError
+from refinery.library import read_sql
 from refinery.opening import open_recipe
-from refinery.outputs import database
+from refinery.outputs import database, tables
 from refinery.outputs.database import Counts, Database
 from refinery.preparing import prepare
 from refinery.rundir import RunDir
@@ -40,7 +42,8 @@ class Books:
             self.done = stages.run(None)
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")
-        database.fill(self.db, self.done, database.parameters_json(recipe.steps))
+        made = tables.statements(self.prepared.stages, [None], tables.parameters_json(recipe.steps))
+        database.fill(self.db, self.done, made)
 
     def check(self) -> Counts:
         return database.check(self.db, self.done)
@@ -103,33 +106,55 @@ def test_broken_books_are_found(books: Books, tamper: Callable[[Books], None], m
 
 def test_a_run_that_loses_a_row_leaves_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = refine(tmp_path, LINES, STEPS, export_path=tmp_path / "run" / "first.jsonl")
-    tables = content(before)
-    run = pipeline.Worker.run
+    published = content(before)
+    run = Worker.run
 
     def forgetful(self: Any, *args: Any) -> ShardResult:
         result = run(self, *args)
         return replace(result, rows=result.rows + 1)
 
-    monkeypatch.setattr(pipeline.Worker, "run", forgetful)
+    monkeypatch.setattr(Worker, "run", forgetful)
     with pytest.raises(ConservationError, match="7 rows were read"):
         refine(tmp_path, LINES, STEPS)
     assert not (tmp_path / "run" / "out.jsonl").exists() and not (tmp_path / "run" / "parts").exists()
-    assert content(before) == tables
+    assert content(before) == published
+
+
+def _miscounting(more: int) -> Callable[..., list[Any]]:
+    """An export that tells of `more` rows than it has written."""
+
+    def export(*args: Any) -> list[Any]:
+        first, *others = written(*args)
+        return [replace(first, rows=first.rows + more), *others]
+
+    written = pipeline.export
+    return export
 
 
 def test_rows_that_get_lost_in_the_export_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = pipeline.Worker._write
-    monkeypatch.setattr(pipeline.Worker, "_write", lambda self, *args: write(self, *args) + 1)
+    monkeypatch.setattr(pipeline, "export", _miscounting(1))
     with pytest.raises(ConservationError, match="2 were kept, but 3 written"):
         refine(tmp_path, LINES, STEPS)
+    assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+def test_rows_that_get_lost_between_stages_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Worker.run
+
+    def forgetful(self: Any, shard: Any, task: Any) -> ShardResult:
+        result = run(self, shard, task)
+        return replace(result, rows=result.rows - 1) if task.last else result
+
+    monkeypatch.setattr(Worker, "run", forgetful)
+    with pytest.raises(ConservationError, match="stage 2 was given 4 rows where 5 were left"):
+        refine(tmp_path, LINES, [{"document_deduplicator": None}, STEPS[0]])
     assert not (tmp_path / "run" / "out.jsonl").exists()
 
 
 def test_the_command_ends_with_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write = pipeline.Worker._write
-    monkeypatch.setattr(pipeline.Worker, "_write", lambda self, *args: write(self, *args) - 1)
+    monkeypatch.setattr(pipeline, "export", _miscounting(-1))
     write_lines(tmp_path / "in.jsonl", LINES)
     (tmp_path / "recipe.json").write_text(json.dumps(settings(tmp_path, STEPS)))
     monkeypatch.setattr("sys.argv", ["refinery", "run", str(tmp_path / "recipe.json")])
@@ -144,7 +169,7 @@ def test_moments_do_not_depend_on_threads(tmp_path: Path) -> None:
     with Database(tmp_path / "moments.duckdb") as db:
         db.table("stats", pa.table({"ratio": values}))
         columns = [("'ratio'", "ratio")]
-        sql = database.template(database.read_sql("tables/stat_summary.sql")).render(columns=columns)
+        sql = template(read_sql("tables/stat_summary.sql")).render(columns=columns)
         found = set()
         for threads in (1, 2, 3, 4):
             db.run(f"SET threads = {threads}")

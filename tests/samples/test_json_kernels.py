@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import jsoncheck, jsontext, lines
+from refinery.compiler.env import json_path, lit
+from refinery.kernels import jsoncheck, jsontext, lines, scan
+from refinery.samples.members import find_member
 from refinery.samples.read import explain_json
 from refinery.samples.write import set_members
 
-TEXT = st.text(alphabet='ab"\\/{}[],: \n\r\t\b\f\x00\x1f\x7fé\u2028漢😀')
+SHORT = st.text(alphabet='ab"\\/{}[],: \n\r\t\b\f\x00\x1f\x7fé\u2028漢😀')
+# Kernels look at 64 bytes at once, so where in these something stands must not matter.
+LONG = st.integers(0, 130)
+TEXT = SHORT | st.builds(lambda before, text, after: before * "x" + text + after * "y", LONG, SHORT, LONG)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -77,8 +82,11 @@ def accepted(text: str) -> bool:
 
 
 def kernel_accepts(raw: bytes) -> bool:
-    good = np.zeros(1, np.bool_)
-    jsoncheck.objects(as_array(raw), np.array([0]), np.array([len(raw)]), good)
+    """At the end of the memory, where bytes are looked at one by one, and before other lines alike."""
+    good = np.zeros(2, np.bool_)
+    jsoncheck.objects(as_array(raw), np.array([0]), np.array([len(raw)]), good[:1])
+    jsoncheck.objects(as_array(raw + 40 * b'"\\'), np.array([0]), np.array([len(raw)]), good[1:])
+    assert good[0] == good[1]
     return bool(good[0])
 
 
@@ -148,12 +156,116 @@ def test_reasons(raw: bytes, reason: str) -> None:
     assert explain_json(raw) == reason
 
 
+# Members found
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='a"\\\n{}[]é', max_size=200), st.integers(0, 200), st.integers(0, 200))
+def test_runs_of_plain_bytes(text: str, start: int, end: int) -> None:
+    raw = text.encode()
+    data, end = as_array(raw), min(end, len(raw))
+    start = min(start, end)
+    assert scan.skip_text(data, start, end) == next((i for i in range(start, end) if raw[i] in b'"\\\n'), end)
+    assert scan.skip_flat(data, start, end) == next((i for i in range(start, end) if raw[i] in b'"{}[]'), end)
+
+
+KEYS = st.sampled_from(["text", "tex", "texts", "Text", "", "té", "😀", 'a"b', "a/b~c"])
+SPACE = st.sampled_from(["", " ", "\t", "  \r"])
+RARE = ["1e999", "-1E-999", "9" * 400, "NaN", "-Infinity", "[" * 300 + "]" * 300, '{"text":"inner"}', "-0"]
+
+
+@st.composite
+def json_string(draw: st.DrawFn, text: str) -> str:
+    """A text as JSON, some of its characters as escapes that are not needed."""
+    found = json.dumps(text, ensure_ascii=draw(st.booleans()))[1:-1]
+    if draw(st.booleans()) and "\\" not in found:
+        found = "".join(f"\\u{ord(c):04X}" if ord(c) < 0xFFFF and draw(st.booleans()) else c for c in found)
+    return f'"{found}"'
+
+
+@st.composite
+def hostile_line(draw: st.DrawFn) -> str:
+    """An object with names that stand twice, names with escapes, and any white space."""
+    value = TEXT.flatmap(json_string) | VALUES.map(json.dumps) | st.sampled_from(RARE)
+    parts = draw(
+        st.lists(st.tuples(SPACE, KEYS.flatmap(json_string), SPACE, st.just(":"), SPACE, value, SPACE), max_size=5)
+    )
+    return f"{draw(SPACE)}{{{','.join(map(''.join, parts)) or draw(SPACE)}}}{draw(SPACE)}\n"
+
+
+DUCKDB = duckdb.connect()
+
+
+def values_of(line: str, name: str) -> list:
+    return [value for key, value in json.loads(line, object_pairs_hook=list) if key == name]
+
+
+def first_text(line: str, name: str) -> str | None:
+    values = values_of(line, name)
+    return values[0] if values and isinstance(values[0], str) else None
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(hostile_line(), min_size=1, max_size=6), KEYS)
+def test_the_first_member_is_found_as_by_python_and_duckdb(rows: list[str], name: str) -> None:
+    assert all(kernel_accepts(line.encode()) for line in rows)
+    member = find_member(pa.array(rows, pa.string()), name)
+    expected = [first_text(line, name) for line in rows]
+    for line, (start, end), text in zip(rows, member.spans.tolist(), expected, strict=True):
+        alone = text is not None and len(values_of(line, name)) == 1
+        assert (start >= 0) == alone
+        assert not alone or json.loads(line.encode()[start:end]) == text
+    assert member.texts.to_pylist() == expected
+    path = lit(json_path((name,)))
+    sql = f"SELECT CASE WHEN json_type(t, {path}) = 'VARCHAR' THEN t ->> {path} END FROM unnest(?::VARCHAR[]) AS u(t)"
+    assert [row[0] for row in DUCKDB.execute(sql, [rows]).fetchall()] == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(hostile_line(), st.data())
+def test_damaged_lines_do_no_harm(line: str, data: st.DataObject) -> None:
+    at, cut = data.draw(st.integers(0, len(line))), data.draw(st.integers(0, 3))
+    junk = data.draw(st.sampled_from(["", '"', "\\", "{", "}", "[", ",", ":", "\\u", "\\ud800", "\x01", "1"]))
+    line = line[:at] + junk + line[at + cut :]
+    column = pa.array([line, '{"text":"next"}'], pa.string())
+    member = find_member(column, "text")
+    assert member.texts[1].as_py() == "next"
+    if kernel_accepts(line.encode()):
+        assert member.texts[0].as_py() == first_text(line, "text")
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('{"text":"a","text":"b"}', "a"),
+        ('{"text":1,"text":"b"}', None),
+        ('{"te\\u0078t":"first","text":"second"}', "first"),
+        ('{"text":"\\u0000 \\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\"\\\\"}', '\0 😀/\b\f\n\r\t"\\'),
+        ('{"meta":{"text":"inner"},"text":""}', ""),
+        ('{"meta":["text","inner"]}', None),
+        ('{"text":"\\ud83d"}', None),
+        ('{"text":"never ends', None),
+        ('["text","a"]', None),
+        ("{}", None),
+        ("", None),
+    ],
+)
+def test_members(line: str, text: str | None) -> None:
+    for rows in ([line], [40 * '"\\', line, 40 * '"\\']):
+        assert find_member(pa.array(rows, pa.string()), "text").texts[len(rows) // 2].as_py() == text
+
+
 # Values set into lines
 
 
 def put(line: str, keys: tuple[str, ...], value: str | None, quote: bool = True) -> str:
     data, offsets = set_members(pa.array([line]), np.array([0]), keys, pa.array([value], pa.string()), quote)
     assert offsets.tolist() == [0, len(data)]
+    # The same with other memory behind it, and the member found before.
+    column, values = pa.array([40 * '"\\', line, 40 * '"\\']), pa.array(["", value, 40 * '"\\'], pa.string())
+    spans = find_member(column, keys[0]).spans if len(keys) == 1 else None
+    again, _ = set_members(column, np.array([1]), keys, values.slice(1, 1), quote, spans)
+    assert again.tobytes() == data.tobytes()
     return data.tobytes().decode()
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from refinery.kernels import words
 
 FEATURE = {
-    "doc": "Number of refined words of a text, upper case kept: n of the feature words, in half of its time.",
+    "doc": "Number of refined words of a text, upper case kept: n of the feature words, without writing them.",
     "version": 1,
     "functions": {
         "count_words": {

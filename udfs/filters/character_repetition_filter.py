@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.arrow import texts
-from refinery.kernels.repetition import ratio_rows
+from refinery.kernels.repetition import AT_ONCE, ratio_rows
 
 OPERATOR = {
     "doc": (
@@ -53,5 +53,5 @@ def character_repetition(column: pa.Array, rep_len: int) -> pa.Array:
     ratios = np.zeros(len(view), np.float64)
     if not len(view):  # nor is there a value of a constant then
         return pa.array(ratios)
-    ratio_rows(view.data, view.offsets, view.valid, rep_len, ratios)
+    ratio_rows(view.data, view.offsets, view.valid, rep_len, AT_ONCE, ratios)
     return pa.array(ratios, mask=~view.valid)

@@ -53,7 +53,7 @@ OPERATOR = {
     "sql": """
         SELECT
         {% if tokenization %}piece_repetition({{ text }}, {{ model | lit }}, {{ rep_len | lit }})
-        {% else %}word_repetition({{ feature('words') }}.lower, {{ rep_len | lit }})
+        {% else %}word_repetition({{ text }}, {{ rep_len | lit }})
         {% endif %}
         AS word_rep_ratio
     """,
@@ -79,7 +79,7 @@ def check(params: dict[str, Any]) -> list[str]:
 
 
 def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
-    """The repetition ratio of each text, given as words with a space between them; NULL for NULL.
+    """The repetition ratio of each text; NULL for NULL.
 
     The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022).
     """

@@ -1,0 +1,225 @@
+"""What stands between the stages of a script: the deduplicator, and what it leaves to the next stage.
+
+The statements of `sql/deduplicators` are those that `refinery run` uses. Where a run goes over their results in Python,
+the script has plain SQL that comes to the same: its templates begin with `_script_`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.chain import Chain, Keys, out_name
+from refinery.compiler.env import ident, json_path, lit, template
+from refinery.compiler.names import text_of_columns
+from refinery.compiler.program import Program, pretty
+from refinery.library import Operator, read_sql
+from refinery.plan.stages import Stage
+
+# What operators of each kind of match select, and what tells that there is nothing to compare.
+_MARKS = {"keys": ("key",), "bands": ("bands", "signature"), "hamming": ("simhash",), "units": ("units",)}
+
+# Rounds of comparing the members of a bucket, as in a run.
+_ROUNDS = 8
+
+# Where the script says more of a removed sample than what matched: the statistic that it is judged by, and its bound.
+_BOUNDS = {"jaccard_threshold": "estimated_jaccard", "hamming_distance": "hamming_distance"}
+
+
+@dataclass(frozen=True)
+class ScriptStage:
+    """A stage of the script.
+
+    operator: of the deduplicator at its end. comparison: the chain that computes what candidates are compared by
+    exactly, where they are. columns: of the samples, where they are rows of a table.
+    """
+
+    stage: Stage
+    program: Program
+    chain: Chain
+    operator: Operator | None = None
+    comparison: Chain | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """The stage's number, from 1."""
+        return self.stage.number
+
+    @property
+    def steps(self) -> list[Any]:
+        """What the chain runs, the deduplicator first that takes something out of texts."""
+        return [*([self.stage.before] if self.program.removed else []), *self.stage.steps]
+
+
+def render(name: str, /, **values: Any) -> str:
+    """A statement of `sql/`, without the semicolon at its end."""
+    return template(read_sql(name)).render(values).strip().rstrip(";")
+
+
+def laid_out(name: str, /, **values: Any) -> str:
+    """A statement of `sql/`, parsed and laid out; its comment stays above it."""
+    lines = render(name, **values).splitlines()
+    comment = [line for line in lines if line.startswith("--")]
+    body = "\n".join(line for line in lines if not line.startswith("--"))
+    return "\n".join([*comment, pretty(body)])
+
+
+def body(name: str, /, **values: Any) -> str:
+    """A query of `sql/deduplicators` to stand within a statement."""
+    lines = render(f"deduplicators/_{name}.sql", **values).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
+
+
+def script_of_barrier(part: ScriptStage) -> Iterator[str]:
+    """Statements between a stage's pass and the next one. Afterwards `batch` is what the next stage is given."""
+    step, operator = part.stage.after, part.operator
+    assert step is not None and operator is not None
+    yield _left(part)
+    yield _marks(part, step, operator)
+    known = {"step": step.index, "name": step.name, "units": operator.match == "units"}
+    if operator.match == "units":
+        yield _statement("units", stage=part.number, units=_units(step, operator))
+        yield _statement("duplicates", duplicates="SELECT * FROM removed_units ORDER BY _row, unit", **known)
+        return
+    yield from _pairs(part, step, operator)
+    yield _statement("members", match=operator.match)
+    order = [{"column": _mark(term.column), "direction": term.direction} for term in part.program.order]
+    yield _statement("clustered", survivors=body("survivors", order=order) if order else "")
+    yield _statement("found", match=operator.match)
+    yield _statement("clusters", **known)
+    yield _statement("duplicates", duplicates=body("duplicates", **matched(operator)), **known)
+    yield f"DELETE FROM batch WHERE _i IN (SELECT _row FROM duplicates WHERE step = {step.index})"
+
+
+def _statement(name: str, /, **values: Any) -> str:
+    return laid_out(f"deduplicators/_script_{name}.sql", **values)
+
+
+def matched(operator: Operator) -> Mapping[str, Any]:
+    """SQL for the columns of `duplicates` that say what matched, by kind of match: what `_duplicates.sql` asks for."""
+    if operator.match == "keys":
+        return {"matched": "CAST(one.key AS VARCHAR)", "distance": "NULL", "estimate": "NULL", "joined": True}
+    if operator.match == "hamming":
+        text = "'distance ' || found.how"
+        return {"matched": text, "distance": "found.how", "estimate": "NULL", "joined": False}
+    estimate = "estimate_jaccard(one.signature, other.signature)"
+    return {"matched": "'band ' || found.how", "distance": "NULL", "estimate": estimate, "joined": True}
+
+
+def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
+    """What the ledger says of each deduplicator that removes samples."""
+    found = []
+    for part in parts:
+        step, operator = part.stage.after, part.operator
+        if step is None or operator is None or operator.match == "units":
+            continue
+        name = next((name for name in _BOUNDS if name in step.params), None)
+        bound = {"statistic": _BOUNDS[name], "bound": float(step.params[name])} if name else {}
+        place = {"step": step.index, "name": step.name, "where": step.where}
+        found.append({**place, "statistic": None, "bound": None, **bound})
+    return found
+
+
+# What a stage leaves
+
+
+def _left(part: ScriptStage) -> str:
+    program = part.program
+    if program.lines:
+        lines, last = changed_lines(program.outs, "batch._line")
+        return _statement("left", stage=part.number, lines=lines, last=last)
+    return _statement("left", stage=part.number, lines=None, replaced=changed_columns(program.outs))
+
+
+def changed_lines(outs: Mapping[Keys, str], line: str) -> tuple[list[str], str]:
+    """JSON lines with their new texts: SQL for columns `line_0` and on, each over the one before; the last one's name."""
+    found = [f"{line} AS line_0"]
+    for number, keys in enumerate(outs):
+        old, new = f"line_{number}", f"facts.{ident(out_name(keys))}"
+        set_text = f"json_set({old}, {lit(json_path(keys))}, json_quote({new}))"
+        found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
+    return found, f"line_{len(found) - 1}"
+
+
+def changed_columns(outs: Mapping[Keys, str]) -> str:
+    """SQL for the columns of a table that hold new texts."""
+    return ",\n    ".join(_replacement(keys) for keys in outs)
+
+
+def _replacement(keys: Keys) -> str:
+    new = f"coalesce(facts.{ident(out_name(keys))}, batch.{text_of_columns(keys)})"
+    for depth in range(len(keys) - 1, 0, -1):
+        new = f"struct_update(batch.{text_of_columns(keys[:depth])}, {ident(keys[depth])} := {new})"
+    return f"{new} AS {ident(keys[0])}"
+
+
+# The deduplicator
+
+
+def _mark(column: str) -> str:
+    return column.removeprefix("_mark_")
+
+
+def _marks(part: ScriptStage, step: Any, operator: Operator) -> str:
+    order = [term.column for term in part.program.order]
+    columns = {name: f"_mark_{name}" for name in _MARKS[operator.match]}
+    if "_mark_marks" in part.program.marks:  # a function that gives several at once
+        columns = {name: f"_mark_marks.{name}" for name in columns}
+    columns |= {_mark(column): column for column in order}
+    return _statement("marks", stage=part.number, name=step.name, match=operator.match, columns=columns)
+
+
+def _units(step: Any, operator: Operator) -> str:
+    if operator.rule["kind"] == "more_documents_than":
+        return body("units_in_many", threshold=int(step.params[operator.rule["threshold"]]))
+    return body("units_seen_before")
+
+
+def _pairs(part: ScriptStage, step: Any, operator: Operator) -> Iterator[str]:
+    params = step.params
+    if operator.match == "keys":
+        yield _statement("pairs_of_keys", same_key=body("same_key"))
+    elif operator.match == "hamming":
+        blocks, distance = int(params["num_blocks"]), int(params["hamming_distance"])
+        yield _statement("pairs_of_distance", same_key=body("same_key"), blocks=blocks, distance=distance)
+    else:
+        yield _statement("buckets")
+        if part.comparison is None:
+            yield _statement("pairs_of_bands")
+        else:
+            yield _shingles(part.comparison)
+            threshold = float(params["jaccard_threshold"])
+            yield _statement("pairs_verified", threshold=lit(threshold), rounds=_ROUNDS)
+
+
+def _shingles(comparison: Chain) -> str:
+    """The shingles of samples that share a band with others."""
+    within = "SELECT * FROM temp.batch WHERE _i IN (SELECT _row FROM buckets)"
+    select = comparison.select(["_i AS _row", "_mark_shingles AS shingles"], plain=True)
+    comment = "-- Their shingles, which candidates are compared by."
+    return f"{comment}\nCREATE OR REPLACE TEMP TABLE shingles AS\n{pretty(with_batch(select, within))}"
+
+
+# What the next stage is given
+
+
+def with_batch(select: str, source: str) -> str:
+    """A statement over `batch`, where that is a query."""
+    return f"WITH batch AS NOT MATERIALIZED ({source}), {select.removeprefix('WITH ')}"
+
+
+def pass_over(part: ScriptStage, columns: Sequence[str], parts: Sequence[ScriptStage]) -> str:
+    """The stage's SELECT, over `batch` with what earlier stages know of the samples beside it.
+
+    A column of the samples that has a statistic's name gives way to it, as in a run.
+    """
+    program, select = part.program, part.chain.select(list(columns), plain=True)
+    if not program.carried and not program.removed:
+        return pretty(select)
+    stages = {stat.column: earlier.number for earlier in parts for stat in earlier.program.stats}
+    carried = {ident(name): stages[name] for name in program.carried}
+    hidden = [ident(name) for name in program.carried if name.lower() in map(str.lower, part.columns)]
+    source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed, hidden=hidden)
+    return pretty(with_batch(select, source))

@@ -1,0 +1,12 @@
+SELECT samples.*{% if hidden %} EXCLUDE ({{ hidden | join(', ') }}){% endif %}
+{% for name, stage in carried.items() %}, facts_{{ stage }}.{{ name }}{% endfor %}
+{% if removed %}, removed.units AS {{ removed }}{% endif %}
+
+FROM temp.batch AS samples
+{% for stage in carried.values() | unique %}
+LEFT JOIN facts_{{ stage }} ON facts_{{ stage }}._row = samples._i
+{% endfor %}
+{% if removed %}
+LEFT JOIN (SELECT _row, list(unit ORDER BY unit) AS units FROM removed_units GROUP BY _row) AS removed
+  ON removed._row = samples._i
+{% endif %}

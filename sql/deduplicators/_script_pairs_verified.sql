@@ -1,0 +1,22 @@
+-- Pairs of samples that share a band and whose true Jaccard similarity is at least {{ threshold }}. The members of a bucket
+-- are compared with the first of it; those that are not like it with the first of them, and so on.
+CREATE OR REPLACE TEMP TABLE pairs AS
+WITH RECURSIVE compared AS (
+  SELECT open.*, jaccard(one.shingles, other.shingles) AS jaccard
+  FROM (SELECT 1 AS round, band, key, _row, min(_row) OVER (PARTITION BY band, key) AS via FROM buckets) AS open
+  JOIN shingles AS one ON one._row = open._row
+  JOIN shingles AS other ON other._row = open.via
+  UNION ALL
+  SELECT open.*, jaccard(one.shingles, other.shingles)
+  FROM (
+    SELECT round + 1 AS round, band, key, _row, min(_row) OVER (PARTITION BY band, key) AS via
+    FROM compared
+    WHERE round < {{ rounds }} AND _row <> via AND NOT coalesce(jaccard >= {{ threshold }}, FALSE)
+  ) AS open
+  JOIN shingles AS one ON one._row = open._row
+  JOIN shingles AS other ON other._row = open.via
+)
+SELECT _row, via, CAST(min(band) AS INTEGER) AS how, jaccard
+FROM compared
+WHERE _row <> via AND jaccard >= {{ threshold }}
+GROUP BY ALL

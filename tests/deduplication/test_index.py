@@ -1,0 +1,259 @@
+"""An index remembers the samples of earlier runs: what they had is removed from later ones, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import refinery
+from refinery import pipeline
+from refinery.api import Run
+from refinery.deduplication import index as indexes
+from refinery.errors import ConservationError, OperatorError, OutputError, RecipeError
+from refinery.outputs import database
+from tests.engine.runs import exported, refine, rows, settings, texts, write_lines
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+def remembered(folder: Path) -> list[tuple[Any, ...]]:
+    """Rows of all generations that the index lists, under their generation's number."""
+    listed = json.loads((folder / "index.json").read_text())["generations"]
+    found: list[tuple[Any, ...]] = []
+    for number, item in enumerate(listed):
+        rows = duckdb.sql(f"SELECT {number}, * FROM read_parquet('{folder / item['file']}') ORDER BY _row").fetchall()
+        found += rows
+    return found
+
+
+def words(number: int, changed: int | None = None) -> str:
+    """A text of its own for each number; changed: one word is another."""
+    dice = random.Random(number)
+    found = [f"w{dice.randrange(10**6)}" for _ in range(50)]
+    if changed is not None:
+        found[changed] = "other"
+    return " ".join(found)
+
+
+MINHASH: dict[str, Any] = {"num_permutations": 64, "num_bands": 16, "num_rows_per_band": 4, "window_size": 2}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "keys": ("document_deduplicator", {}),
+    "expression": ("key_deduplicator", {"key": "text", "keep": "id desc"}),
+    "simhash": ("document_simhash_deduplicator", {"window_size": 1, "num_blocks": 12, "hamming_distance": 9}),
+    "bands": ("document_minhash_deduplicator", MINHASH),
+    "bands, verified": ("document_minhash_deduplicator", {**MINHASH, "verify": True, "jaccard_threshold": 0.6}),
+}
+
+
+@pytest.mark.parametrize(("name", "params"), KINDS.values(), ids=KINDS.keys())
+def test_later_runs_know_what_earlier_ones_kept(tmp_path: Path, name: str, params: dict[str, Any]) -> None:
+    """Three runs: the second has some of the first, the third repeats the second."""
+    near = "bands" in str(params) or "hamming" in str(params)
+    folder = tmp_path / "an [index]" / "of *"
+    steps: list[Any] = [{"text_length_filter": {"min_len": 5}}, {name: {**params, "index": str(folder)}}]
+    keys: dict[str, Any] = {"shard_size": 800, "np": 2, "project_name": "mine"}
+    first = ["no", words(0), words(1), words(0), words(2)]
+    second = [words(1, 7 if near else None), words(3), words(3, 9 if near else None), words(2), "no", words(4)]
+
+    one = refine(tmp_path / "1", texts(first), steps, **keys, open_tracer=True)
+    last = "keep" in params  # of the run's own duplicates the last one stays
+    assert [row["id"] for row in exported(one)] == ([2, 3, 4] if last else [1, 2, 4])
+    assert rows(one, "duplicates", "DISTINCT kept_in_index") == [(None,)]
+    kept = [1, 2, 4] if not last else [2, 3, 4]
+    assert [row[:2] for row in remembered(folder)] == [(0, row) for row in kept]
+
+    two = refine(tmp_path / "2", texts(second), steps, **keys, open_tracer=True)
+    stays, goes = (2, 1) if last else (1, 2)
+    assert [row["id"] for row in exported(two)] == sorted([stays, 5])
+    run_id = one.sql("SELECT run_id FROM runs")[0][0]
+    found = {row: others for row, *others in rows(two, "duplicates", "_row, kept, via, kept_in_index")}
+    assert found == {
+        0: [None, None, f"mine {run_id} row 2"],
+        goes: [stays, stays, None],
+        3: [None, None, f"mine {run_id} row 4"],
+    }
+    ledger = {row: others for row, *others in rows(two, "ledger", "_row, reason, kept_instead", "step = 2")}
+    assert ledger[0] == [f"duplicate of mine {run_id} row 2", None] and ledger[goes] == [f"duplicate of row {stays}", stays]
+    assert rows(two, "clusters", "_row, survivor, size") == [
+        (0, False, 2), (3, False, 2), *sorted([(stays, True, 2), (goes, False, 2)])
+    ]  # fmt: skip
+    [path] = (two.work_dir / "trace").glob("duplicate-*")
+    traced = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [pair["dup1"] for pair in traced] == [second[stays] if row == goes else None for row in sorted(found)]
+    after = remembered(folder)
+    assert [row[:2] for row in after] == [(0, row) for row in kept] + [(1, stays), (1, 5)]
+
+    before = files(folder)
+    three = refine(tmp_path / "3", texts(second), steps, **keys)
+    assert exported(three) == [] and three.counts.removed == len(second)
+    names = {found for (found,) in rows(three, "duplicates", "kept_in_index")}
+    last_id = two.sql("SELECT run_id FROM runs")[0][0]
+    assert {name.partition(" row ")[0] for name in names} == {f"mine {run_id}", f"mine {last_id}"}
+    assert files(folder) == before  # there was nothing to add
+
+
+def test_the_order_of_an_earlier_run_does_not_count(tmp_path: Path) -> None:
+    """By which samples were preferred may be of any type, and is no part of the index."""
+    keyed = lambda keep: [{"key_deduplicator": {"key": "text", "keep": keep, "index": str(tmp_path / "index")}}]  # noqa: E731
+    refine(tmp_path, [{"text": "a", "n": 1}, {"text": "a", "n": 2}], keyed("text desc, n"))
+    run = refine(tmp_path, [{"text": "b", "n": 9}, {"text": "b", "n": 10}, {"text": "a", "n": 99}], keyed("n desc"))
+    assert [(row["text"], row["n"]) for row in exported(run)] == [("b", 10)]
+
+
+def test_another_name_of_the_operator_is_the_same_index(tmp_path: Path) -> None:
+    refine(tmp_path, texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index")}}])
+    step = {"ray_document_deduplicator": {"index": str(tmp_path / "index"), "backend": "redis", "max_cluster_size": 5}}
+    assert [row["text"] for row in exported(refine(tmp_path, texts(["c", "b"]), [step]))] == ["c"]
+
+
+# What is no such index
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Path:
+    refine(tmp_path, texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index"), "lowercase": True}}])
+    return tmp_path / "index"
+
+
+OTHER: list[tuple[dict[str, Any], str]] = [
+    ({"document_deduplicator": {"ignore_non_character": True}}, "ignore_non_character, lowercase"),
+    ({"document_simhash_deduplicator": None}, "operator"),
+    ({"key_deduplicator": {"key": "text"}}, "key, lowercase, operator"),
+]
+
+
+def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> None:
+    before = files(known)
+    for step, what in OTHER:
+        [(name, params)] = step.items()
+        again = {name: {**(params or {}), "index": str(known)}}
+        with pytest.raises(OperatorError) as caught:
+            refine(tmp_path / "other", texts(["a"]), [again])
+        told = re.search(r"was made with other ([a-z_, ]+)\. Use the same parameters, or another folder", str(caught.value))
+        assert told and set(what.split(", ")) <= set(told[1].split(", "))
+        assert str(caught.value).startswith(f"recipe, step 1: {name}: index {known} ")
+    assert files(known) == before and not (tmp_path / "other" / "run" / "out.jsonl").exists()
+
+
+def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Path) -> None:
+    def attempt(path: Path, message: str) -> None:
+        step = {"document_deduplicator": {"index": str(path), "lowercase": True}}
+        with pytest.raises(OperatorError, match=message):
+            refine(tmp_path, texts(["a"]), [step])
+
+    attempt(tmp_path, "neither an index nor an empty folder")
+    attempt(tmp_path / "in.jsonl", "neither an index nor an empty folder")
+    for text in ("", "{", "[]", "{}", '{"made_by": 1, "generations": [3]}', '{"made_by": {}, "generations": [{}]}'):
+        (tmp_path / "strange").mkdir(exist_ok=True)
+        (tmp_path / "strange" / "index.json").write_text(text)
+        attempt(tmp_path / "strange", "index.json is not that of an index")
+    [marks] = known.glob("marks-*")
+    marks.rename(tmp_path / "elsewhere")
+    attempt(known, f"has lost {marks.name}")
+
+
+def test_an_index_belongs_to_one_step(tmp_path: Path) -> None:
+    steps = [{"document_deduplicator": {"index": str(tmp_path / name)}} for name in ("a", "b", "./a")]
+    with pytest.raises(RecipeError, match="recipe, step 3: .*of step 1 have the same index"):
+        refine(tmp_path, texts(["a"]), steps)
+    assert refine(tmp_path, texts(["a", "a"]), steps[:2]).counts.kept == 1
+    assert [len(remembered(tmp_path / name)) for name in "ab"] == [1, 1]
+
+
+# Runs that fail, or run at once
+
+
+def step(folder: Path) -> list[Any]:
+    return [{"document_deduplicator": {"index": str(folder), "lowercase": True}}]
+
+
+def test_a_run_that_fails_leaves_the_index_as_it_was(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files(known)
+    write_lines(tmp_path / "in.jsonl", texts(["b", "c", "c", "d"]))
+
+    def fails(steps: list[Any], error: type[Exception]) -> None:
+        with pytest.raises(error):
+            refinery.run(settings(tmp_path, steps))
+        assert files(known) == before
+
+    # In the deduplicator, in one after it, and when all is done but the tables.
+    fails([{"document_deduplicator": {"index": str(known), "lowercase": True, "max_cluster_size": 1}}], OperatorError)
+    fails([*step(known), {"key_deduplicator": {"key": "1", "max_cluster_size": 1}}], OperatorError)
+    with monkeypatch.context() as patch:
+        real = database.check
+        patch.setattr(database, "check", lambda *given: (real(*given), _lost())[0])
+        fails(step(known), ConservationError)
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "export", _full)
+        fails(step(known), OutputError)
+    run = refinery.run(settings(tmp_path, step(known)))
+    assert [row["text"] for row in exported(run)] == ["c", "d"] and len(remembered(known)) == 4
+
+
+def _lost() -> None:
+    raise ConservationError("rows do not add up")
+
+
+def _full(*_: Any) -> Any:
+    raise OSError(28, "No space left on device")
+
+
+def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = remembered(known)
+    replaced = indexes.os.replace
+
+    def cut_off(source: Any, target: Any) -> None:
+        if str(target).endswith("index.json"):
+            raise OSError(5, "Input/output error")
+        replaced(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(indexes.os, "replace", cut_off)
+        with pytest.raises(OutputError, match="the index cannot be extended: Input/output error"):
+            indexes.publish(_opened(known), known / next(known.glob("marks-*")).name, "run", "project")
+    assert len(list(known.glob("marks-*"))) == 2 and remembered(known) == before
+    run = refine(tmp_path, texts(["a", "c"]), step(known))
+    assert [row["text"] for row in exported(run)] == ["c"] and len(remembered(known)) == 3
+    # So it is in a folder where nothing is listed yet.
+    (known / "index.json").unlink()
+    assert refine(tmp_path, texts(["a", "c"]), step(known)).counts.kept == 2
+
+
+def _opened(folder: Path) -> Any:
+    listed = json.loads((folder / "index.json").read_text())
+    return indexes.Index(folder, listed["made_by"], tuple(listed["generations"]))
+
+
+def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, other = database.check, []
+
+    def meanwhile(*given: Any) -> Any:
+        if not other:
+            other.append(None)
+            other.append(refine(tmp_path / "other", texts(["c"]), step(known)))
+        return real(*given)
+
+    monkeypatch.setattr(database, "check", meanwhile)
+    with pytest.raises(OutputError, match="another run has extended the index meanwhile; run this one again"):
+        refine(tmp_path, texts(["c", "d"]), step(known))
+    assert isinstance(other[1], Run) and len(remembered(known)) == 3
+    again = refine(tmp_path, texts(["c", "d"]), step(known))
+    assert [row["text"] for row in exported(again)] == ["d"] and len(remembered(known)) == 4
+
+
+def test_nothing_to_remember_makes_no_index(tmp_path: Path) -> None:
+    for samples in ([], ["not json"]):
+        assert refine(tmp_path, samples, step(tmp_path / "index")).counts.kept == 0
+        assert not (tmp_path / "index").exists()
+    key = [{"key_deduplicator": {"key": "nullif(length(text), length(text))", "index": str(tmp_path / "index")}}]
+    assert refine(tmp_path, texts(["a", "a"]), key).counts.kept == 2 and not (tmp_path / "index").exists()
