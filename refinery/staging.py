@@ -75,7 +75,9 @@ class Stages:
                 findings = self._barrier(done)
                 match = self.prepared.library.operators[planned.stage.after.name].match
                 done[-1] = replace(done[-1], findings=findings, operator_match=match)
-                shards = [self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)]
+                shards = [
+                    self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)
+                ]
         return done
 
     def _look_at_indexes(self) -> None:
@@ -160,6 +162,7 @@ class Stages:
             return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
         if shard.part is not None and shard.part.source is not None:  # the stage has left the file before as it was
             before = shard.part
+            assert before.numbers is not None
             picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
             return replace(shard, part=replace(before, picked=picked, tables=tables))
         return replace(shard, part=Part(None, numbers[stays], tables=tables))

@@ -75,7 +75,8 @@ def find_duplicates(given: Given) -> Findings:
     named = step.params.get("index")
     findings.index = indexes.open_index(named, step, operator) if named else None
     if given.files:
-        with Marks(given.files, given.room, findings.index and indexes.view_of(findings.index)) as marks:
+        before = indexes.view_of(findings.index) if findings.index is not None else None
+        with Marks(given.files, given.room, before) as marks:
             register(marks.con, operator.functions)
             _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
             if findings.index is not None:
@@ -115,7 +116,9 @@ def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[
     """Samples of each input that the step was given, and that go."""
     alive: dict[str, int] = {}
     gone: dict[str, int] = {}
-    counts = np.bincount(removed >> SHARD_BITS, minlength=len(given.sources)) if len(removed) else [0] * len(given.sources)
+    counts = (
+        np.bincount(removed >> SHARD_BITS, minlength=len(given.sources)) if len(removed) else [0] * len(given.sources)
+    )
     for source, rows, lost in zip(given.sources, given.alive, counts, strict=True):
         alive[source] = alive.get(source, 0) + rows
         gone[source] = gone.get(source, 0) + int(lost)

@@ -39,7 +39,9 @@ def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
     from refinery.kernels.hamming import pairs
 
     yield from _equal(marks, "simhash", 0)
-    table = marks.con.sql("SELECT simhash, min(_row) AS _row FROM marks GROUP BY simhash ORDER BY simhash").to_arrow_table()
+    table = marks.con.sql(
+        "SELECT simhash, min(_row) AS _row FROM marks GROUP BY simhash ORDER BY simhash"
+    ).to_arrow_table()
     values, rows = (table[name].to_numpy() for name in ("simhash", "_row"))
     a, b = pairs(values, int(params["num_blocks"]), int(params["hamming_distance"]))
     differing = (values[a] ^ values[b]).view(np.uint8).reshape(-1, 8)

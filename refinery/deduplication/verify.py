@@ -80,4 +80,5 @@ def _restricted(shard: Shard, numbers: np.ndarray) -> Shard:
     part = shard.part or Part(None, numbers)
     if part.source is None:
         return replace(shard, part=replace(part, picked=numbers))
+    assert part.numbers is not None
     return replace(shard, part=replace(part, picked=np.flatnonzero(np.isin(part.numbers, numbers))))

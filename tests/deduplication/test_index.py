@@ -81,7 +81,10 @@ def test_later_runs_know_what_earlier_ones_kept(tmp_path: Path, name: str, param
         3: [None, None, f"mine {run_id} row 4"],
     }
     ledger = {row: others for row, *others in rows(two, "ledger", "_row, reason, kept_instead", "step = 2")}
-    assert ledger[0] == [f"duplicate of mine {run_id} row 2", None] and ledger[goes] == [f"duplicate of row {stays}", stays]
+    assert ledger[0] == [f"duplicate of mine {run_id} row 2", None] and ledger[goes] == [
+        f"duplicate of row {stays}",
+        stays,
+    ]
     assert rows(two, "clusters", "_row, survivor, size") == [
         (0, False, 2), (3, False, 2), *sorted([(stays, True, 2), (goes, False, 2)])
     ]  # fmt: skip
@@ -119,7 +122,9 @@ def test_another_name_of_the_operator_is_the_same_index(tmp_path: Path) -> None:
 
 @pytest.fixture
 def known(tmp_path: Path) -> Path:
-    refine(tmp_path, texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index"), "lowercase": True}}])
+    refine(
+        tmp_path, texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index"), "lowercase": True}}]
+    )
     return tmp_path / "index"
 
 
@@ -137,7 +142,9 @@ def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> Non
         again = {name: {**(params or {}), "index": str(known)}}
         with pytest.raises(OperatorError) as caught:
             refine(tmp_path / "other", texts(["a"]), [again])
-        told = re.search(r"was made with other ([a-z_, ]+)\. Use the same parameters, or another folder", str(caught.value))
+        told = re.search(
+            r"was made with other ([a-z_, ]+)\. Use the same parameters, or another folder", str(caught.value)
+        )
         assert told and set(what.split(", ")) <= set(told[1].split(", "))
         assert str(caught.value).startswith(f"recipe, step 1: {name}: index {known} ")
     assert files(known) == before and not (tmp_path / "other" / "run" / "out.jsonl").exists()

@@ -167,7 +167,9 @@ def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]],
     members = sorted({one for pair in both for one in pair})
     assert found.row.tolist() == members and found.root.tolist() == [parents[one] for one in members]
     assert (found.kept == found.root).all()
-    for row, via, how, jaccard in zip(*(c.tolist() for c in (found.row, found.via, found.how, found.jaccard)), strict=True):
+    for row, via, how, jaccard in zip(
+        *(c.tolist() for c in (found.row, found.via, found.how, found.jaccard)), strict=True
+    ):
         # An earlier sample before a later one, then the first block, then the first sample.
         matches = [
             (other > row, at, other)
@@ -188,7 +190,9 @@ KEYS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 3
 @examples(max_examples=3, deadline=None)
 def test_operators_find_the_clusters_of_a_union_find(worlds: list[list[tuple[int, int, int]]], shard_size: int) -> None:
     """Texts of two words share a band with every text that has one of them in the same place; each world has its own."""
-    given_rows = [(f"{world}_{a}" if a else "", f"{world}_{b}", n) for world, keys in enumerate(worlds) for a, b, n in keys]
+    given_rows = [
+        (f"{world}_{a}" if a else "", f"{world}_{b}", n) for world, keys in enumerate(worlds) for a, b, n in keys
+    ]
     samples = [{"text": f"a{a} b{b}", "a": a or None, "n": n} for a, b, n in given_rows]
     minhash = {"window_size": 1, "num_permutations": 64, "num_bands": 64, "num_rows_per_band": 1}
     steps = [
@@ -198,7 +202,10 @@ def test_operators_find_the_clusters_of_a_union_find(worlds: list[list[tuple[int
     with tempfile.TemporaryDirectory() as folder:
         run = refine(Path(folder), samples, steps, shard_size=shard_size)
         left = list(range(len(samples)))
-        for step, words, best in ((1, lambda row: [samples[row]["a"]], -1), (2, lambda row: samples[row]["text"].split(), 1)):
+        for step, words, best in (
+            (1, lambda row: [samples[row]["a"]], -1),
+            (2, lambda row: samples[row]["text"].split(), 1),
+        ):
             groups: dict[str, list[int]] = {}
             for row in left:
                 for word in words(row):

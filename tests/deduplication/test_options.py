@@ -135,7 +135,9 @@ def verified(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
 
 def test_false_candidates_stay(verified: tuple[Run, Run]) -> None:
     plain, checked = verified
-    assert [row["id"] for row in exported(plain)] == list(range(0, len(FAMILIES), 6))  # the whole family was one cluster
+    assert [row["id"] for row in exported(plain)] == list(
+        range(0, len(FAMILIES), 6)
+    )  # the whole family was one cluster
     # Now the far copy, which is the first of its kind, stays as well; it is not the first of its buckets.
     assert [row["id"] for row in exported(checked)] == [row for k in range(0, len(FAMILIES), 6) for row in (k, k + 1)]
     assert {size for (size,) in rows(checked, "clusters", "size")} == {2, 4}
@@ -144,7 +146,10 @@ def test_false_candidates_stay(verified: tuple[Run, Run]) -> None:
 def test_verified_pairs_are_the_same_however_it_is_cut(verified: tuple[Run, Run], tmp_path: Path) -> None:
     step = {"document_minhash_deduplicator": {**MINHASH, "verify": True}}
     run = refine(tmp_path, texts([text.upper() for text in FAMILIES]), [step], shard_size=2500, np=2)
-    for table, columns in (("duplicates", "_row, kept, via, matched, jaccard"), ("clusters", "_row, survivor, cluster")):
+    for table, columns in (
+        ("duplicates", "_row, kept, via, matched, jaccard"),
+        ("clusters", "_row, survivor, cluster"),
+    ):
         assert rows(run, table, columns) == rows(verified[1], table, columns)
 
 
@@ -167,7 +172,9 @@ def test_what_was_not_compared_is_said(tmp_path: Path) -> None:
     marks = functions["minhash_marks"].resolve()(pa.array([*words, " ".join(words)]), *shingle, "fast", 1, 0.7, 1, 1)
     bands = [mark["bands"] for mark in marks.to_pylist()]
     least = words[bands.index(bands[-1])]
-    samples = [f"{least} " + " ".join(words[9 * k : 9 * k + 9]) for k in range(12) if least not in words[9 * k : 9 * k + 9]]
+    samples = [
+        f"{least} " + " ".join(words[9 * k : 9 * k + 9]) for k in range(12) if least not in words[9 * k : 9 * k + 9]
+    ]
     one = {"window_size": 1, "num_permutations": 1, "num_bands": 1, "num_rows_per_band": 1, "verify": True}
     run = refine(tmp_path, texts([*samples, samples[5]]), [{"document_minhash_deduplicator": one}])
     assert [row["id"] for row in exported(run)] == list(range(len(samples)))
@@ -203,7 +210,9 @@ def test_excess_fails_or_warns(tmp_path: Path, params: dict[str, Any], said: lis
     with pytest.raises(OperatorError) as caught:
         refinery.run(two_files(tmp_path, **params))
     assert all(words in str(caught.value) for words in said) and "a.jsonl" not in str(caught.value)
-    assert str(caught.value).startswith("recipe, step 1: document_deduplicator ") and "on_excess: warn" in str(caught.value)
+    assert str(caught.value).startswith("recipe, step 1: document_deduplicator ") and "on_excess: warn" in str(
+        caught.value
+    )
     assert [path.name for path in (tmp_path / "run").rglob("*") if path.is_file()] == []
     run = refinery.run(two_files(tmp_path, on_excess="warn", **params))
     [warning] = [" ".join(w for w in run.warnings if "step 1" in w)]

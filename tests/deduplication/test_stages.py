@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -45,7 +44,12 @@ def documents() -> list[Any]:
     for number in range(90):
         lines = [" ".join(dice.choices(["red", "Red", "cup", "on", "7", "sea"], k=dice.choice([1, 1, 2, 3])))
                  for _ in range(dice.choice([1, 1, 2, 3]))]  # fmt: skip
-        sample = {"id": number, "text": "\n".join(lines), "url": f"u{dice.randrange(60)}", "n": dice.choice([None, 1, 2])}
+        sample = {
+            "id": number,
+            "text": "\n".join(lines),
+            "url": f"u{dice.randrange(60)}",
+            "n": dice.choice([None, 1, 2]),
+        }
         found.append(sample)
     found[40]["url"] = None
     found[BROKEN] = {"id": BROKEN, "text": "a text of its own", "url": "its own", "n": 1}
@@ -120,7 +124,9 @@ def test_a_long_recipe_gives_what_it_means(plain: Run) -> None:
     samples, fate = expected(DOCUMENTS)
     found = exported(plain)
     assert [(row["id"], row["text"]) for row in found] == [(sample["id"], sample["text"]) for sample in samples]
-    assert len(found) > 8 and min(Counter(step for step, _ in fate.values())[step] for step in (2, 3, 5, 7, 8, 9, 11)) > 0
+    assert (
+        len(found) > 8 and min(Counter(step for step, _ in fate.values())[step] for step in (2, 3, 5, 7, 8, 9, 11)) > 0
+    )
     fate.pop(BROKEN)
     assert {row: (step, kept) for row, step, kept in rows(plain, "ledger", "_row, step, kept_instead")} == fate
 
@@ -265,7 +271,11 @@ def test_nested_texts_and_a_text_key_of_the_step(tmp_path: Path) -> None:
         {"document_minhash_deduplicator": {"text_key": "title", "tokenization": "character", "window_size": 2}},
     ]
     gone = first_of(lambda sample: sample["text"], [dict(s, row=row) for row, s in enumerate(FEW)], lambda sample: 0)
-    once = [dict(s, doc={"body": f"{s['doc']['body']}!".upper(), "k": 1}) for row, s in enumerate(samples) if row not in gone]
+    once = [
+        dict(s, doc={"body": f"{s['doc']['body']}!".upper(), "k": 1})
+        for row, s in enumerate(samples)
+        if row not in gone
+    ]
     wanted = [s for row, s in enumerate(once) if s["title"] not in {other["title"] for other in once[:row]}]
     run = refine(tmp_path, samples, steps, text_keys="doc.body", shard_size=1000, np=2, open_tracer=True)
     assert exported(run) == wanted and len(wanted) == 7
@@ -339,7 +349,14 @@ def test_statistics_are_exported_when_a_deduplicator_is_the_last_step(tmp_path: 
 # The order of the input
 
 SETS: list[dict[str, Any]] = [
-    {"document_minhash_deduplicator": {"window_size": 2, "num_permutations": 64, "num_bands": 16, "num_rows_per_band": 4}},
+    {
+        "document_minhash_deduplicator": {
+            "window_size": 2,
+            "num_permutations": 64,
+            "num_bands": 16,
+            "num_rows_per_band": 4,
+        }
+    },
     {"document_simhash_deduplicator": {"window_size": 1, "num_blocks": 12, "hamming_distance": 9}},
 ]
 
