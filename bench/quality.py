@@ -10,7 +10,6 @@ tables `duplicates` and `clusters` tell which pairs it found, to be held against
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 from collections import defaultdict
@@ -384,16 +383,11 @@ def _dots(axes: Any, values: Mapping[float, float], color: str, label: str) -> N
 def written(page: str, tables: Mapping[str, Sequence[str]]) -> str:
     """The page with new tables between `<!-- measured: name -->` and `<!-- end -->`. Raises KeyError for one without place."""
     for name, lines in tables.items():
-        start = f"<!-- measured: {name} -->\n"
-        if start not in page:
+        start, end = f"<!-- measured: {name} -->\n", "\n<!-- end -->"
+        before, found, after = page.partition(start)
+        if not found:
             raise KeyError(name)
-        body = "\n".join(lines)
-        page = re.sub(
-            f"{re.escape(start)}.*?<!-- end -->",
-            lambda _, new=f"{start}\n{body}\n\n<!-- end -->": new,
-            page,
-            flags=re.DOTALL,
-        )
+        page = before + start + "\n" + "\n".join(lines) + "\n" + end + after.partition(end)[2]
     return page
 
 
