@@ -222,9 +222,7 @@ def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
     recipe = prepared.recipe
     parts = [result.part for result in results if result.part]
     kind = recipe.export_format
-    return export(
-        parts, recipe.export_path, kind, recipe.export_shard_size, prepared.lines, recipe.export_in_parallel
-    )
+    return export(parts, recipe.export_path, kind, recipe.export_shard_size, prepared.lines, recipe.export_in_parallel)
 
 
 def _idle(run_dir: RunDir) -> list[str]:

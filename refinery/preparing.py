@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -110,7 +111,7 @@ def _compiled(
         last = stage is stages[-1]
         try:
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
-            _bind(planned, lambda steps, stage=stage: _only(stage, steps, library, schema, text_key), shards)
+            _bind(planned, partial(_only, stage, library, schema, text_key), shards)
         except RecipeError as error:
             problems += error.problems
             continue
@@ -145,9 +146,7 @@ def compile_comparison(prepared: Prepared, step: Any) -> Program:
     return build([], prepared.library, schema, text_key, around=around)[0]
 
 
-def _only(
-    stage: Stage, steps: Sequence[Any], library: Library, schema: Schema, text_key: tuple[str, ...]
-) -> Program:
+def _only(stage: Stage, library: Library, schema: Schema, text_key: tuple[str, ...], steps: Sequence[Any]) -> Program:
     """Some steps of a stage, its deduplicators among them where they are listed."""
     before = stage.before if stage.before in steps else None
     after = stage.after if stage.after in steps else None

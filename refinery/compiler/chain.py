@@ -221,13 +221,9 @@ class _Compiler:
         layers = self.chain.layers = Layers({*self.source_columns})
         layers.add("_alive_0", parse("_bad IS NULL"), 0, "rows that could be read")
         for step in self._all_steps():
+            compiled = self._take_out if step is before else self._mark if step is after else self._step
             try:
-                if step is before:
-                    self._take_out(step, self.library.operators[step.name])
-                elif step is after:
-                    self._mark(step, self.library.operators[step.name])
-                else:
-                    self._step(step, self.library.operators[step.name])
+                compiled(step, self.library.operators[step.name])
             except ValueError as error:
                 problems.append(Problem(step.where, f"{step.name}: {error}", None))
         if problems:

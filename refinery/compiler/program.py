@@ -64,7 +64,7 @@ class Program:
     @property
     def copies(self) -> bool:
         """Whether nothing is computed: the samples go through as they are."""
-        return not self.steps and not self.marks and not self.removed
+        return not (self.steps or self.marks or self.removed or self.stats_json)
 
     def trial(self, number: int) -> str:
         """SQL for the rows on which the expression of a probe raises."""
@@ -83,6 +83,8 @@ def build(
     around: Around = ALONE,
 ) -> tuple[Program, Chain]:
     """Compile steps to a program; `stats_json` adds each kept row's statistics as a JSON object (`_stats`)."""
+    measured = any(library.operators[step.name].stats for step in steps) or bool(around.stats)
+    stats_json = stats_json and measured
     chain = compile_chain(steps, library, schema, text_key, share, replace(around, carry_all=stats_json))
     columns = chain.pass_columns()
     if stats_json:

@@ -15,6 +15,9 @@ from refinery.compiler.env import lit, template
 from refinery.compiler.program import pretty
 from refinery.library import read_sql
 
+# Bytes of marks that are copied into memory.
+_IN_MEMORY = 256 << 20
+
 
 @dataclass(frozen=True)
 class Room:
@@ -43,6 +46,18 @@ class Marks:
             source = f"{before} UNION ALL BY NAME {source}"
         self.run(f"CREATE VIEW marks AS {source}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
+        self._compared()
+
+    def _compared(self) -> None:
+        """The relation `compared`: the marks without what only describes pairs; in memory where that is little.
+
+        It is looked at once for each band, which for few samples is mostly the opening of files.
+        """
+        names = [name for name in self.columns if name != "signature" and not name.startswith("order_")]
+        rows = int(self.rows("SELECT count(*) FROM marks")[0][0])
+        small = rows * len(names) * 8 <= _IN_MEMORY and not set(names) & {"key", "unit"}
+        kind = "TEMP TABLE" if small else "VIEW"
+        self.run(f"CREATE {kind} compared AS SELECT {', '.join(names)} FROM marks")
 
     def run(self, sql: str) -> None:
         """Run one statement to its end."""

@@ -109,7 +109,7 @@ def bands(marks: Marks) -> int:
 
 def _equal(marks: Marks, name: str, how: int) -> Iterator[Pairs]:
     """Samples with equal values in a column of the marks."""
-    marks.run(f"CREATE OR REPLACE TEMP VIEW candidates AS SELECT _row, {name} AS key FROM marks")
+    marks.run(f"CREATE OR REPLACE TEMP VIEW candidates AS SELECT _row, {name} AS key FROM compared")
     for batch in marks.batches(statement("same_key")):
         row, via = column(batch, "_row"), column(batch, "via")
         yield Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))

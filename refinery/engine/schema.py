@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -20,14 +20,16 @@ from refinery.samples.sources import Shard
 _SAMPLE = 20_480
 
 
-def names_columns(operator: Operator) -> bool:
-    """Whether an operator's SQL may name columns of the input other than the text."""
+def names_columns(operator: Operator, params: Mapping[str, Any]) -> bool:
+    """Whether a step's SQL may name columns of the input other than the text."""
+    if operator.kind == "deduplicator" and params.get("keep", "first") != "first":
+        return True
     return "field(" in operator.sql or any(param.type == "sql" for param in operator.params.values())
 
 
 def infer(lines: bool, shards: Sequence[Shard], steps: Sequence[Any], library: Library) -> Schema:
     """The schema of a batch; types of JSON fields are inferred only when a step may ask for them."""
-    if lines and not any(names_columns(library.operators[step.name]) for step in steps):
+    if lines and not any(names_columns(library.operators[step.name], step.params) for step in steps):
         return Schema(True)
     columns = json_columns(shards) if lines else typed_columns(shards)
     return Schema(lines, columns, unknown=not columns)

@@ -188,14 +188,18 @@ class Worker:
                     for step, spent in self._profile(time.perf_counter() - started).items():
                         seconds[step] += spent
                     left.facts.append(self._facts(batch, done))
-                    done = done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
+                    done = (
+                        done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
+                    )
                     keep = done["_i"].to_numpy()
                 if task.write:
                     self._write(writer, batch, keep, done, task.add_suffix)
                 if not task.last:
                     left.rows.append(np.stack((batch.rows[keep], batch.line_numbers[keep])))
                 if self.program.marks and done is not None:
-                    left.marks.append(marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS)))
+                    left.marks.append(
+                        marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS))
+                    )
                 result.kept += len(keep)
                 result.rows += len(batch.rows) + len(batch.bad)
                 result.lines = max(result.lines, batch.lines_seen)

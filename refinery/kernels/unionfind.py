@@ -29,7 +29,7 @@ def components(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
 class Components:
     """Connected components of pairs that come in blocks, of rows that need not be dense.
 
-    Takes memory for rows that occur in a pair only: 16 bytes each, and about 40 more while a block is taken in. Blocks
+    Takes memory for rows that occur in a pair only: 16 bytes each, and up to about 110 more while a block is taken in. Blocks
     are collected until they hold as many pairs as rows are known (at least a million), so that the whole is linear in
     the pairs times the logarithm of a sort, whatever the size of the blocks.
     """

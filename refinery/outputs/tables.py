@@ -43,20 +43,26 @@ def statements(
         _statement("facts", stages=numbers, removing=removing, quarantined=len(stages) > 1),
         _statement("ledger", facts="facts", removing=removing, **_joined(chains)),
         _statement("stats", facts="facts", columns=[column for _, column in columns]),
-        _statement("stat_summary", ordered=True, columns=columns),
+        Statement(_written("stat_summary", columns=columns), ordered=True),
         _statement("steps", steps=_steps(stages, parameters)),
     ]
 
 
-def _statement(name: str, ordered: bool = False, **values: Any) -> Statement:
-    return Statement(pretty(template(read_sql(f"tables/{name}.sql")).render(values)), ordered)
+def _statement(name: str, **values: Any) -> Statement:
+    return Statement(_written(name, **values))
+
+
+def _written(name: str, **values: Any) -> str:
+    return pretty(template(read_sql(f"tables/{name}.sql")).render(values))
 
 
 def quarantine_source(files: Sequence[str]) -> str:
     """SQL for what the shards could not read or process."""
     if files:
         return f"SELECT * FROM read_parquet({lit(list(files))}, filename = true)"
-    columns = "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
+    columns = (
+        "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
+    )
     return f"SELECT {columns}, '' AS filename WHERE FALSE"
 
 

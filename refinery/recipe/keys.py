@@ -156,7 +156,7 @@ NOT_YET: dict[str, str] = {
     "use_checkpoint": "every run starts from the beginning",
     "cache_compress": "no results are kept for later runs",
     "open_monitor": "of the machine, only the peak memory of a run is recorded",
-    "keep_hashes_in_res_ds": "there are no deduplicators yet",
+    "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
     "fusion_strategy": "steps run in the order of the recipe",
     "threads": "a worker is one thread; np says how many there are",
     "export_aws_credentials": "results are written to local files only",
