@@ -39,6 +39,7 @@ class Marks:
         self.run(f"SET threads = {room.threads}")
         self.run(f"SET temp_directory = {lit(room.folder)}")
         self.run("SET preserve_insertion_order = false")
+        self.run("SET enable_progress_bar = false")
         if room.memory:
             self.run(f"SET memory_limit = {lit(room.memory)}")
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"

@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 from refinery.compiler.program import Program, pretty
 from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
-from refinery.kernels.arrow import ints
+from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
 
 # Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
-_SETTINGS = "SET threads = 1; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
+_SETTINGS = "SET threads = 1; SET enable_progress_bar = false; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
 
 # No row is to blame for these.
 _NO_ROWS_FAULT = (
@@ -167,7 +167,7 @@ class Worker:
         for batch in self._read(shard, task):
             done, _ = self.attempt(batch, task.first_row)
             kept = done.filter(pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"])))
-            found += batch.rows[kept["_i"].to_numpy()].tolist()
+            found += batch.rows[numbers(kept["_i"])].tolist()
         return found
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
@@ -191,7 +191,7 @@ class Worker:
                     done = (
                         done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
                     )
-                    keep = done["_i"].to_numpy()
+                    keep = numbers(done["_i"])
                 if task.write:
                     self._write(writer, batch, keep, done, task.add_suffix)
                 if not task.last:
@@ -305,7 +305,7 @@ class Worker:
         part = batch if len(left) == len(batch.rows) else batch.take(left)
         done = self._query(self.program.pass_sql, part, first_row)
         at = done.schema.get_field_index("_i")
-        return done.set_column(at, "_i", pa.array(left[done["_i"].to_numpy()]))
+        return done.set_column(at, "_i", ints(left[numbers(done["_i"])]))
 
     def _failing(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
         """Some of the rows that raise: those on which one expression does, or else a single row.
@@ -347,14 +347,14 @@ class Worker:
     def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
         """The rows on which expression `number` raises; none when an earlier one raises on any."""
         try:
-            places = self._query(self.program.trial(number), batch.take(left), first_row)["_i"].to_numpy()
+            places = self._query(self.program.trial(number), batch.take(left), first_row)["_i"]
         except _NO_ROWS_FAULT:
             raise
         except duckdb.Error:
             return []
         column, step = self.program.probes[number]
         found: list[Failure] = []
-        for at in left[places].tolist():
+        for at in left[numbers(places)].tolist():
             if len(found) < _MESSAGES:
                 message = self._error_of(column, batch.take(np.array([at])), first_row) or ""
             found.append(Failure(at, step, message if len(found) < _MESSAGES else f"{message} (so did an earlier row)"))
@@ -399,9 +399,9 @@ class Worker:
         finally:
             self.con.unregister("batch")
         if "_i" in done.column_names:
-            order = done["_i"].to_numpy()
+            order = numbers(done["_i"])
             if len(order) > 1 and not (order[1:] > order[:-1]).all():
-                done = done.take(pa.array(np.argsort(order, kind="stable")))
+                done = done.take(ints(np.argsort(order, kind="stable")))
         return done
 
     def _relation(self, batch: Batch, first_row: int) -> pa.Table:
@@ -415,7 +415,7 @@ class Worker:
             if name == "_row":
                 columns[name] = ints(batch.rows + first_row)
             elif name == "_suffix":
-                columns[name] = pa.array(batch.suffixes())
+                columns[name] = of_texts(batch.suffixes())
             elif name in self.program.carried or name == self.program.removed:
                 columns[name] = batch.carried[name] if batch.carried is not None else pa.nulls(rows)
             elif rows or name in batch.table.column_names:
@@ -439,7 +439,7 @@ class Worker:
         writer.write(batch, keep, replaced, extra)
 
     def _facts(self, batch: Batch, done: pa.Table) -> pa.Table:
-        rows = pa.array(batch.rows[done["_i"].to_numpy()])
+        rows = ints(batch.rows[numbers(done["_i"])])
         names = [
             name
             for name in done.column_names

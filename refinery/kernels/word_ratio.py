@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels import wordlists
-from refinery.kernels.arrow import texts
+from refinery.kernels.arrow import ints, texts
 from refinery.kernels.jit import kernel
 from refinery.kernels.utf8 import copy, same
 from refinery.kernels.word_repetition import GOLDEN, PRIME, most_words, slots_for
@@ -59,7 +59,7 @@ def listed_ratio(
     sizes = np.array(group_sizes, np.int64)
     starts = np.empty(most + 1, np.int64)
     _listed_ratios(view.data, view.offsets, view.valid, *members, sizes, join, scratch, starts, ratios)
-    return pa.array(ratios, mask=~view.valid)
+    return ints(ratios, view.valid)
 
 
 @kernel

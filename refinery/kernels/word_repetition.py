@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import EXACT, texts
+from refinery.kernels.arrow import EXACT, ints, texts
 from refinery.kernels.blocks import BLOCK, load_word
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.words import SPACE, lowered, refine_row, tables
@@ -37,7 +37,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
         ratios[todo] = word_repetition(lowered(view.array.take(pa.array(todo))), rep_len).to_numpy()
-    return pa.array(ratios, mask=~view.valid)
+    return ints(ratios, view.valid)
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from refinery.kernels.arrow import EXACT, strings, structs, texts
+from refinery.kernels.arrow import EXACT, ints, strings, structs, texts
 from refinery.kernels.blocks import (
     BLOCK,
     HALF,
@@ -94,7 +94,7 @@ def word_count(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     view = texts(column)
     counts = np.empty(len(view), np.int64)
     _count(view.data, view.offsets, view.valid, tables().kinds, classes(), counts)
-    return pa.array(counts, mask=~view.valid)
+    return ints(counts, view.valid)
 
 
 def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:

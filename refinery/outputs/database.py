@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from refinery.compiler.env import ident, lit
 from refinery.errors import ConservationError
+from refinery.kernels.arrow import ints, of_texts
 from refinery.outputs.tables import Statement, quarantine_source
 from refinery.rundir import aside
 from refinery.staging import Done
@@ -43,6 +44,7 @@ class Database:
         self._remove()
         self.con = duckdb.connect(str(self._aside))
         self.run(f"SET memory_limit = '{_MEMORY}'")
+        self.run("SET enable_progress_bar = false")
 
     def __enter__(self) -> Database:
         return self
@@ -103,7 +105,12 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
     broken = [result.quarantine for stage in done for result in stage.results if result.quarantine]
     db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
     spent = _seconds(done)
-    db.table("_seconds", pa.table({"step": pa.array(list(spent), pa.int32()), "seconds": list(spent.values())}))
+    db.table(
+        "_seconds",
+        pa.table(
+            {"step": ints(np.array(list(spent), np.int32)), "seconds": ints(np.array(list(spent.values()), np.float64))}
+        ),
+    )
     for statement in statements:
         with db.one_thread() if statement.ordered else nullcontext():
             db.run(statement.sql)
@@ -212,4 +219,5 @@ def shard_table(done: Sequence[Done]) -> pa.Table:
         )
         rows, lines = rows + result.rows, lines + result.lines
     names = ("shard", "file", "start", "end", "first_row", "first_line", "rows")
-    return pa.table({n: pa.array([f[n] for f in found], pa.string() if n == "file" else pa.int64()) for n in names})
+    columns = {name: [item[name] for item in found] for name in names}
+    return pa.table({n: of_texts(v) if n == "file" else ints(np.array(v, np.int64)) for n, v in columns.items()})

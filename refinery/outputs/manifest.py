@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 import refinery
 from refinery.outputs.database import Counts, Database
 from refinery.rundir import RunDir, aside
@@ -72,9 +70,10 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
         "outputs": [item["path"] for item in manifest["outputs"]],
         "versions": json.dumps(manifest["versions"]),
     }
-    kinds = {"inputs": pa.list_(pa.string()), "outputs": pa.list_(pa.string())}
-    columns = {name: pa.array([value], kinds.get(name)) for name, value in row.items()}
-    db.table("runs", pa.table(columns))
+    kinds = {"inputs": "VARCHAR[]", "outputs": "VARCHAR[]", "began": "TIMESTAMP", "seconds": "DOUBLE"}
+    kinds |= {name: "BIGINT" for name, value in row.items() if isinstance(value, int)}
+    columns = ", ".join(f"CAST(? AS {kinds.get(name, 'VARCHAR')}) AS {name}" for name in row)
+    db.con.execute(f"CREATE OR REPLACE TABLE runs AS SELECT {columns}", list(row.values())).fetchall()
     publish(run_dir.recipe, recipe_text)
     publish(run_dir.plan, json.dumps(plan, ensure_ascii=False, indent=2))
     publish(run_dir.manifest, json.dumps(manifest, ensure_ascii=False, indent=2))

@@ -55,7 +55,7 @@ def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int 
 
 def record(db: Database, done: Sequence[Done], chosen: dict[int, list[int]], keys: Sequence[str], folder: Path) -> None:
     """Replay the chosen rows and fill the table `trace`."""
-    db.table("trace", SCHEMA.empty_table())
+    db.table("trace", pa.Table.from_batches([], SCHEMA))
     firsts = [first for (first,) in db.rows("SELECT first_row FROM shards ORDER BY shard")]
     for stage in done:
         files = stage.pool.map(_jobs(stage, chosen, firsts, keys, folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import texts
+from refinery.kernels.arrow import ints, texts
 from refinery.kernels.repetition import AT_ONCE, ratio_rows
 
 OPERATOR = {
@@ -52,6 +52,6 @@ def character_repetition(column: pa.Array, rep_len: int) -> pa.Array:
     view = texts(column)
     ratios = np.zeros(len(view), np.float64)
     if not len(view):  # nor is there a value of a constant then
-        return pa.array(ratios)
+        return ints(ratios)
     ratio_rows(view.data, view.offsets, view.valid, rep_len, AT_ONCE, ratios)
-    return pa.array(ratios, mask=~view.valid)
+    return ints(ratios, view.valid)
