@@ -229,6 +229,8 @@ def main() -> None:
 
     # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
     gc.set_threshold(100_000)
+    # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     stdout = sys.stdout
     try:
         cli.main(standalone_mode=False)

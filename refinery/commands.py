@@ -15,6 +15,7 @@ import click
 from refinery import console, kernels
 from refinery.compiler.chain import Schema
 from refinery.compiler.program import build
+from refinery.engine.local import keep_memory
 from refinery.pipeline import Outcome, execute
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe
@@ -36,6 +37,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
         _tell_notes(recipe)
         if kernels.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
             print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
+    keep_memory()
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress)
     if as_json:
@@ -53,6 +55,9 @@ def _calls_kernels(operator: Any) -> bool:
     return bool(operator.functions) or "feature(" in operator.sql
 
 
+_TABLES = ("runs", "steps", "ledger", "stats", "stat_summary", "trace", "quarantine", "duplicates", "clusters", "shards")
+
+
 def as_data(outcome: Outcome) -> dict[str, Any]:
     """The outcome as plain data."""
     return {
@@ -62,6 +67,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "rows": asdict(outcome.counts),
         "seconds": round(outcome.seconds, 3),
         "bytes": outcome.bytes,
+        "disk": outcome.disk,
         "warnings": list(outcome.notes),
     }
 
@@ -78,10 +84,11 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
     lines = [
         f"{counts.read:,} rows read = {counts.kept:,} kept + {counts.removed:,} removed + {counts.quarantined:,} quarantined"
         + (f" ({broken:,} could not be read)" if broken else ""),
-        f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}",
+        f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}, "
+        f"{console.size(outcome.disk)} of disk",
         *(f"note: {note}" for note in outcome.notes),
         f"kept samples   {', '.join(str(path) for path in outcome.outputs)}",
-        f"tables         {outcome.run_dir.database} (runs, steps, ledger, stats, stat_summary, trace, quarantine)",
+        f"tables         {outcome.run_dir.database} ({', '.join(_TABLES)})",
     ]
     if outcome.trace_files:
         lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")

@@ -36,13 +36,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an execution left behind."""
+    """What an execution left behind. bytes: of the input. disk: bytes of parts, marks and outputs together."""
 
     run_dir: RunDir
     outputs: tuple[Path, ...]
     counts: Counts
     seconds: float
     bytes: int
+    disk: int
     notes: tuple[str, ...]
     trace_files: tuple[Path, ...]
 
@@ -134,13 +135,17 @@ def _execute(
                     write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
                 files = _trace(db, done, recipe, run_dir)
                 seconds, size = time.perf_counter() - started, sum(result.bytes for result in done[0].results)
-                description = manifest.describe(prepared_facts(prepared), outputs, counts, began, seconds, size)
+                disk = manifest.size_of(run_dir.parts) + sum(item.bytes for item in outputs)
+                facts = prepared_facts(prepared)
+                description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
                 manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done)})
+                idle = _idle(db)
                 db.publish()
         _extend_indexes(done, description)
     found = [note for stage in done if stage.findings for note in stage.findings.notes]
-    notes = (*prepared.notes, *found, *_idle(run_dir))
-    return Outcome(run_dir, tuple(Path(o.path) for o in outputs), counts, seconds, size, notes, tuple(files))
+    notes = (*prepared.notes, *found, *idle)
+    paths = tuple(Path(item.path) for item in outputs)
+    return Outcome(run_dir, paths, counts, seconds, size, disk, notes, tuple(files))
 
 
 def prepared_facts(prepared: Prepared) -> dict[str, Any]:
@@ -225,10 +230,7 @@ def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
     return export(parts, recipe.export_path, kind, recipe.export_shard_size, prepared.lines, recipe.export_in_parallel)
 
 
-def _idle(run_dir: RunDir) -> list[str]:
+def _idle(db: Database) -> list[str]:
     """One line per step that neither changed nor removed anything."""
-    with duckdb.connect(str(run_dir.database), read_only=True) as con:
-        rows = con.execute(
-            "SELECT step, operator FROM steps WHERE removed + changed + quarantined = 0 ORDER BY step"
-        ).fetchall()
+    rows = db.rows("SELECT step, operator FROM steps WHERE removed + changed + quarantined = 0 ORDER BY step")
     return [f"step {step}: datasets before and after op [{operator}] are all the same" for step, operator in rows]

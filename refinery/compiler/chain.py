@@ -316,7 +316,7 @@ class _Compiler:
         body = operator.compare if self.around.compare else operator.sql
         for name, expression in self._render(step, operator, keys, body).items():
             self._define_mark(step, f"_mark_{name}", expression, note)
-        keep = "first" if self.around.compare else step.params.get("keep") or "first"
+        keep = "first" if self.around.compare else step.params.get("keep", "first")
         for number, (term, direction) in enumerate([] if keep == "first" else order_terms(keep)):
             lookup = partial(self._lookup, keys=keys, user_sql=True)
             expression = parse(own_expression(term, lookup, self._known()))

@@ -59,6 +59,8 @@ def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
         sql = "SELECT json_group_structure(TRY_CAST(line AS JSON)) FROM lines WHERE json_type(TRY_CAST(line AS JSON)) = 'OBJECT'"
         rows = con.execute(sql).fetchall()
         structure = json.loads(rows[0][0]) if rows and rows[0][0] else {}
+        if not isinstance(structure, dict):  # of objects without any member it is a plain JSON
+            return {}
         written = {name: json.dumps(kind) for name, kind in structure.items()}
         kinds = {text: _field_type(con, json.loads(text)) for text in set(written.values())}
         return {name: kinds[text] for name, text in written.items()}

@@ -26,6 +26,11 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def versions() -> dict[str, str]:
     """Versions of what results can depend on."""
     names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
@@ -35,7 +40,7 @@ def versions() -> dict[str, str]:
 
 
 def describe(
-    facts: dict[str, Any], outputs: Sequence[Any], counts: Counts, began: datetime, seconds: float, size: int
+    facts: dict[str, Any], outputs: Sequence[Any], counts: Counts, began: datetime, seconds: float, size: int, disk: int
 ) -> dict[str, Any]:
     """The manifest as plain data; `facts` is what was known before the run."""
     return {
@@ -46,6 +51,7 @@ def describe(
         "rows": asdict(counts),
         "bytes": size,
         "peak_memory": peak_memory(),
+        "disk": disk,
         "outputs": [{"path": str(output.path), "rows": output.rows, "bytes": output.bytes} for output in outputs],
         "versions": versions(),
     }
@@ -66,6 +72,7 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
         "rows_quarantined": manifest["rows"]["quarantined"],
         "bytes": manifest["bytes"],
         "peak_memory": manifest["peak_memory"],
+        "disk": manifest["disk"],
         "inputs": [item["path"] for item in manifest["inputs"]],
         "outputs": [item["path"] for item in manifest["outputs"]],
         "versions": json.dumps(manifest["versions"]),

@@ -33,6 +33,7 @@ VARIES = {
         "seconds",
         "bytes",
         "peak_memory",
+        "disk",
         "inputs",
         "outputs",
     },
