@@ -9,7 +9,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-dedup quality clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup quality clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +43,9 @@ docs: $(VENV)/ready  ## Rewrite docs/operators.md from the operators' headers
 # A .jsonl corpus is measured as it is, a .parquet one is converted (and repeated up to 300 MB), none is generated.
 MEASURED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS))),synthetic).jsonl)
 
-bench: $(VENV)/ready  ## Measure speed and memory (CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process)
+bench: bench-recipe bench-dedup  ## Measure speed and memory, beside the peers that are named (all of the variables below)
+
+bench-recipe: $(VENV)/ready  ## Measure a recipe of mappers and filters (CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
 	$(BIN)/python bench/run.py --corpus $(MEASURED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)")
 
