@@ -55,7 +55,18 @@ def _calls_kernels(operator: Any) -> bool:
     return bool(operator.functions) or "feature(" in operator.sql
 
 
-_TABLES = ("runs", "steps", "ledger", "stats", "stat_summary", "trace", "quarantine", "duplicates", "clusters", "shards")
+_TABLES = (
+    "runs",
+    "steps",
+    "ledger",
+    "stats",
+    "stat_summary",
+    "trace",
+    "quarantine",
+    "duplicates",
+    "clusters",
+    "shards",
+)
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:

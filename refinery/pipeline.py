@@ -117,13 +117,11 @@ def _execute(
     _fresh(run_dir)
     with Stages(prepared, run_dir.stage, _first_rows(prepared)) as stages:
         parameters = tables.parameters_json(recipe.steps)
-        early = None
-        with ThreadPoolExecutor(1) as beside:  # the tables' statements are known before the rows are
-            if len(prepared.stages) == 1:
-                early = beside.submit(tables.statements, prepared.stages, [None], parameters)
+        with ThreadPoolExecutor(1) as beside:
+            # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
+            beside.submit(tables.statements, prepared.stages, stages.expected(), parameters)
             done = stages.run(_reporter(prepared, progress))
-        findings = [stage.findings for stage in done]
-        made = early.result() if early else tables.statements(prepared.stages, findings, parameters)
+        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, done[-1].results)  # copies files while the tables are built
             with _vouched_for(exporting):

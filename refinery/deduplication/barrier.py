@@ -17,6 +17,7 @@ from refinery.deduplication.clusters import Clusters, cluster
 from refinery.deduplication.marks import Marks, Room, statement
 from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS
+from refinery.kernels.arrow import ints
 from refinery.library import Operator
 
 _LOW = (1 << SHARD_BITS) - 1
@@ -81,7 +82,7 @@ def find_duplicates(given: Given) -> Findings:
             _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
             if findings.index is not None:
                 target = given.folder / "index.parquet"
-                gone = pa.table({"_row": pa.array(findings.removed)})
+                gone = pa.table({"_row": ints(findings.removed)})
                 if indexes.extend(marks, given.first_rows, gone, target):
                     findings.extends = target
     findings.seconds = time.perf_counter() - started
@@ -128,18 +129,12 @@ def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[
 def _write(given: Given, marks: Marks, clusters: Clusters, findings: Findings) -> None:
     """Write the clusters, and of each removed sample what it was matched with."""
     gone = clusters.removed
-    found = pa.table(
-        {
-            "_row": clusters.row[gone],
-            "kept": clusters.kept[gone],
-            "via": clusters.via[gone],
-            "how": clusters.how[gone],
-            "jaccard": pa.array(clusters.jaccard[gone], from_pandas=True),
-        }
-    )
-    with marks.relation("found", found):
+    found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}
+    jaccard = clusters.jaccard[gone]
+    found |= {"_row": ints(clusters.row[gone]), "jaccard": ints(jaccard, ~np.isnan(jaccard))}
+    with marks.relation("found", pa.table(found)):
         marks.write(statement("duplicates", **_columns(given.operator)), findings.duplicates)
-    members = pa.table({"_row": clusters.row, "kept": clusters.kept, "size": clusters.sizes()})
+    members = pa.table({"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())})
     with marks.relation("members", members):
         marks.write("SELECT * FROM members ORDER BY kept, _row", findings.clusters)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from refinery.deduplication.marks import Marks, statement
 from refinery.deduplication.pairs import Pairs
 from refinery.engine.marks import mark_name
+from refinery.kernels.arrow import ints, numbers
 from refinery.kernels.unionfind import Components
 
 # Matches that wait before they are compared with one another.
@@ -106,6 +107,6 @@ def _rank(pairs: Pairs) -> np.ndarray:
 
 def _survivors(marks: Marks, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
     terms = [replace(term, column=mark_name(term.column)) for term in order]
-    with marks.relation("members", pa.table({"_row": row, "root": root})):
+    with marks.relation("members", pa.table({"_row": ints(row), "root": ints(root)})):
         table = marks.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")
-    return table["kept"].to_numpy()[np.searchsorted(table["root"].to_numpy(), root)]
+    return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]

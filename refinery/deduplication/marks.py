@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from refinery.compiler.env import lit, template
 from refinery.compiler.program import pretty
+from refinery.kernels.arrow import numbers
 from refinery.library import read_sql
 
 # Bytes of marks that are copied into memory.
@@ -103,4 +104,4 @@ def statement(name: str, **values: Any) -> str:
 
 def column(batch: pa.RecordBatch, name: str) -> np.ndarray:
     """A column of numbers without NULL."""
-    return batch.column(name).to_numpy(zero_copy_only=False)
+    return numbers(batch.column(name))

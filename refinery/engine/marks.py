@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from refinery.kernels.arrow import ints, numbers
+
 # A sample's number among all is its shard's number and its own in the shard, put together: in the order of the input,
 # and known without counting the shards before.
 SHARD_BITS = 32
@@ -28,7 +30,7 @@ def marks_table(done: pa.Table, marks: Sequence[str], rows: np.ndarray) -> pa.Ta
     A list of bands becomes a column for each band (`band_0` and on), so that one can be read without the others; a list
     of units a row for each unit (`unit`: its place in the text, `key`), but for those of key 0, which take no part.
     """
-    columns = {"_row": pa.array(rows)} | {mark_name(name): done[name].combine_chunks() for name in marks}
+    columns = {"_row": ints(rows)} | {mark_name(name): done[name].combine_chunks() for name in marks}
     if "marks" in columns:  # a function that gives several at once
         fields = columns.pop("marks")
         columns |= dict(zip(fields.type.names, fields.flatten(), strict=True)) if fields.type.num_fields else {}
@@ -43,20 +45,20 @@ def marks_table(done: pa.Table, marks: Sequence[str], rows: np.ndarray) -> pa.Ta
 
 def _bands(table: pa.Table) -> pa.Table:
     lists = table["bands"].combine_chunks()
-    keys = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1) if len(lists) else np.zeros((0, 0))
+    keys = numbers(lists.flatten()).reshape(len(lists), -1) if len(lists) else np.zeros((0, 0))
     columns = {name: table[name] for name in table.column_names if name != "bands"}
-    return pa.table(columns | {f"band_{i}": pa.array(np.ascontiguousarray(keys[:, i])) for i in range(keys.shape[1])})
+    return pa.table(columns | {f"band_{i}": ints(keys[:, i]) for i in range(keys.shape[1])})
 
 
 def _units(table: pa.Table) -> pa.Table:
     lists = table["units"].combine_chunks()
-    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    keys = lists.flatten().to_numpy(zero_copy_only=False)
-    rows = np.repeat(table["_row"].to_numpy(), lengths)
+    lengths = numbers(pc.list_value_length(lists)).astype(np.int64)
+    keys = numbers(lists.flatten())
+    rows = np.repeat(numbers(table["_row"]), lengths)
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     unit = np.arange(len(keys)) - first
     takes_part = keys != 0
-    return pa.table({"_row": rows[takes_part], "unit": unit[takes_part], "key": keys[takes_part]})
+    return pa.table({"_row": ints(rows[takes_part]), "unit": ints(unit[takes_part]), "key": ints(keys[takes_part])})
 
 
 def write_marks(path: Path, tables: Sequence[pa.Table]) -> Path:

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from refinery.kernels.arrow import ints, numbers
+
 
 def jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
     """Size of the intersection over that of the union of each pair of sorted, distinct lists of uint64 (float64).
@@ -15,7 +17,7 @@ def jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
     result = np.zeros(len(left), np.float64)
     (a, a_offsets), (b, b_offsets) = _lists(left), _lists(right)
     _jaccard(a, a_offsets, b, b_offsets, result)
-    return pa.array(result, mask=_nulls(left) | _nulls(right))
+    return ints(result, ~(_nulls(left) | _nulls(right)))
 
 
 def estimate(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -26,17 +28,19 @@ def estimate(left: pa.Array, right: pa.Array) -> pa.Array:
     result = np.zeros(len(left), np.float64)
     (a, a_offsets), (b, b_offsets) = _blobs(left), _blobs(right)
     _estimate(a, a_offsets, b, b_offsets, result)
-    return pa.array(result, mask=_nulls(left) | _nulls(right))
+    return ints(result, ~(_nulls(left) | _nulls(right)))
 
 
 def _nulls(column: pa.Array) -> np.ndarray:
+    if not column.null_count:
+        return np.zeros(len(column), np.bool_)
     return np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _lists(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     values = column.values
-    numbers = np.zeros(0, np.uint64) if len(values) == 0 else values.to_numpy(zero_copy_only=False).astype(np.uint64)
-    return numbers, column.offsets.to_numpy().astype(np.int64)
+    found = np.zeros(0, np.uint64) if len(values) == 0 else numbers(values).astype(np.uint64)
+    return found, numbers(column.offsets).astype(np.int64)
 
 
 def _blobs(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

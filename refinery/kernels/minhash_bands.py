@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from refinery.kernels.arrow import structs
+from refinery.kernels.arrow import flags, ints, structs
 from refinery.kernels.minhash_shingles import GOLDEN, PRIME_1, mixed
 
 MOST_NODES = 512
@@ -53,8 +53,7 @@ def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: in
     low = minima[kept].astype("<u2")
     sizes = np.zeros(rows + 1, np.int64)
     np.cumsum(present, out=sizes[1:])
-    starts = pa.array(sizes * bands, pa.int32(), mask=np.append(~present, False))
-    lists = pa.ListArray.from_arrays(starts, pa.array(keys.ravel()))
+    lists = pa.ListArray.from_arrays(ints((sizes * bands).astype(np.int32)), ints(keys.ravel()), mask=flags(~present))
     ends = pa.py_buffer((sizes * low.shape[1] * 2).astype(np.int32))
     nulls = pa.py_buffer(np.packbits(present, bitorder="little"))
     blobs = pa.Array.from_buffers(pa.binary(), rows, [nulls, ends, pa.py_buffer(low.ravel())], rows - len(kept))

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from refinery.kernels.arrow import ints, numbers
 from refinery.samples.batch import Batch
 from refinery.samples.sources import Part
 
@@ -40,16 +41,16 @@ class _Known:
                 self._columns.append((name, np.zeros(0, np.int64), pa.chunked_array([pa.nulls(0)])))
                 continue
             table = pq.read_table(path, columns=["_row", name])
-            self._columns.append((name, table["_row"].to_numpy(), table[name]))
+            self._columns.append((name, numbers(table["_row"]), table[name]))
 
     def of(self, rows: np.ndarray) -> pa.Table | None:
         """The columns for samples of these numbers, NULL where a table does not have a sample."""
         if not self._columns:
             return None
         found = {}
-        for name, numbers, values in self._columns:
-            place = np.searchsorted(numbers, rows)
-            inside = place < len(numbers)
-            inside[inside] = numbers[place[inside]] == rows[inside]
-            found[name] = values.take(pa.array(place, mask=~inside))
+        for name, known, values in self._columns:
+            place = np.searchsorted(known, rows)
+            inside = place < len(known)
+            inside[inside] = known[place[inside]] == rows[inside]
+            found[name] = values.take(ints(place, inside))
         return pa.table(found)
