@@ -27,14 +27,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from measure import SAMPLE_SECONDS, Run, machine, measured
+from measure import SAMPLE_SECONDS, Run, machine, measured, quiet_environment
 from run import ALL_DONE, MB, PACKAGES, ROOT, Corpus, Failed, checked, package_version, read_corpus, say, show
 from table import tables
 
@@ -92,14 +91,6 @@ def folder_bytes(folder: Path) -> int:
             except OSError:
                 continue
     return total
-
-
-def end_children() -> None:
-    """End what this process has started, where the system lists it."""
-    listed = Path(f"/proc/self/task/{os.getpid()}/children")
-    for child in listed.read_text().split() if listed.exists() else ():
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(int(child), signal.SIGTERM)
 
 
 def helper(script: str, *words: object) -> None:
@@ -203,9 +194,6 @@ class Bench:
         disk.start()
         try:
             run = measured(command, log, cwd=ROOT, env=env, timeout=self.arguments.timeout)
-        except BaseException:
-            end_children()  # they lead sessions of their own, which a signal to this one does not reach
-            raise
         finally:
             peak = disk.stop()
         return checked(run, log, what), peak
@@ -307,26 +295,6 @@ class Bench:
         if not done.stdout:
             raise Failed(f"comparing {task} on {data.name} failed:\n{done.stderr[-2000:]}")
         self.results["comparisons"].append({"task": task, "corpus": data.name, **json.loads(done.stdout)})
-
-
-def quiet_environment(folder: Path) -> dict[str, str]:
-    """Caches and temporary files of a peer in its own folder, no network, no packages installed on the way."""
-    cache = folder / "cache"
-    cache.mkdir(exist_ok=True)
-    own = {
-        "HF_HOME": cache / "hf",
-        "HF_DATASETS_CACHE": cache / "hf" / "datasets",
-        "CACHE_HOME": cache,
-        "DATA_JUICER_CACHE_HOME": cache / "data_juicer",
-        "TMPDIR": cache,
-        "HF_HUB_OFFLINE": 1,
-        "HF_DATASETS_OFFLINE": 1,
-        "TRANSFORMERS_OFFLINE": 1,
-        "UV_OFFLINE": 1,
-        "PIP_NO_INDEX": 1,
-    }
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return kept | {key: str(value) for key, value in own.items()}
 
 
 def last_line(log: Path) -> dict[str, Any]:

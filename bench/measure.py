@@ -51,7 +51,12 @@ def measured(
         )
         watch = TreeWatch(process.pid, timeout)
         watch.start()
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:  # nobody waits for it any more; its session would go on without us
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
     watch.finished.set()
@@ -63,6 +68,26 @@ def measured(
         tree_rss=watch.peak or None,
         exit_code=process.returncode,
     )
+
+
+def quiet_environment(folder: Path) -> dict[str, str]:
+    """Caches and temporary files of a peer in its own folder, no network, no packages installed on the way."""
+    cache = folder / "cache"
+    cache.mkdir(exist_ok=True)
+    own = {
+        "HF_HOME": cache / "hf",
+        "HF_DATASETS_CACHE": cache / "hf" / "datasets",
+        "CACHE_HOME": cache,
+        "DATA_JUICER_CACHE_HOME": cache / "data_juicer",
+        "TMPDIR": cache,
+        "HF_HUB_OFFLINE": 1,
+        "HF_DATASETS_OFFLINE": 1,
+        "TRANSFORMERS_OFFLINE": 1,
+        "UV_OFFLINE": 1,
+        "PIP_NO_INDEX": 1,
+    }
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return kept | {key: str(value) for key, value in own.items()}
 
 
 class TreeWatch(threading.Thread):

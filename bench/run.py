@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shlex
 import statistics
@@ -29,7 +28,7 @@ from typing import Any
 
 import yaml
 from compare import compare
-from measure import Run, machine, measured
+from measure import Run, machine, measured, quiet_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 MB = 1_000_000
@@ -126,7 +125,7 @@ class Bench:
         recipe = self.write_recipe(name, dataset_path=str(data), export_path=str(export), use_cache=False)
         command = [*shlex.split(self.arguments.data_juicer), "--config", str(recipe)]
         say(f"{name}: {data.name}")
-        run = measured(command, log, cwd=self.work, env=self.quiet_environment(), timeout=self.arguments.timeout)
+        run = measured(command, log, cwd=self.work, env=quiet_environment(self.work), timeout=self.arguments.timeout)
         checked(run, log, name)
         text = log.read_text(errors="replace")
         steps = [
@@ -135,25 +134,6 @@ class Bench:
         ]
         total = ALL_DONE.search(text)
         return run, {"steps": steps, "processing_seconds": float(total.group(1)) if total else None}
-
-    def quiet_environment(self) -> dict[str, str]:
-        """Caches in the scratch folder, no network, and no packages installed on the way."""
-        cache = self.work / "cache"
-        cache.mkdir(exist_ok=True)
-        own = {
-            "HF_HOME": cache / "hf",
-            "HF_DATASETS_CACHE": cache / "hf" / "datasets",
-            "CACHE_HOME": cache,
-            "DATA_JUICER_CACHE_HOME": cache / "data_juicer",
-            "TMPDIR": cache,
-            "HF_HUB_OFFLINE": 1,
-            "HF_DATASETS_OFFLINE": 1,
-            "TRANSFORMERS_OFFLINE": 1,
-            "UV_OFFLINE": 1,
-            "PIP_NO_INDEX": 1,
-        }
-        kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        return kept | {key: str(value) for key, value in own.items()}
 
 
 def measure_refinery(bench: Bench, results: dict[str, Any]) -> None:

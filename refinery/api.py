@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 import refinery
-from refinery.compiler.chain import Around
+from refinery.compiler.compiled import Around
 from refinery.compiler.program import build
 from refinery.compiler.script import Export, File, script
 from refinery.compiler.script_stages import ScriptStage

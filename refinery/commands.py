@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from refinery import console, kernels
-from refinery.compiler.chain import Schema
+from refinery.compiler.compiled import Schema
 from refinery.compiler.program import build
 from refinery.engine.local import keep_memory
 from refinery.pipeline import Outcome, execute

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from refinery.compiler.deduplicators import MARK
 from refinery.retelling import Retelling, Seen
 
 # Shingles that are shown of those that two texts share.
@@ -69,8 +70,8 @@ class Duplicate:
 class Unit:
     """A part of the text that was taken out.
 
-    unit: its number in the text, from 0. kind: line, paragraph, sentences or unit. text: None for an operator whose
-    units are not known here. matched: such as `in 7 samples`. first, file: the row in which it stands first, when that
+    unit: its number in the text, from 0. kind: line, paragraph, sentences or unit. text: None for an operator that
+    does not say how to split one. matched: such as `in 7 samples`. first, file: the row in which it stands first, when that
     one keeps it; the file of the first 20 such rows.
     """
 
@@ -130,18 +131,24 @@ class Evidence:
         found = self._con.execute(query, [step.index, row]).fetchall()
         if not found:
             return ()
-        kind, split = _UNITS.get(operator.alias_of or operator.name, ("unit", None))
-        parts = split(text, step.params) if split and text is not None else []
+        parts = [] if text is None else operator.parts(text, step.params)
         first = [kept for _, kept, _ in found if kept is not None]
         files = self._retelling.files(list(dict.fromkeys(first))[:_FILES])
         return tuple(
-            Unit(unit, kind, parts[unit] if unit < len(parts) else None, matched, kept, files.get(kept))
+            Unit(
+                unit,
+                operator.units.get("name", "unit"),
+                parts[unit] if unit < len(parts) else None,
+                matched,
+                kept,
+                files.get(kept),
+            )
             for unit, kept, matched in found
         )
 
 
 def _simhash(seen: Seen) -> str | None:
-    value = seen.row.values.get("_mark_simhash")
+    value = seen.row.values.get(f"{MARK}simhash")
     return None if value is None else f"{value:016x}"
 
 
@@ -153,31 +160,3 @@ def _shared(here: str, there: str, params: Mapping[str, Any]) -> Shared:
     left, right = (len(shared_shingles(text, text, how)) for text in (here, there))
     union = left + right - len(found)
     return Shared(len(found), left, right, len(found) / union if union else 1.0, tuple(found[:_SHINGLES]))
-
-
-def _lines(text: str, params: Mapping[str, Any]) -> list[str]:
-    return text.split("\n")
-
-
-def _paragraphs(text: str, params: Mapping[str, Any]) -> list[str]:
-    return text.split(params["separator"])
-
-
-def _sentences(text: str, params: Mapping[str, Any]) -> list[str]:
-    """Spans of sentences; blank ones do not count, as in `sentence_units`."""
-    from refinery.kernels.sentence_units import spans
-
-    n = params["n_sentences"]
-    if params["sentences"] == "lines":
-        lines = text.splitlines()
-        return ["\n".join(lines[i : i + n]) for i in range(len(lines) - n + 1)]
-    found = spans(text, params["sentences"], params["language"])
-    found = [(start, end) for start, end in found if not text[start:end].isspace()]
-    return [text[found[i][0] : found[i + n - 1][1]] for i in range(len(found) - n + 1)]
-
-
-_UNITS: dict[str, tuple[str, Callable[[str, Mapping[str, Any]], list[str]]]] = {
-    "document_line_deduplicator": ("line", _lines),
-    "paragraph_deduplicator": ("paragraph", _paragraphs),
-    "sentence_deduplicator": ("sentences", _sentences),
-}

@@ -159,6 +159,7 @@ class Operator:
     match: str = ""  # of a deduplicator: one of MATCHES
     rule: dict[str, str] = field(default_factory=dict)  # which units go, and what becomes of empty texts
     apply: str = ""  # SQL that takes units out of a text
+    units: dict[str, str] = field(default_factory=dict)  # what a unit is called, and the function that splits a text
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
     alias_of: str = ""  # the operator whose file this name stands in
 
@@ -172,6 +173,10 @@ class Operator:
         if self.checks:
             problems += getattr(load_module(self.path), self.checks)(params)
         return problems
+
+    def parts(self, text: str, params: dict[str, Any]) -> list[str]:
+        """The units of a text, in order; none for an operator that does not say how to split one."""
+        return getattr(load_module(self.path), self.units["split"])(text, params) if "split" in self.units else []
 
 
 class Library:
@@ -284,7 +289,11 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
     known = {
         "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
     }  # fmt: skip
-    _only(path, header, known | {"match", "rule", "apply", "compare", "aliases"} if kind == "deduplicator" else known)
+    _only(
+        path,
+        header,
+        known | {"match", "rule", "apply", "compare", "aliases", "units"} if kind == "deduplicator" else known,
+    )
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
     bounds = header.get("bounds") or {}
@@ -311,6 +320,7 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         match=_match(path, kind, header),
         rule=header.get("rule") or {},
         apply=header.get("apply") or "",
+        units=header.get("units") or {},
         compare=header.get("compare") or "",
         alias_of="" if name == path.stem else path.stem,
     )

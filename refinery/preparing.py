@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from refinery.compiler.chain import Around, Chain, Schema, Stat
+from refinery.compiler.compiled import Around, Chain, Schema, Stat
 from refinery.compiler.program import Program, build
 from refinery.engine import schema as schemas
 from refinery.engine.local import cores

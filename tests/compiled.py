@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.chain import Schema
+from refinery.compiler.compiled import Schema
 from refinery.compiler.program import build
 from refinery.engine.worker import Worker
 from refinery.opening import open_recipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refinery.compiler.chain import UNBOUNDED, Chain, Stat
+from refinery.compiler.compiled import UNBOUNDED, Chain, Stat
 from refinery.compiler.env import ident, lit
 from refinery.recipe.values import describe_value
 
@@ -23,13 +23,15 @@ LEDGER_COLUMNS = {
 def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, str]]:
     """SQL per ledger column and step that may remove rows, over the facts of one row (the statistics)."""
     removing = [step for step in steps if step.index in chain.alive]
+    emptying = {change.step for change in chain.changes}  # a mapper removes what it leaves nothing of
     stats = {step.index: [stat for stat in chain.stats if stat.step == step.index] for step in removing}
     cases: dict[str, dict[int, str]] = {name: {} for name in LEDGER_COLUMNS}
     for step in removing:
         own = stats[step.index]
         cases["operator"][step.index] = lit(step.name)
         cases["where"][step.index] = lit(step.where)
-        cases["reason"][step.index] = _first(own, step.params, _reason, lit(_plain_reason(step)))
+        plain = "nothing is left of the text" if step.index in emptying else _plain_reason(step)
+        cases["reason"][step.index] = _first(own, step.params, _reason, lit(plain))
         cases["statistic"][step.index] = _first(own, step.params, lambda s, e, v: lit(s.column), "NULL")
         cases["value"][step.index] = _first(own, step.params, lambda s, e, v: _number(s), "NULL")
         cases["bound"][step.index] = _first(own, step.params, lambda s, e, v: lit(v), "NULL")
@@ -49,8 +51,6 @@ def _number(stat: Stat) -> str:
 
 
 def _plain_reason(step: Any) -> str:
-    if step.name.endswith("_deduplicator"):
-        return "nothing is left of the text"
     shown = {n: v for n, v in step.params.items() if n in getattr(step, "given", ()) and n != "text_key"}
     return "not kept by " + (", ".join(f"{name}: {_written(value)}" for name, value in shown.items()) or step.name)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from refinery.compiler.deduplicators import mark_name
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.library import Operator
@@ -130,7 +131,7 @@ class _Stages:
     def _compared(self, number: int, column: str, meaning: str, depth: int) -> list[Origin]:
         stage = self.stages[number]
         marks = stage.program.marks
-        what = ", ".join(mark.removeprefix("_mark_") for mark in marks)
+        what = ", ".join(mark_name(mark) for mark in marks)
         root = Origin(column, meaning, stage.after.index if stage.after else None, f"set SQL over {what}", (), depth)
         return [root, *(origin for mark in marks for origin in self.result(number, mark, depth + 1))]
 

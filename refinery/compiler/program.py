@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.chain import ALONE, Around, Chain, Change, Keys, Order, Schema, Stat, compile_chain, out_name
+from refinery.compiler.chain import compile_chain
+from refinery.compiler.compiled import ALONE, Around, Chain, Change, Keys, Order, Schema, Stat, out_name
 from refinery.compiler.env import ident, lit
 from refinery.compiler.layers import Definition
 from refinery.compiler.names import parse

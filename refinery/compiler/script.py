@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from refinery.compiler.chain import Stat
+from refinery.compiler.compiled import Stat
 from refinery.compiler.env import ident, lit
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.program import Program, stats_object

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.compiler.chain import Chain, Keys, out_name
+from refinery.compiler.compiled import Chain, Keys, out_name
+from refinery.compiler.deduplicators import MARK, ROUNDS, judged, mark_name, matched
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.names import text_of_columns
 from refinery.compiler.program import Program, pretty
@@ -19,12 +20,6 @@ from refinery.plan.stages import Stage
 
 # What operators of each kind of match select, and what tells that there is nothing to compare.
 _MARKS = {"keys": ("key",), "bands": ("bands", "signature"), "hamming": ("simhash",), "units": ("units",)}
-
-# Rounds of comparing the members of a bucket, as in a run.
-_ROUNDS = 8
-
-# Where the script says more of a removed sample than what matched: the statistic that it is judged by, and its bound.
-_BOUNDS = {"jaccard_threshold": "estimated_jaccard", "hamming_distance": "hamming_distance"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def script_of_barrier(part: ScriptStage) -> Iterator[str]:
         return
     yield from _pairs(part, step, operator)
     yield _statement("members", match=operator.match)
-    order = [{"column": _mark(term.column), "direction": term.direction} for term in part.program.order]
+    order = [{"column": mark_name(term.column), "direction": term.direction} for term in part.program.order]
     yield _statement("clustered", survivors=body("survivors", order=order) if order else "")
     yield _statement("found", match=operator.match)
     yield _statement("clusters", **known)
@@ -97,29 +92,13 @@ def _statement(name: str, /, **values: Any) -> str:
     return laid_out(f"deduplicators/_script_{name}.sql", **values)
 
 
-def matched(operator: Operator) -> Mapping[str, Any]:
-    """SQL for the columns of `duplicates` that say what matched, by kind of match: what `_duplicates.sql` asks for."""
-    if operator.match == "keys":
-        return {"matched": "CAST(one.key AS VARCHAR)", "distance": "NULL", "estimate": "NULL", "joined": True}
-    if operator.match == "hamming":
-        text = "'distance ' || found.how"
-        return {"matched": text, "distance": "found.how", "estimate": "NULL", "joined": False}
-    estimate = "estimate_jaccard(one.signature, other.signature)"
-    return {"matched": "'band ' || found.how", "distance": "NULL", "estimate": estimate, "joined": True}
-
-
 def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
     """What the ledger says of each deduplicator that removes samples."""
-    found = []
-    for part in parts:
-        step, operator = part.stage.after, part.operator
-        if step is None or operator is None or operator.match == "units":
-            continue
-        name = next((name for name in _BOUNDS if name in step.params), None)
-        bound = {"statistic": _BOUNDS[name], "bound": float(step.params[name])} if name else {}
-        place = {"step": step.index, "name": step.name, "where": step.where}
-        found.append({**place, "statistic": None, "bound": None, **bound})
-    return found
+    return [
+        judged(part.stage.after)
+        for part in parts
+        if part.stage.after is not None and part.operator is not None and part.operator.match != "units"
+    ]
 
 
 # What a stage leaves
@@ -158,16 +137,12 @@ def _replacement(keys: Keys) -> str:
 # The deduplicator
 
 
-def _mark(column: str) -> str:
-    return column.removeprefix("_mark_")
-
-
 def _marks(part: ScriptStage, step: Any, operator: Operator) -> str:
     order = [term.column for term in part.program.order]
-    columns = {name: f"_mark_{name}" for name in _MARKS[operator.match]}
-    if "_mark_marks" in part.program.marks:  # a function that gives several at once
-        columns = {name: f"_mark_marks.{name}" for name in columns}
-    columns |= {_mark(column): column for column in order}
+    columns = {name: MARK + name for name in _MARKS[operator.match]}
+    if f"{MARK}marks" in part.program.marks:  # a function that gives several at once
+        columns = {name: f"{MARK}marks.{name}" for name in columns}
+    columns |= {mark_name(column): column for column in order}
     return _statement("marks", stage=part.number, name=step.name, match=operator.match, columns=columns)
 
 
@@ -191,13 +166,13 @@ def _pairs(part: ScriptStage, step: Any, operator: Operator) -> Iterator[str]:
         else:
             yield _shingles(part.comparison)
             threshold = float(params["jaccard_threshold"])
-            yield _statement("pairs_verified", threshold=lit(threshold), rounds=_ROUNDS)
+            yield _statement("pairs_verified", threshold=lit(threshold), rounds=ROUNDS)
 
 
 def _shingles(comparison: Chain) -> str:
     """The shingles of samples that share a band with others."""
     within = "SELECT * FROM temp.batch WHERE _i IN (SELECT _row FROM buckets)"
-    select = comparison.select(["_i AS _row", "_mark_shingles AS shingles"], plain=True)
+    select = comparison.select(["_i AS _row", f"{MARK}shingles AS shingles"], plain=True)
     comment = "-- Their shingles, which candidates are compared by."
     return f"{comment}\nCREATE OR REPLACE TEMP TABLE shingles AS\n{pretty(with_batch(select, within))}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.compiler.deduplicators import matched
 from refinery.deduplication import index as indexes
 from refinery.deduplication import limits, pairs, units
 from refinery.deduplication.clusters import Clusters, cluster
@@ -133,18 +134,7 @@ def _write(given: Given, marks: Marks, clusters: Clusters, findings: Findings) -
     jaccard = clusters.jaccard[gone]
     found |= {"_row": ints(clusters.row[gone]), "jaccard": ints(jaccard, ~np.isnan(jaccard))}
     with marks.relation("found", pa.table(found)):
-        marks.write(statement("duplicates", **_columns(given.operator)), findings.duplicates)
+        marks.write(statement("duplicates", **matched(given.operator)), findings.duplicates)
     members = pa.table({"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())})
     with marks.relation("members", members):
         marks.write("SELECT * FROM members ORDER BY kept, _row", findings.clusters)
-
-
-def _columns(operator: Operator) -> Mapping[str, Any]:
-    """SQL for what matched, by kind of match."""
-    if operator.match == "keys":
-        return {"matched": "CAST(one.key AS VARCHAR)", "distance": "NULL", "estimate": "NULL", "joined": True}
-    if operator.match == "hamming":
-        matched = "'distance ' || found.how"
-        return {"matched": matched, "distance": "found.how", "estimate": "NULL", "joined": False}
-    estimate = "estimate_jaccard(one.signature, other.signature)"
-    return {"matched": "'band ' || found.how", "distance": "NULL", "estimate": estimate, "joined": True}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.compiler.deduplicators import mark_name
 from refinery.deduplication.marks import Marks, statement
 from refinery.deduplication.pairs import Pairs
-from refinery.engine.marks import mark_name
 from refinery.kernels.arrow import ints, numbers
 from refinery.kernels.unionfind import Components
 

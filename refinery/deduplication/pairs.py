@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from refinery.compiler.deduplicators import ROUNDS
 from refinery.deduplication.marks import Marks, column, statement
-
-# Rounds of comparing the members of a bucket with the first that is left; later ones find next to nothing.
-_ROUNDS = 8
 
 
 class Pairs(NamedTuple):
@@ -70,7 +68,7 @@ def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str])
     if not bands(marks):  # no sample has any
         return
     marks.run(f"CREATE OR REPLACE TEMP TABLE open AS {statement('buckets', bands=list(range(bands(marks))))}")
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         found = marks.con.sql(statement("representatives")).to_arrow_table()
         if not found.num_rows:
             break
@@ -86,7 +84,7 @@ def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str])
     [(left,)] = marks.rows(f"SELECT count(DISTINCT _row) FROM ({statement('representatives')})")
     if left:
         notes.append(
-            f"verify has compared {left} samples with {_ROUNDS} others of each of their buckets, which are unlike each "
+            f"verify has compared {left} samples with {ROUNDS} others of each of their buckets, which are unlike each "
             "other, and not with the rest"
         )
     marks.run("DROP TABLE open")

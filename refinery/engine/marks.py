@@ -10,18 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from refinery.compiler.deduplicators import mark_name
 from refinery.kernels.arrow import ints, numbers
 
 # A sample's number among all is its shard's number and its own in the shard, put together: in the order of the input,
 # and known without counting the shards before.
 SHARD_BITS = 32
-
-_PREFIX = "_mark_"
-
-
-def mark_name(column: str) -> str:
-    """What a program's result column is called among the marks."""
-    return column.removeprefix(_PREFIX)
 
 
 def marks_table(done: pa.Table, marks: Sequence[str], rows: np.ndarray) -> pa.Table:

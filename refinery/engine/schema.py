@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from refinery.compiler.chain import Schema
+from refinery.compiler.compiled import Schema
 from refinery.compiler.env import lit
 from refinery.errors import DataError
 from refinery.library import Library, Operator

@@ -6,7 +6,6 @@ The same function serves a loop, threads, processes or a cluster; it is given pl
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from refinery.compiler.deduplicators import MARK
 from refinery.compiler.program import Program, pretty
+from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
 from refinery.kernels.arrow import ints, numbers, of_texts
@@ -31,19 +32,6 @@ from refinery.samples.write import PartWriter
 
 # Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
 _SETTINGS = "SET threads = 1; SET enable_progress_bar = false; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
-
-# No row is to blame for these.
-_NO_ROWS_FAULT = (
-    duckdb.OutOfMemoryException,
-    duckdb.InterruptException,
-    duckdb.BinderException,
-    duckdb.CatalogException,
-    duckdb.ParserException,
-    duckdb.IOException,
-)
-
-# Rows of a batch that fail in the same expression and are each asked for their own message.
-_MESSAGES = 100
 
 QUARANTINE = pa.schema(
     [
@@ -99,15 +87,6 @@ class _Left:
     rows: list[np.ndarray] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A row that a step raises on; at: its position in the batch."""
-
-    at: int
-    step: int
-    error: str
-
-
 class Worker:
     """One DuckDB connection on one thread, with the program's functions registered."""
 
@@ -115,7 +94,7 @@ class Worker:
         self.program = program
         self._profile_text = "{}"
         self._stopped = False
-        self._suspects: set[int] = set()  # expressions that have raised, by their number among the probes
+        self._attempts = Attempts(program, self._query)
         self.con = duckdb.connect()
         for statement in _SETTINGS.split(";"):
             if statement.strip():
@@ -273,121 +252,9 @@ class Worker:
             else f"{reason}: the line is JSON, but no sample"
         )
 
-    def attempt(
-        self, batch: Batch, first_row: int = 0, left: np.ndarray | None = None
-    ) -> tuple[pa.Table, list[Failure]]:
-        """Run the statement over (rows `left` of) a batch, without the rows that it raises on.
-
-        `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame for it.
-        """
-        left = np.arange(len(batch.rows)) if left is None else left
-        failures: list[Failure] = []
-        while True:
-            try:
-                return self._over(batch, left, first_row), failures
-            except _NO_ROWS_FAULT:
-                raise
-            except duckdb.Error:
-                found = self._failing(batch, left, first_row)
-            if not found:  # together they are too much, each for itself is not
-                return self._in_halves(batch, first_row, left, failures)
-            failures += found
-            left = np.setdiff1d(left, [failure.at for failure in found])
-
-    def _in_halves(
-        self, batch: Batch, first_row: int, left: np.ndarray, failures: list[Failure]
-    ) -> tuple[pa.Table, list[Failure]]:
-        done, failed = zip(*(self.attempt(batch, first_row, half) for half in np.array_split(left, 2)), strict=True)
-        return pa.concat_tables(done), [*failures, *failed[0], *failed[1]]
-
-    def _over(self, batch: Batch, left: np.ndarray, first_row: int) -> pa.Table:
-        """Run the statement over rows `left`."""
-        part = batch if len(left) == len(batch.rows) else batch.take(left)
-        done = self._query(self.program.pass_sql, part, first_row)
-        at = done.schema.get_field_index("_i")
-        return done.set_column(at, "_i", ints(left[numbers(done["_i"])]))
-
-    def _failing(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """Some of the rows that raise: those on which one expression does, or else a single row.
-
-        Expressions that have failed before are tried first, so that rows which all fail in the same way cost little.
-        """
-        for suspect in sorted(self._suspects):
-            if found := self._tried(suspect, batch, left, first_row):
-                return found
-        at = self._raising(batch, left, first_row)
-        failure, number = self._blamed(batch, at, first_row)
-        if failure is None or number is None:
-            return []
-        try:
-            found = self._tried(number, batch, left, first_row)
-        except duckdb.BinderException:  # it holds a function that DuckDB cannot try: error(), for one
-            return self._one_by_one(batch, left, first_row)
-        self._suspects.add(number)
-        return found or [failure]
-
-    def _one_by_one(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """All rows that raise, found by halving."""
-        try:
-            self._over(batch, left, first_row)
-            return []
-        except _NO_ROWS_FAULT:
-            raise
-        except duckdb.Error:
-            if len(left) == 1:
-                failure, _ = self._blamed(batch, int(left[0]), first_row)
-                return [failure] if failure else []
-        return [failure for half in np.array_split(left, 2) for failure in self._one_by_one(batch, half, first_row)]
-
-    def _blamed(self, batch: Batch, at: int, first_row: int) -> tuple[Failure | None, int | None]:
-        """The first step that raises on a row, with its expression's number; None when none does."""
-        number, message = self._guilty(batch.take(np.array([at])), first_row)
-        return (None, None) if number is None else (Failure(at, self.program.probes[number][1], message), number)
-
-    def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """The rows on which expression `number` raises; none when an earlier one raises on any."""
-        try:
-            places = self._query(self.program.trial(number), batch.take(left), first_row)["_i"]
-        except _NO_ROWS_FAULT:
-            raise
-        except duckdb.Error:
-            return []
-        column, step = self.program.probes[number]
-        found: list[Failure] = []
-        for at in left[numbers(places)].tolist():
-            if len(found) < _MESSAGES:
-                message = self._error_of(column, batch.take(np.array([at])), first_row) or ""
-            found.append(Failure(at, step, message if len(found) < _MESSAGES else f"{message} (so did an earlier row)"))
-        return found
-
-    def _raising(self, batch: Batch, left: np.ndarray, first_row: int) -> int:
-        """A row that raises, found by halving."""
-        while len(left) > 1:
-            first, second = np.array_split(left, 2)
-            try:
-                self._over(batch, first, first_row)
-                left = second
-            except _NO_ROWS_FAULT:
-                raise
-            except duckdb.Error:
-                left = first
-        return int(left[0])
-
-    def _guilty(self, single: Batch, first_row: int) -> tuple[int | None, str]:
-        """The first expression that raises on a row, and its message; None when none does."""
-        for number, (column, _) in enumerate(self.program.probes):
-            message = self._error_of(column, single, first_row)
-            if message is not None:
-                return number, message
-        return None, ""
-
-    def _error_of(self, column: str, batch: Batch, first_row: int) -> str | None:
-        """What DuckDB says when it computes a column; None when it does not raise."""
-        try:
-            self._query(pretty(self.program.probe_sql.replace("_probe_", column)), batch, first_row)
-        except duckdb.Error as error:
-            return _message(error)
-        return None
+    def attempt(self, batch: Batch, first_row: int = 0) -> tuple[pa.Table, list[Failure]]:
+        """Run the statement over a batch, without the rows that it raises on; see Attempts.run."""
+        return self._attempts.run(batch, first_row)
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
         if self._stopped:
@@ -443,7 +310,7 @@ class Worker:
         names = [
             name
             for name in done.column_names
-            if not name.startswith(("_out_", "_mark_")) and name not in ("_i", "_bad", "_stats")
+            if not name.startswith(("_out_", MARK)) and name not in ("_i", "_bad", "_stats")
         ]
         return pa.table({"_row": rows, **{name: done[name] for name in names}})
 
@@ -504,13 +371,6 @@ def _quarantined(shard: Shard, row: int, line: int, step: int, operator: str, er
         "error": error,
         "raw": raw,
     }
-
-
-def _message(error: duckdb.Error) -> str:
-    """What is wrong, on one line: DuckDB's message without its advice on SQL, a function's own without DuckDB's."""
-    text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]
-    text = text.partition("Python exception occurred while executing the UDF: ")[2] or text
-    return " ".join(text.split())[:2000]
 
 
 def _no_text(raw: bytes, keys: tuple[str, ...]) -> str:

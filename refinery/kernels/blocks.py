@@ -23,22 +23,22 @@ intrinsic: Any = extending.intrinsic  # its own types know nothing of the typing
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 
 
-def _address(context: Any, builder: Any, target: ir.Type, kind: Any, array: Any, position: Any) -> Any:
+def address(context: Any, builder: Any, target: ir.Type, kind: Any, array: Any, position: Any) -> Any:
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [position]), target.as_pointer())
 
 
-def _splat(byte: int, lanes: int = BLOCK) -> ir.Constant:
+def splat(byte: int, lanes: int = BLOCK) -> ir.Constant:
     return ir.Constant(ir.VectorType(_BYTE, lanes), [byte & 0xFF] * lanes)
 
 
-def _lanes(test: Callable[[Any, Any], Any]) -> Any:
+def lanes(test: Callable[[Any, Any], Any]) -> Any:
     """An instruction `(data, i)` whose answer is the mask of `test(builder, block)`."""
 
     def declare(typingctx, data, i):
         def generate(context, builder, signature, args):
             target = ir.VectorType(_BYTE, BLOCK)
-            block = builder.load(_address(context, builder, target, signature.args[0], *args), align=1)
+            block = builder.load(address(context, builder, target, signature.args[0], *args), align=1)
             return builder.bitcast(test(builder, block), _WORD)
 
         return types.uint64(data, types.intp), generate
@@ -46,37 +46,37 @@ def _lanes(test: Callable[[Any, Any], Any]) -> Any:
     return intrinsic(declare)
 
 
-def _within(builder: Any, block: Any, low: int, high: int) -> Any:
+def within(builder: Any, block: Any, low: int, high: int) -> Any:
     """Lanes whose byte lies in low..high."""
-    return builder.icmp_unsigned("<=", builder.sub(block, _splat(low)), _splat(high - low))
+    return builder.icmp_unsigned("<=", builder.sub(block, splat(low)), splat(high - low))
 
 
-def _is(builder: Any, block: Any, char: bytes) -> Any:
-    return builder.icmp_unsigned("==", block, _splat(char[0]))
+def is_byte(builder: Any, block: Any, char: bytes) -> Any:
+    return builder.icmp_unsigned("==", block, splat(char[0]))
 
 
 def _letter(builder: Any, block: Any) -> Any:
-    return _within(builder, builder.or_(block, _splat(0x20)), 0x61, 0x7A)
+    return within(builder, builder.or_(block, splat(0x20)), 0x61, 0x7A)
 
 
-def _any(builder: Any, *masks: Any) -> Any:
+def any_of(builder: Any, *masks: Any) -> Any:
     found = masks[0]
     for mask in masks[1:]:
         found = builder.or_(found, mask)
     return found
 
 
-wide = _lanes(lambda b, x: _within(b, x, 0x80, 0xFF))
-letters = _lanes(_letter)
-digits = _lanes(lambda b, x: _within(b, x, 0x30, 0x39))
+wide = lanes(lambda b, x: within(b, x, 0x80, 0xFF))
+letters = lanes(_letter)
+digits = lanes(lambda b, x: within(b, x, 0x30, 0x39))
 # U+0020, tab, line feed: what separates words
-separators = _lanes(lambda b, x: _any(b, _is(b, x, b" "), _is(b, x, b"\t"), _is(b, x, b"\n")))
-controls = _lanes(lambda b, x: _any(b, _within(b, x, 0, 0x1F), _is(b, x, b"\x7f")))
-tabs_and_line_feeds = _lanes(lambda b, x: _within(b, x, 0x09, 0x0A))
-spacing = _lanes(lambda b, x: _within(b, x, 0x09, 0x0D))  # tab to carriage return
-line_feeds = _lanes(lambda b, x: _is(b, x, b"\n"))
-ampersands = _lanes(lambda b, x: _is(b, x, b"&"))
-at_signs = _lanes(lambda b, x: _is(b, x, b"@"))
+separators = lanes(lambda b, x: any_of(b, is_byte(b, x, b" "), is_byte(b, x, b"\t"), is_byte(b, x, b"\n")))
+controls = lanes(lambda b, x: any_of(b, within(b, x, 0, 0x1F), is_byte(b, x, b"\x7f")))
+tabs_and_line_feeds = lanes(lambda b, x: within(b, x, 0x09, 0x0A))
+spacing = lanes(lambda b, x: within(b, x, 0x09, 0x0D))  # tab to carriage return
+line_feeds = lanes(lambda b, x: is_byte(b, x, b"\n"))
+ampersands = lanes(lambda b, x: is_byte(b, x, b"&"))
+at_signs = lanes(lambda b, x: is_byte(b, x, b"@"))
 
 
 @intrinsic
@@ -85,7 +85,7 @@ def equal_to(typingctx, data, i, byte):
 
     def generate(context, builder, signature, args):
         target = ir.VectorType(_BYTE, BLOCK)
-        block = builder.load(_address(context, builder, target, signature.args[0], *args[:2]), align=1)
+        block = builder.load(address(context, builder, target, signature.args[0], *args[:2]), align=1)
         single = builder.insert_element(ir.Constant(target, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0))
         places = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK)
         wanted = builder.shuffle_vector(single, ir.Constant(target, ir.Undefined), places)
@@ -136,7 +136,7 @@ def load_word(typingctx, data, i):
     """The eight bytes from data[i] on as a little-endian uint64; they must be there."""
 
     def generate(context, builder, signature, args):
-        return builder.load(_address(context, builder, _WORD, signature.args[0], *args), align=1)
+        return builder.load(address(context, builder, _WORD, signature.args[0], *args), align=1)
 
     return types.uint64(data, types.intp), generate
 
@@ -147,11 +147,11 @@ def copy_lower(typingctx, data, i, out, w):
 
     def generate(context, builder, signature, args):
         target = ir.VectorType(_BYTE, HALF)
-        block = builder.load(_address(context, builder, target, signature.args[0], *args[:2]), align=1)
-        upper = builder.icmp_unsigned("<", builder.sub(block, _splat(0x41, HALF)), _splat(26, HALF))
-        bit = builder.select(upper, _splat(0x20, HALF), _splat(0, HALF))
-        address = _address(context, builder, target, signature.args[2], *args[2:])
-        builder.store(builder.or_(block, bit), address, align=1)
+        block = builder.load(address(context, builder, target, signature.args[0], *args[:2]), align=1)
+        upper = builder.icmp_unsigned("<", builder.sub(block, splat(0x41, HALF)), splat(26, HALF))
+        bit = builder.select(upper, splat(0x20, HALF), splat(0, HALF))
+        place = address(context, builder, target, signature.args[2], *args[2:])
+        builder.store(builder.or_(block, bit), place, align=1)
         return context.get_dummy_value()
 
     return types.void(data, types.intp, out, types.intp), generate

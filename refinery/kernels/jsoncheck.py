@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from refinery.kernels.blocks import BLOCK, first_set
 from refinery.kernels.jit import kernel
 from refinery.kernels.jsontext import MAX_DEPTH, escaped, hex4, skip_space
-from refinery.kernels.scan import BLOCK, byte_at, first_bit, specials
+from refinery.kernels.scan import byte_at, specials
 
 
 @kernel
@@ -38,7 +39,7 @@ def _check_string(data, i, end):
         found = specials(data, i)
         after = i + BLOCK
         while found != 0:
-            place = first_bit(found)
+            place = first_set(found)
             at = i + place
             b = byte_at(data, at)
             if at >= end or b < 32:

@@ -23,6 +23,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from refinery.kernels.arrow import CHANGED, Texts, delta, ints, texts
+from refinery.kernels.blocks import load_word
 from refinery.kernels.charclass import SPACE, classes
 from refinery.kernels.lines import count_lines
 from refinery.kernels.utf8 import before, copy, decode
@@ -169,15 +170,6 @@ def _product_typed(typingctx, a, b):
 _fold_product: Any = intrinsic(_product_typed)
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _eight(data, i):
-    """The bytes data[i:i + 8] as a number, the first the lowest; i is uint64."""
-    word = np.uint64(0)
-    for k in range(8):
-        word |= np.uint64(data[i + np.uint64(k)]) << np.uint64(8 * k)
-    return word
-
-
 @njit(nogil=True, cache=True)
 def key_of(data, start, end):
     """A hash of data[start:end], never 0: multiply and fold 16 bytes at a time, as in wyhash."""
@@ -185,11 +177,11 @@ def key_of(data, start, end):
     i, stop, sixteen, eight = np.uint64(start), np.uint64(end), np.uint64(16), np.uint64(8)
     word = _fold_product(np.uint64(end - start) ^ one, two)
     while i + sixteen <= stop:
-        word = _fold_product(_eight(data, i) ^ one, _eight(data, i + eight) ^ word)
+        word = _fold_product(load_word(data, np.int64(i)) ^ one, load_word(data, np.int64(i + eight)) ^ word)
         i += sixteen
     first, second = np.uint64(0), np.uint64(0)
     if i + eight <= stop:
-        first = _eight(data, i)
+        first = load_word(data, np.int64(i))
         i += eight
     while i < stop:
         second = (second << eight) | np.uint64(data[i])
@@ -366,7 +358,7 @@ def _line_end(data, i, end):
     """Where the line that starts at i ends: at a line feed, or at `end`."""
     ones, line_feeds = np.uint64(0x0101010101010101), np.uint64(0x0A0A0A0A0A0A0A0A)
     while i + 8 <= end:
-        word = _eight(data, np.uint64(i)) ^ line_feeds
+        word = load_word(data, i) ^ line_feeds
         if (word - ones) & ~word & (ones << np.uint64(7)):  # one of the bytes is zero
             break
         i += 8

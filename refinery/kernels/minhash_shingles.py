@@ -6,15 +6,11 @@ polynomial in its tokens' hashes, so that each further shingle costs as much for
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 
+from refinery.kernels.blocks import load_word
 from refinery.kernels.shingles import Tokens
 
 # Odd constants with well mixed bits: the 64-bit golden ratio, primes of xxHash64, and a multiplier of splitmix64.
@@ -22,21 +18,6 @@ GOLDEN, PRIME_1, PRIME_2, PRIME_3 = 0x9E3779B97F4A7C15, 0x9E3779B185EBCA87, 0xC2
 MIX = 0xBF58476D1CE4E5B9
 
 LOAD = 8  # bytes of one load
-
-
-def _load_word(typingctx, data, i):
-    """The eight bytes from data[i] on as a little-endian uint64; the caller sees to it that they can be read."""
-
-    def generate(context, builder, signature, args):
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        word = ir.IntType(64)
-        pointer = builder.bitcast(cgutils.gep_inbounds(builder, array.data, args[1]), word.as_pointer())
-        return builder.load(pointer, align=1)
-
-    return types.uint64(data, types.int64), generate
-
-
-load_word: Any = intrinsic(_load_word)
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -1,52 +1,36 @@
-"""Runs of plain bytes in JSON, looked through and copied 64 at a time.
-
-LLVM makes no vector instructions of a loop that ends at the first byte it looks for, so these few are written for it.
-"""
+"""Runs of plain bytes in JSON, looked through and copied 64 at a time, by the masks of `blocks`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from refinery.kernels.blocks import BLOCK, address, any_of, first_set, intrinsic, is_byte, lanes, splat, within
 from refinery.kernels.jit import inlined, kernel
 
-BLOCK = 64  # bytes; one bit of a machine word for each
-
-_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
-_BLOCK = ir.VectorType(_BYTE, BLOCK)
-
-
-def _all(byte: int) -> ir.Constant:
-    return ir.Constant(_BLOCK, [byte] * BLOCK)
-
-
-def _address(context: Any, builder: Any, kind: Any, array: Any, position: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [position]), _BLOCK.as_pointer())
-
-
-def _count_before(builder: Any, lanes: Any) -> Any:
-    """How many lanes come before the first that is set; all of them when none is."""
-    return builder.cttz(builder.bitcast(lanes, _WORD), ir.Constant(ir.IntType(1), 0))
+_BYTES = ir.VectorType(ir.IntType(8), BLOCK)
 
 
 def _special(builder: Any, block: Any) -> Any:
     """Lanes that end a run of text: quotes, backslashes, control characters."""
-    quote = builder.icmp_unsigned("==", block, _all(34))
-    backslash = builder.icmp_unsigned("==", block, _all(92))
-    return builder.or_(builder.or_(quote, backslash), builder.icmp_unsigned("<", block, _all(32)))
+    return any_of(builder, is_byte(builder, block, b'"'), is_byte(builder, block, b"\\"), within(builder, block, 0, 31))
 
 
-def _generated(function: Callable[..., Any]) -> Any:
-    """`intrinsic`, without its type: calls leave out the first parameter, which type checkers do not know."""
-    return intrinsic(function)
+def _bracket(builder: Any, block: Any) -> Any:
+    """Lanes that are quotes, brackets or braces."""
+    either = builder.or_(block, splat(0x20))  # a bracket becomes a brace
+    return any_of(
+        builder, is_byte(builder, block, b'"'), is_byte(builder, either, b"{"), is_byte(builder, either, b"}")
+    )
 
 
-@_generated
+specials = lanes(_special)
+_brackets = lanes(_bracket)
+
+
+@intrinsic
 def byte_at(typingctx, data, i):
     """The byte data[i], i not negative."""
 
@@ -57,52 +41,17 @@ def byte_at(typingctx, data, i):
     return types.uint8(data, types.intp), generate
 
 
-@_generated
-def specials(typingctx, data, i):
-    """Which of the 64 bytes at data[i] are special: bit 0 stands for the first. All of them are read."""
-
-    def generate(context, builder, signature, args):
-        block = builder.load(_address(context, builder, signature.args[0], *args), align=1)
-        return builder.bitcast(_special(builder, block), _WORD)
-
-    return types.uint64(data, types.intp), generate
-
-
-@_generated
-def first_bit(typingctx, word):
-    """The number of the lowest bit that is set; 64 when none is."""
-
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
-
-
-@_generated
+@intrinsic
 def copy_block(typingctx, data, i, out, w):
     """Copy the 64 bytes at data[i] to out[w:]; how many of them come before the first special one."""
 
     def generate(context, builder, signature, args):
-        block = builder.load(_address(context, builder, signature.args[0], *args[:2]), align=1)
-        builder.store(block, _address(context, builder, signature.args[2], *args[2:]), align=1)
-        return _count_before(builder, _special(builder, block))
+        block = builder.load(address(context, builder, _BYTES, signature.args[0], *args[:2]), align=1)
+        builder.store(block, address(context, builder, _BYTES, signature.args[2], *args[2:]), align=1)
+        found = builder.bitcast(_special(builder, block), ir.IntType(64))
+        return builder.cttz(found, ir.Constant(ir.IntType(1), 0))
 
     return types.int64(data, types.intp, out, types.intp), generate
-
-
-@_generated
-def _flat_in_block(typingctx, data, i):
-    """Bytes before the first quote, bracket or brace of the 64 at data[i]; all of them are read."""
-
-    def generate(context, builder, signature, args):
-        block = builder.load(_address(context, builder, signature.args[0], *args), align=1)
-        lanes = builder.icmp_unsigned("==", block, _all(34))
-        either = builder.or_(block, _all(32))  # a bracket becomes a brace
-        for brace in b"{}":
-            lanes = builder.or_(lanes, builder.icmp_unsigned("==", either, _all(brace)))
-        return _count_before(builder, lanes)
-
-    return types.int64(data, types.intp), generate
 
 
 @inlined
@@ -115,7 +64,7 @@ def is_special(b):
 def skip_text(data, i, end):
     """Position of the first special byte of data[i:end]; `end` when there is none."""
     while i + BLOCK <= len(data) and i < end:
-        count = first_bit(specials(data, i))
+        count = first_set(specials(data, i))
         i += count
         if count < BLOCK:
             return min(i, end)
@@ -128,7 +77,7 @@ def skip_text(data, i, end):
 def skip_flat(data, i, end):
     """Position of the first quote, bracket or brace of data[i:end]; `end` when there is none."""
     while i + BLOCK <= len(data) and i < end:
-        count = _flat_in_block(data, i)
+        count = first_set(_brackets(data, i))
         i += count
         if count < BLOCK:
             return min(i, end)

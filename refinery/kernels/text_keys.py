@@ -18,6 +18,7 @@ from numba import njit
 
 from refinery.kernels import words
 from refinery.kernels.arrow import texts
+from refinery.kernels.blocks import load_word
 from refinery.kernels.charclass import CODE_POINTS, DIGIT, RE_SPACE, SPACE, classes
 from refinery.kernels.utf8 import before, decode, encode
 
@@ -158,15 +159,6 @@ def _turn(x, bits):
 
 
 @njit(nogil=True, cache=True)
-def _eight(data, i):
-    """data[i : i + 8] as a number, the first byte the lowest: one load instruction."""
-    word = np.uint64(0)
-    for k in range(8):
-        word |= np.uint64(data[i + np.uint64(k)]) << np.uint64(8 * k)
-    return word
-
-
-@njit(nogil=True, cache=True)
 def _rest(data, i, end):
     """The up to eight bytes from i that come before `end`."""
     word = np.uint64(0)
@@ -189,9 +181,9 @@ def _murmur(data, start, end, keys, row):
     low = high = np.uint64(0)
     i, stop, size = np.uint64(start), np.uint64(end), np.uint64(end - start)
     for _ in range((end - start) >> 4):
-        low ^= _turn(_eight(data, i) * one, 31) * two
+        low ^= _turn(load_word(data, np.int64(i)) * one, 31) * two
         low = (_turn(low, 27) + high) * np.uint64(5) + np.uint64(0x52DCE729)
-        high ^= _turn(_eight(data, i + np.uint64(8)) * two, 33) * one
+        high ^= _turn(load_word(data, np.int64(i + np.uint64(8))) * two, 33) * one
         high = (_turn(high, 31) + low) * np.uint64(5) + np.uint64(0x38495AB5)
         i += np.uint64(16)
     high ^= _turn(_rest(data, i + np.uint64(8), stop) * two, 33) * one

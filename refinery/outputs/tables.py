@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.compiler.chain import bytes_name
+from refinery.compiler.compiled import bytes_name
+from refinery.compiler.deduplicators import judged
 from refinery.compiler.env import ident, lit, template
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.program import pretty
@@ -82,17 +83,12 @@ def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) ->
         step = planned.stage.after
         if step is None or known is None:
             continue
-        bound = next((name for name in ("jaccard_threshold", "hamming_distance") if name in step.params), None)
         found.append(
             {
-                "step": step.index,
-                "name": step.name,
-                "where": step.where,
+                **judged(step),
                 "units": not known.clusters and bool(known.units),
                 "duplicates": known.duplicates,
                 "clusters": known.clusters,
-                "statistic": {"jaccard_threshold": "estimated_jaccard"}.get(bound or "", bound),
-                "bound": None if bound is None else float(step.params[bound]),
                 "index": known.index.names() if known.index else [],
             }
         )

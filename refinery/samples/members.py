@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from refinery.kernels import jsontext
 from refinery.kernels.arrow import strings, texts
-from refinery.kernels.scan import BLOCK
+from refinery.kernels.blocks import BLOCK
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from refinery.errors import OutputError
-from refinery.kernels import jsontext
+from refinery.kernels import jsonsplice
 from refinery.kernels.arrow import ints, texts
-from refinery.kernels.scan import BLOCK
+from refinery.kernels.blocks import BLOCK
 from refinery.samples.batch import LINE, Batch
 
 Keys = tuple[str, ...]
@@ -68,7 +68,7 @@ def set_members(
     offsets = np.zeros(len(rows) + 1, np.int64)
     while True:
         out = np.empty(room, np.uint8)
-        used = jsontext.splice(
+        used = jsonsplice.splice(
             *(lines.data, lines.offsets, rows, spans, path, ends),
             *(new.data, new.offsets, new.valid, quote, _LETTERS, out, offsets),
         )

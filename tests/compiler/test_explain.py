@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from refinery.compiler.chain import Schema
+from refinery.compiler.compiled import Schema
 from refinery.compiler.explain import StepPlan, bands_and_rows, barrier_plan, step_plans
 from refinery.compiler.program import build
 from refinery.explaining import analyzed, planned

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from refinery.compiler.chain import Around, Schema
+from refinery.compiler.compiled import Around, Schema
 from refinery.compiler.lineage import Origin, Passed, inputs_of, lineage, steps_of, through_stages
 from refinery.compiler.program import Program, build
 from refinery.errors import RecipeError

@@ -11,6 +11,7 @@ import pytest
 import refinery
 from refinery.errors import RecipeError
 from refinery.library import Library
+from tests.conformance.recorded import cases
 from tests.conftest import RECORDED
 
 OPERATORS = sorted(
@@ -18,16 +19,6 @@ OPERATORS = sorted(
     for name, operator in Library().operators.items()
     if operator.kind != "deduplicator" and not name.startswith("sql_")
 )
-
-
-def cases() -> list[Any]:
-    found = []
-    for name in OPERATORS:
-        path = RECORDED / "data_juicer" / "ops" / f"{name}.jsonl"
-        if path.is_file():
-            lines = path.read_bytes().decode().rstrip("\n").split("\n")
-            found += [pytest.param(name, json.loads(line), id=f"{name}-{at}") for at, line in enumerate(lines)]
-    return found or [pytest.param("", {}, id="no-recorded-results")]
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +55,7 @@ def exported(run: refinery.Run) -> dict[int, dict[str, Any]]:
     return {document["id"]: document for document in map(json.loads, filter(None, lines))}
 
 
-@pytest.mark.parametrize(("name", "case"), cases())
+@pytest.mark.parametrize(("name", "case"), cases(OPERATORS))
 def test_recorded_case(name: str, case: dict[str, Any], documents: Path, tmp_path: Path) -> None:
     if case["error"]:
         with pytest.raises(RecipeError):

@@ -10,6 +10,7 @@ import pytest
 
 import refinery
 from refinery.errors import RecipeError
+from tests.conformance.recorded import cases
 from tests.conftest import RECORDED
 
 OPERATORS = (
@@ -18,16 +19,6 @@ OPERATORS = (
     "document_simhash_deduplicator",
     "document_line_deduplicator",
 )
-
-
-def cases() -> list[Any]:
-    found = []
-    for name in OPERATORS:
-        path = RECORDED / "data_juicer" / "ops" / f"{name}.jsonl"
-        if path.is_file():
-            lines = path.read_bytes().decode().rstrip("\n").split("\n")
-            found += [pytest.param(name, json.loads(line), id=f"{name}-{at}") for at, line in enumerate(lines)]
-    return found or [pytest.param("", {}, id="no-recorded-results")]
 
 
 def given(case: dict[str, Any], folder: Path) -> Path:
@@ -44,7 +35,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().decode().split("\n") if line]
 
 
-@pytest.mark.parametrize(("name", "case"), cases())
+@pytest.mark.parametrize(("name", "case"), cases(OPERATORS))
 def test_recorded_case(recorded: Path, name: str, case: dict[str, Any], tmp_path: Path) -> None:
     params = dict(case["params"])
     if name == "document_minhash_deduplicator":

@@ -105,7 +105,10 @@ def test_later_runs_know_what_earlier_ones_kept(tmp_path: Path, name: str, param
 
 def test_the_order_of_an_earlier_run_does_not_count(tmp_path: Path) -> None:
     """By which samples were preferred may be of any type, and is no part of the index."""
-    keyed = lambda keep: [{"key_deduplicator": {"key": "text", "keep": keep, "index": str(tmp_path / "index")}}]  # noqa: E731
+
+    def keyed(keep: str) -> Any:
+        return [{"key_deduplicator": {"key": "text", "keep": keep, "index": str(tmp_path / "index")}}]
+
     refine(tmp_path, [{"text": "a", "n": 1}, {"text": "a", "n": 2}], keyed("text desc, n"))
     run = refine(tmp_path, [{"text": "b", "n": 9}, {"text": "b", "n": 10}, {"text": "a", "n": 99}], keyed("n desc"))
     assert [(row["text"], row["n"]) for row in exported(run)] == [("b", 10)]

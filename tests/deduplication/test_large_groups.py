@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from refinery.compiler.chain import Order
+from refinery.compiler.compiled import Order
 from refinery.deduplication import clusters as clusters_module
 from refinery.deduplication import pairs
 from refinery.deduplication.clusters import Clusters, cluster
@@ -117,7 +118,7 @@ def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., Mark
 
 
 def test_a_large_group_goes_through_a_whole_run(tmp_path: Path) -> None:
-    samples = ['{"text": "%s", "k": %d}' % ("same" if k % 10 else f"own {k}", k % 7) for k in range(LARGE // 10)]  # noqa: UP031
+    samples = [json.dumps({"text": "same" if k % 10 else f"own {k}", "k": k % 7}) for k in range(LARGE // 10)]
     run = refine(tmp_path, samples, [{"document_deduplicator": None}, {"key_deduplicator": {"key": "k"}}], np=2)
     assert [row["text"] for row in exported(run)] == ["own 0", "same", *(f"own {k}" for k in (10, 20, 30, 40, 60))]
     assert rows(run, "clusters", "step, max(size), count(*) FILTER (WHERE survivor)", "TRUE GROUP BY step ORDER BY step")[0] == (

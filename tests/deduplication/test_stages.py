@@ -80,8 +80,11 @@ def expected(given: list[Any]) -> tuple[list[dict[str, Any]], dict[int, tuple[in
     for sample in samples:
         sample["len"] = len(sample["text"])
     remove(2, {sample["row"] for sample in samples if sample["len"] < 3})
+
     # DuckDB puts NULL last, also in descending order.
-    best = lambda sample: (sample["n"] is None, -(sample["n"] or 0), sample["len"])  # noqa: E731
+    def best(sample: dict[str, Any]) -> Any:
+        return (sample["n"] is None, -(sample["n"] or 0), sample["len"])
+
     remove(3, first_of(lambda sample: sample["text"].lower().strip(), samples, best))
     for sample in samples:
         sample["text"] = sample["text"].replace("cup", "mug")
@@ -92,9 +95,15 @@ def expected(given: list[Any]) -> tuple[list[dict[str, Any]], dict[int, tuple[in
         sample["text"] = "\n".join(line for line in lines if counts[line.strip()] <= 3 or len(line.strip()) < 2)
         sample["len_7"] = len(sample["text"])
     remove(7, {sample["row"] for sample in samples if sample["len_7"] < 1})
-    best = lambda sample: (-sample["len_7"], sample["len"], -sample["row"])  # noqa: E731
+
+    def best(sample: dict[str, Any]) -> Any:
+        return (-sample["len_7"], sample["len"], -sample["row"])
+
     remove(8, first_of(lambda sample: sample["url"], samples, best))
-    letters = lambda sample: "".join(c for c in sample["text"].lower() if c.isalpha())  # noqa: E731
+
+    def letters(sample: dict[str, Any]) -> Any:
+        return "".join(c for c in sample["text"].lower() if c.isalpha())
+
     remove(9, first_of(letters, samples, lambda sample: 0))
     remove(10, {BROKEN})
     remove(11, {sample["row"] for sample in samples if sample["len_7"] + sample["len"] <= 14})
@@ -200,7 +209,10 @@ def test_cuts_and_workers_change_nothing(tmp_path: Path, source: Path, plain: Ru
     assert found.sql("SELECT count(*) FROM shards") == [(count,)]
     assert content(found, "shards") == content(plain, "shards")
     assert found.outputs[0].read_bytes() == plain.outputs[0].read_bytes()
-    traces = lambda run: {path.name: path.read_bytes() for path in (run.work_dir / "trace").iterdir()}  # noqa: E731
+
+    def traces(run: Any) -> Any:
+        return {path.name: path.read_bytes() for path in (run.work_dir / "trace").iterdir()}
+
     assert traces(found) == traces(plain)
 
 

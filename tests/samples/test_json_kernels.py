@@ -128,7 +128,9 @@ def test_escapes(escape: str) -> None:
 
 
 def test_nesting_is_limited() -> None:
-    deep = lambda n: b'{"a":' + b"[" * n + b"]" * n + b"}"  # noqa: E731
+    def deep(n: int) -> bytes:
+        return b'{"a":' + b"[" * n + b"]" * n + b"}"
+
     assert kernel_accepts(deep(jsontext.MAX_DEPTH - 1))
     assert not kernel_accepts(deep(jsontext.MAX_DEPTH))
     assert not kernel_accepts(deep(100_000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from refinery.kernels import line_units
@@ -71,6 +73,7 @@ OPERATOR = {
         },
     },
     "match": "units",
+    "units": {"name": "line", "split": "lines"},
     "rule": {"kind": "more_documents_than", "threshold": "frequency_threshold"},
     "sql": (
         "SELECT line_keys({{ text }}, {{ lowercase | lit }}, {{ ignore_special_character | lit }}, "
@@ -129,3 +132,8 @@ def line_keys(
 def without_lines(column: pa.Array, removed: pa.Array) -> pa.Array:
     """Each text without the lines of these numbers, NULL where nothing changes."""
     return line_units.remove_lines(column, removed)
+
+
+def lines(text: str, params: dict[str, Any]) -> list[str]:
+    """The lines of a text, which the numbers of units count."""
+    return text.split("\n")

@@ -54,6 +54,7 @@ OPERATOR = {
         },
     },
     "match": "units",
+    "units": {"name": "paragraph", "split": "paragraphs"},
     "rule": {"kind": "first_stays", "drop_empty": "drop_empty"},
     "sql": (
         "SELECT paragraph_keys({{ text }}, {{ separator | lit }}, {{ lowercase | lit }}, "
@@ -99,3 +100,8 @@ def paragraph_keys(
 def without_paragraphs(column: pa.Array, removed: pa.Array, separator: str) -> pa.Array:
     """Each text without the paragraphs of these numbers, empty when all else is white space; NULL where nothing changes."""
     return paragraph_units.remove_paragraphs(column, removed, separator)
+
+
+def paragraphs(text: str, params: dict[str, Any]) -> list[str]:
+    """The paragraphs of a text, which the numbers of units count."""
+    return text.split(params["separator"])

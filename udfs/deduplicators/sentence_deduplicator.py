@@ -79,6 +79,7 @@ OPERATOR = {
         },
     },
     "match": "units",
+    "units": {"name": "sentences", "split": "texts_of_spans"},
     "rule": {"kind": "first_stays", "drop_empty": "drop_empty"},
     "sql": (
         "SELECT sentence_keys({{ text }}, {{ sentences | lit }}, {{ language | lit }}, {{ n_sentences | lit }}, "
@@ -177,3 +178,14 @@ def without_sentences(
     """Each text without the sentences of these spans, empty when too little is left; NULL where nothing changes."""
     left = sentence_units.remove_sentences(column, removed, sentences, language, n_sentences, min_words_to_remove_span)
     return sentence_units.enough_or_empty(left, sentences, language, min_doc_words, min_num_sentences)
+
+
+def texts_of_spans(text: str, params: dict[str, Any]) -> list[str]:
+    """The spans of a text, which the numbers of units count; blank sentences do not, as in `sentence_units`."""
+    n = params["n_sentences"]
+    if params["sentences"] == "lines":
+        lines = text.splitlines()
+        return ["\n".join(lines[i : i + n]) for i in range(len(lines) - n + 1)]
+    found = sentence_units.spans(text, params["sentences"], params["language"])
+    found = [(start, end) for start, end in found if not text[start:end].isspace()]
+    return [text[found[i][0] : found[i + n - 1][1]] for i in range(len(found) - n + 1)]

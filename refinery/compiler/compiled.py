@@ -1,0 +1,156 @@
+"""What a chain of mappers and filters compiles to, as plain data: columns, layers, versions of the text."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from refinery.compiler.env import ident
+from refinery.compiler.layers import Layers
+
+Keys = tuple[str, ...]
+
+# Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
+UNBOUNDED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a batch of samples looks like to SQL.
+
+    lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
+    input column (for lines: as inferred, and only needed when an operator names one).
+    """
+
+    lines: bool
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unknown: bool = False  # there is no sample to tell the columns by, so any name may be one, and is NULL
+
+
+@dataclass(frozen=True)
+class Stat:
+    """One statistic column: its name in the tables, the operator's own name for it, its step and SQL type."""
+
+    column: str
+    name: str
+    step: int
+    type: str
+    low: str | None = None  # parameters that bound it
+    high: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a mapper step did: the columns of the text before and after, and of the flag."""
+
+    step: int
+    field: Keys
+    before: str
+    after: str
+    changed: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """One term of the order in which the samples of a cluster are preferred, as SQL says it."""
+
+    column: str
+    direction: str  # such as "DESC NULLS LAST"
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands around a chain in a recipe of several stages.
+
+    before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
+    statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
+    compare: the marks are what candidates are compared by exactly, instead of what finds them.
+    """
+
+    before: Any | None = None
+    after: Any | None = None
+    stats: tuple[Stat, ...] = ()
+    carry_all: bool = False
+    compare: bool = False
+
+
+ALONE = Around()
+
+
+@dataclass
+class Chain:
+    """The compiled chain."""
+
+    steps: list[Any]
+    layers: Layers
+    source: str
+    stats: list[Stat]
+    changes: list[Change]
+    texts: dict[Keys, str]  # field -> column of its last version
+    read: dict[Keys, str]  # field -> column of the version that was read
+    alive: dict[int, str]  # filter step -> its flag
+    features: dict[str, list[int]]  # feature column -> steps that use it
+    functions: set[str]
+    inputs: set[str]  # input columns of typed samples that the batch must carry
+    versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
+    uses_row: bool = False
+    uses_suffix: bool = False
+    marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
+    order: list[Order] = field(default_factory=list)
+    carried: set[str] = field(default_factory=set)  # statistics of earlier stages that the batch must carry
+    removed: str | None = None  # column of the batch with the units that the deduplicator before the chain takes out
+    plain_source: str = ""  # what `source` is for a batch without `_text`
+
+    def select(self, columns: list[str], plain: bool = False) -> str:
+        """A statement over `batch` that computes `columns` (texts `expression AS name`).
+
+        A batch of JSON lines has their texts in `_text`, unless these are nested members; plain: it never has.
+        """
+        ctes, last = self.layers.ctes("_read")
+        ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.plain_source if plain else self.source})")
+        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {last}"
+
+    def dropped(self) -> str:
+        """SQL for the step that removed the row; NULL for a row that stays."""
+        cases = [f"WHEN NOT {alive} THEN {step}" for step, alive in self.alive.items()]
+        return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
+
+    def pass_columns(self) -> list[str]:
+        """Row number in the batch, fate, statistics, change flags, and the changed texts of rows that stay."""
+        columns = ["_i", "_bad", f"{self.dropped()} AS _dropped"]
+        columns += [ident(stat.column) for stat in self.stats]
+        columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
+        columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
+        columns += [ident(mark) for mark in self.marks]
+        last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
+        for keys, column in self.texts.items():
+            flags = [change.changed for change in self.changes if change.field == keys]
+            if flags:
+                columns.append(f"CASE WHEN {last} AND ({' OR '.join(flags)}) THEN {column} END AS {out_name(keys)}")
+        return columns
+
+    def replay_columns(self) -> list[str]:
+        """Every version of every text, every statistic: for tracing and explaining single rows."""
+        versions = [*self.read.values(), *(change.after for change in self.changes)]
+        return [*self.pass_columns(), *dict.fromkeys(versions)]
+
+
+def out_name(keys: Keys) -> str:
+    """Name of the result column that holds the new text of a field."""
+    return "_out_" + base_name(keys)
+
+
+def bytes_name(step: int) -> str:
+    """Name of the result column with the bytes of the main text after a step (0: as read)."""
+    return f"_bytes_{step}"
+
+
+def base_name(keys: Keys) -> str:
+    """A column name stem for a (nested) field; distinct for distinct fields."""
+    plain = "_".join(keys)
+    if plain.isidentifier() and plain.isascii() and plain == plain.lower() and len(keys) == 1:
+        return plain
+    cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in plain.lower())
+    return f"{cleaned}_{zlib.crc32(chr(1).join(keys).encode()):08x}"  # SQL does not tell letter cases apart
