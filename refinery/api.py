@@ -86,7 +86,7 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     title = (
         f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
     )
-    stats = stats_path(recipe.export_path) if prepared.stats else None
+    stats = stats_path(recipe.export_path) if prepared.stats and recipe.export_format != "none" else None
     export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     parts = [_part(prepared, planned) for planned in prepared.stages]
     return script(parts, _files(prepared), export, title, _differences(recipe, prepared))
@@ -130,6 +130,8 @@ def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
         found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
     if recipe.max_sample_num is not None:
         found.append(f"max_sample_num ({recipe.max_sample_num}) is not followed: it takes all samples.")
+    if recipe.measure_only:
+        found.append("Filters measure and remove nothing, deduplicators are left out: measure_only is on.")
     if recipe.open_tracer:
         found.append("It writes no traces; `refinery run` does.")
     for step in (planned.stage.after for planned in prepared.stages if planned.stage.after is not None):

@@ -98,7 +98,7 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}, "
         f"{console.size(outcome.disk)} of disk",
         *(f"note: {note}" for note in outcome.notes),
-        f"kept samples   {', '.join(str(path) for path in outcome.outputs)}",
+        *([f"kept samples   {', '.join(map(str, outcome.outputs))}"] if outcome.outputs else []),
         f"tables         {outcome.run_dir.database} ({', '.join(_TABLES)})",
     ]
     if outcome.trace_files:

@@ -151,7 +151,8 @@ class Histories:
                 break
         if raising is not None:
             told[raising] = Event(*self._place(raising), "quarantined", reason=error)
-        steps = [step.index for step in self.prepared.recipe.steps]
+        stages = [planned.stage for planned in self.prepared.stages]
+        steps = [step.index for stage in stages for step in (*stage.steps, stage.after) if step is not None]
         events = tuple(told.get(step) or Event(*self._place(step), "not reached") for step in steps)
         fate = "quarantined" if broken else "removed" if end else "kept"
         return History(row, place.file(as_read.line), as_read.sample, fate, events, error)

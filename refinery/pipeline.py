@@ -32,6 +32,7 @@ from refinery.staging import BATCH, Done, Stages
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
 
 Progress = Callable[[int, int], None]
+Extend = Callable[[Database, Prepared], None]
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,17 @@ class Outcome:
     trace_files: tuple[Path, ...]
 
 
-def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Progress | None = None) -> Outcome:
+def execute(
+    recipe: Recipe,
+    library: Library,
+    dataset: Any = None,
+    progress: Progress | None = None,
+    extend: Extend | None = None,
+) -> Outcome:
     """Run a checked recipe to its end and publish its outputs, tables and trace.
+
+    extend: adds tables of its own to the database before it is published; the temporary table `facts`, one row per
+    sample with the bytes of every version of its text, is there then.
 
     Raises OutputError when they cannot be written or another run holds the folder, OperatorError when memory runs out,
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
@@ -60,7 +70,7 @@ def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Pro
     run_dir = RunDir(Path(recipe.work_dir))
     with _explained(run_dir.root), run_dir.held():
         try:
-            return _execute(prepared, run_dir, started, began, progress)
+            return _execute(prepared, run_dir, started, began, progress, extend)
         finally:
             shutil.rmtree(run_dir.parts, ignore_errors=True)
 
@@ -68,6 +78,8 @@ def execute(recipe: Recipe, library: Library, dataset: Any = None, progress: Pro
 def _keep_inputs(prepared: Prepared) -> None:
     """See that the run does not write over what it reads. Raises OutputError."""
     path = prepared.recipe.export_path
+    if prepared.recipe.export_format == "none":
+        return
     written = {os.path.realpath(os.path.expanduser(name)) for name in (path, stats_path(path))}
     for source in prepared.sources:
         if source.table is None and os.path.realpath(source.path) in written:
@@ -111,7 +123,12 @@ def _vouched_for(exporting: Future[list[Written]]) -> Iterator[None]:
 
 
 def _execute(
-    prepared: Prepared, run_dir: RunDir, started: float, began: datetime, progress: Progress | None
+    prepared: Prepared,
+    run_dir: RunDir,
+    started: float,
+    began: datetime,
+    progress: Progress | None,
+    extend: Extend | None,
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
@@ -128,16 +145,19 @@ def _execute(
                 database.fill(db, done, made)
                 outputs = exporting.result()
                 counts = database.check(db, done)
-                database.check_written(counts, sum(item.rows for item in outputs))
-                if prepared.stats:
+                if recipe.export_format != "none":
+                    database.check_written(counts, sum(item.rows for item in outputs))
+                if prepared.stats and recipe.export_format != "none":
                     write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
+                if extend is not None:
+                    extend(db, prepared)
                 files = _trace(db, done, recipe, run_dir)
                 seconds, size = time.perf_counter() - started, sum(result.bytes for result in done[0].results)
                 disk = manifest.size_of(run_dir.parts) + sum(item.bytes for item in outputs)
                 facts = prepared_facts(prepared)
                 description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
                 manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done)})
-                idle = _idle(db)
+                idle = [] if recipe.measure_only else _idle(db)
                 db.publish()
         _extend_indexes(done, description)
     found = [note for stage in done if stage.findings for note in stage.findings.notes]
@@ -225,6 +245,8 @@ def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
     recipe = prepared.recipe
     parts = [result.part for result in results if result.part]
     kind = recipe.export_format
+    if kind == "none":
+        return []
     return export(parts, recipe.export_path, kind, recipe.export_shard_size, prepared.lines, recipe.export_in_parallel)
 
 

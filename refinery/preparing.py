@@ -91,12 +91,21 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
     shards, few = _drawn(recipe, cut(sources, size), workers) if dataset is None else (cut(sources, size), [])
-    stages = cut_at_barriers(recipe.steps, library)
+    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     text_key = tuple(recipe.text_key.split("."))
     schema = schemas.infer(lines, shards, recipe.steps, library)
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     planned = _compiled(recipe, library, stages, schema, shards)
-    return Prepared(recipe, library, planned, sources, shards, workers, size, [*notes, *few])
+    return Prepared(
+        recipe, library, planned, sources, shards, workers, size, [*notes, *few, *_left_out(recipe, library)]
+    )
+
+
+def _left_out(recipe: Recipe, library: Library) -> list[str]:
+    """A line for each deduplicator that a recipe which only measures leaves out."""
+    steps = recipe.steps if recipe.measure_only else ()
+    left = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
+    return [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left]
 
 
 def _compiled(
@@ -132,7 +141,7 @@ def compile_stage(
     last: bool,
 ) -> Planned:
     """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
-    around = Around(stage.before, stage.after, tuple(earlier))
+    around = Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only)
     stats = recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.steps, library, schema, text_key, recipe.op_fusion, stats, around)
     return Planned(stage, program, chain)

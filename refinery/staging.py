@@ -123,7 +123,8 @@ class Stages:
         packed = planned.program.lines and kind.startswith("jsonl.") and last
         compression = kind.partition(".")[2] or None if packed else None
         first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
-        return Task(folder, BATCH, compression, first, suffix, last, last or _must_write(planned, shard))
+        write = kind != "none" if last else _must_write(planned, shard)
+        return Task(folder, BATCH, compression, first, suffix, last, write)
 
     def _barrier(self, done: Sequence[Done]) -> Findings:
         current, prepared = done[-1], self.prepared

@@ -66,7 +66,8 @@ class Around:
 
     before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
     statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
-    compare: the marks are what candidates are compared by exactly, instead of what finds them.
+    compare: the marks are what candidates are compared by exactly, instead of what finds them. measure: filters measure
+    only, whatever their bounds.
     """
 
     before: Any | None = None
@@ -74,6 +75,7 @@ class Around:
     stats: tuple[Stat, ...] = ()
     carry_all: bool = False
     compare: bool = False
+    measure: bool = False
 
 
 ALONE = Around()

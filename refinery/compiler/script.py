@@ -72,8 +72,10 @@ def script(
         _table("ledger", facts="facts", removing=removing(parts), **_ledger(parts)),
         _table("stats", facts="facts", columns=[ident(stat.column) for stat in stats]),
         _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in stats]),
-        _write_lines(last.program, stats, export) if last.program.lines else _write_typed(last.program, stats, export),
     ]
+    if export.format != "none":
+        write = _write_lines if last.program.lines else _write_typed
+        statements.append(write(last.program, stats, export))
     if export.stats_path:
         statements.append(render("io/write_stats.sql", fields=_fields(stats), path=export.stats_path))
     text = "\n\n".join(f"{statement};" for statement in statements)
@@ -129,7 +131,8 @@ def _head(
             "",
         ]
     shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
-    lines += [f"It reads {shown} and writes {export.path}, whose folder must be there."]
+    written = "no samples" if export.format == "none" else f"{export.path}, whose folder must be there"
+    lines += [f"It reads {shown} and writes {written}."]
     tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
     lines += [f"The tables {tables} and stat_summary tell what became of every sample.", *notes]
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)

@@ -10,14 +10,14 @@ from typing import Any
 
 from refinery.library import Library
 
-PER_SAMPLE = {"mapper", "filter"}
+PER_SAMPLE = {"mapper", "filter", "stats"}
 
 
 @dataclass(frozen=True)
 class Stage:
     """What is done in one pass over the samples.
 
-    steps: mappers and filters. before: the deduplicator whose findings the pass applies first, after: the one that it
+    steps: mappers, filters and operators of statistics. before: the deduplicator whose findings the pass applies first, after: the one that it
     computes marks for; both None where there is none. fingerprint: of all steps up to the end of this stage.
     """
 
@@ -28,8 +28,13 @@ class Stage:
     fingerprint: str
 
 
-def cut_at_barriers(steps: Sequence[Any], library: Library) -> tuple[Stage, ...]:
-    """The stages of a recipe; every deduplicator ends one. There is a stage after the last deduplicator, often empty."""
+def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool = False) -> tuple[Stage, ...]:
+    """The stages of a recipe; every deduplicator ends one. There is a stage after the last deduplicator, often empty.
+
+    measure_only: deduplicators are left out, so there is one stage; the steps keep their numbers.
+    """
+    if measure_only:
+        steps = [step for step in steps if library.operators[step.name].kind != "deduplicator"]
     chains: list[list[Any]] = [[]]
     barriers: list[Any] = []
     for step in steps:

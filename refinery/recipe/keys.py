@@ -42,7 +42,14 @@ _USED = (
     ),
     Key("dataset", "mapping", None, "`configs`, a list of `type, path, weight`, and `max_sample_num`.", nullable=True),
     Key("export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go."),
-    Key("export_type", "str", None, "Format; by default from export_path.", choices=FORMATS, nullable=True),
+    Key(
+        "export_type",
+        "str",
+        None,
+        "Format; by default from export_path; `none`: tables only.",
+        choices=(*FORMATS, "none"),
+        nullable=True,
+    ),
     Key("export_shard_size", "size", 0, "Size of each exported file; 0 for one file.", min=0),
     Key("export_in_parallel", "bool", False, "Write several files of the export at once."),
     Key("export_aws_credentials", "mapping", None, "For an S3 export; never written anywhere.", nullable=True),
@@ -82,6 +89,7 @@ _OWN = (
     ),
     Key("threads", "int", None, "Threads of each worker.", nullable=True, min=1, own=True),
     Key("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
+    Key("measure_only", "bool", False, "Filters measure and remove nothing, deduplicators are left out.", own=True),
     Key("operators", "strings", (), "Folders with operators of one's own.", nullable=True, own=True),
     Key("vars", "mapping", None, "Default values for {{ variables }}.", nullable=True, own=True),
 )

@@ -124,6 +124,7 @@ class Recipe:
     memory_limit: int | None = None
     threads: int | None = None
     shard_size: int = 128_000_000
+    measure_only: bool = False
     operators: tuple[str, ...] = ()
     given: frozenset[str] = field(default=frozenset(), compare=False)
     ignored: tuple[Note, ...] = field(default=(), compare=False)
@@ -142,7 +143,7 @@ class Recipe:
 
     @property
     def export_format(self) -> str:
-        """Format of the export: export_type, else by export_path's suffix, else jsonl."""
+        """Format of the export: export_type, else by export_path's suffix, else jsonl; `none`: nothing is exported."""
         return self.export_type or format_of(self.export_path) or "jsonl"
 
 
