@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from refinery.wording import number as number
+from refinery.wording import rate, size
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -53,20 +56,6 @@ def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
         cells = [f"{n:,}" if n else "" for n in (removed, changed, quarantined)]
         table.add_row(str(step), operator, f"{rows_in:,}", *cells, f"{rows_out:,}", f"{seconds:.2f}")
     return table
-
-
-def size(count: float) -> str:
-    """Bytes as a person reads them: 587 B, 1.2 MB."""
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:,.1f} GB"
-
-
-def rate(count: float, seconds: float) -> str:
-    """Bytes a second."""
-    return f"{size(count / max(seconds, 1e-9))}/s"
 
 
 @contextmanager
@@ -175,10 +164,3 @@ def beginning(text: str, width: int) -> str:
 def shown(text: str) -> str:
     """A text on one line, what cannot be seen spelled out."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def number(value: object) -> str:
-    """A statistic as a person reads it: up to six significant digits."""
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

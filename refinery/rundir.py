@@ -44,6 +44,11 @@ class RunDir:
         return self.root / "trace"
 
     @property
+    def report(self) -> Path:
+        """The page that `refinery report` writes."""
+        return self.root / "report.html"
+
+    @property
     def parts(self) -> Path:
         """What the shards wrote, until the run has ended well."""
         return self.root / "parts"
@@ -54,7 +59,7 @@ class RunDir:
 
     def unfinished(self) -> list[Path]:
         """Files that a killed run did not finish."""
-        names = (self.database, self.recipe, self.plan, self.manifest)
+        names = (self.database, self.recipe, self.plan, self.manifest, self.report)
         return [old for path in names for old in self.root.glob(f".{path.name}.*")]
 
     @contextmanager

@@ -1,0 +1,1 @@
+"""One page about a run: HTML that stands alone, for a browser, a phone or paper."""

@@ -1,0 +1,24 @@
+"""Numbers as a person reads them, wherever they are shown."""
+
+from __future__ import annotations
+
+
+def size(count: float) -> str:
+    """Bytes: 587 B, 1.2 MB."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"
+
+
+def rate(count: float, seconds: float) -> str:
+    """Bytes a second."""
+    return f"{size(count / max(seconds, 1e-9))}/s"
+
+
+def number(value: object) -> str:
+    """A statistic: up to six significant digits."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
