@@ -17,6 +17,7 @@ ORDER = (
     "recipe",
     "plan",
     "compiler",
+    "stats",
     "samples",
     "engine",
     "deduplication",

@@ -1,0 +1,155 @@
+"""Statistics files: `{group}/{stat}/{rank:05d}.json` of each worker, `{group}/{stat}/metric.json` of all of them.
+
+A file is one JSON object, key -> entry; `refinery.stats.entries` says what an entry is. Layout and entries are datatrove's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import duckdb
+import pyarrow as pa
+
+from refinery.compiler.env import template
+from refinery.errors import OutputError
+from refinery.library import read_sql
+from refinery.rundir import aside
+from refinery.stats.topk import TopKConfig
+
+MERGED = "metric.json"
+PARTIAL = re.compile(r"[0-9]{5}\.json")
+_LONGEST = 200  # bytes of a folder's name; file systems allow 255
+
+
+def write_files(
+    con: duckdb.DuckDBPyConnection,
+    relation: str,
+    folder: str | os.PathLike[str],
+    rank: int | None = None,
+    top_k: TopKConfig | None = None,
+) -> list[str]:
+    """Write moments as statistics files below `folder`; the paths of the files, by group and statistic.
+
+    relation: what stands after FROM, a table, a view or a query in brackets, with the columns "group", key, stat, n,
+    mean, m2, min, max, total, nans, infinities (see `refinery.stats.moments`), one row for each (group, key, stat); the keys of a
+    file are in the order of its rows. rank: the worker's number, 0 to 99,999, as the file's name; None: metric.json, of all workers.
+    top_k: the groups of which only some keys are written, most samples first.
+
+    n is the number of finite values; how many were not stands under "nans" and "infinities" where there are any, which
+    datatrove passes over. Files that are there are replaced, each at once. Raises OutputError when they cannot be written.
+    """
+    if rank is not None and not 0 <= rank <= 99_999:
+        raise OutputError(f"rank {rank} has no file name of five digits")
+    name = MERGED if rank is None else f"{rank:05d}.json"
+    groups = list(top_k.top_k_groups) if top_k else []
+    sql = template(read_sql("stats/write_entries.sql")).render(
+        relation=relation, top_groups=groups, top_k=top_k.top_k if top_k else 0, unit="'task'"
+    )
+    root, written = Path(folder), []
+    for group, stat, pieces in _files(con.sql(sql).to_arrow_reader(10_000)):
+        path = root / folder_name(group) / folder_name(stat) / name
+        with replacing(path) as file:
+            for piece in pieces:
+                file.write(piece)
+            file.write(b"}")
+        written.append(str(path))
+    return written
+
+
+def folder_name(name: str) -> str:
+    """A group or a statistic as the name of a folder; what cannot stand in one is written %2F, as in a URL.
+
+    Two names never share a folder; a very long one is cut and ends in a digest of the whole.
+    """
+    quoted = re.sub(r"[%/\\\x00-\x1f\x7f]|^\.", _percent, name) or "%"
+    if len(quoted.encode()) <= _LONGEST:
+        return quoted
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return quoted.encode()[: _LONGEST - 18].decode(errors="ignore") + "%-" + digest
+
+
+def _percent(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"
+
+
+@contextmanager
+def replacing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write, which takes the place of `path` when it is whole; durable: it outlives a power cut.
+
+    Raises OutputError when it cannot be written; `path` is then what it was.
+    """
+    beside = aside(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with beside.open("wb") as file:
+                yield file
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        if durable:
+            _sync_folder(path.parent)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str, Iterator[bytes]]]:
+    """Rows (group, stat, line) cut into files: group, statistic, and the pieces of the content; to be read in turn."""
+    runs = _runs(batches)
+    run = next(runs, None)
+    while run is not None:
+        group, stat, _ = run
+        rest: list[tuple[str, str, bytes] | None] = [run]
+        yield group, stat, _same_file(runs, rest)
+        run = rest[0]
+
+
+def _same_file(runs: Iterator[tuple[str, str, bytes]], rest: list[tuple[str, str, bytes] | None]) -> Iterator[bytes]:
+    """Pieces of one file; leaves the first run of the next file, or None, in `rest`."""
+    first = rest[0]
+    assert first is not None
+    run: tuple[str, str, bytes] | None = first
+    while run is not None and run[:2] == first[:2]:
+        yield run[2]
+        run = next(runs, None)
+        rest[0] = run
+
+
+def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str, bytes]]:
+    """Neighbouring rows of one file, their lines as one piece: the bytes of a column as they lie in memory."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        if not table.num_rows:
+            continue
+        cells = table.select(["group", "stat"]).add_column(0, "at", pa.array(range(table.num_rows)))
+        starts = cells.group_by(["group", "stat"], use_threads=False).aggregate([("at", "min"), ("at", "max")])
+        for row in starts.sort_by("at_min").to_pylist():
+            lines = batch.column("line").slice(row["at_min"], row["at_max"] - row["at_min"] + 1)
+            yield row["group"], row["stat"], _bytes(lines)
+
+
+def _bytes(texts: pa.StringArray) -> bytes:
+    """All texts of an array, one after another."""
+    width = 8 if pa.types.is_large_string(texts.type) else 4
+    offsets = memoryview(texts.buffers()[1]).cast("q" if width == 8 else "i")
+    start, end = offsets[texts.offset], offsets[texts.offset + len(texts)]
+    return texts.buffers()[2].slice(start, end - start).to_pybytes()
