@@ -44,6 +44,7 @@ def statements(
         _statement("facts", stages=numbers, removing=removing, quarantined=len(stages) > 1),
         _statement("ledger", facts="facts", removing=removing, **_joined(chains)),
         _statement("stats", facts="facts", columns=[column for _, column in columns]),
+        _statement("fates", facts="facts", stats=[column for _, column in columns]),
         Statement(_written("stat_summary", columns=columns), ordered=True),
         _statement("steps", steps=_steps(stages, parameters)),
     ]

@@ -18,6 +18,7 @@ TABLES = (
     "duplicates",
     "clusters",
     "stats",
+    "fates",
     "stat_summary",
     "trace",
     "quarantine",

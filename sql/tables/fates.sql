@@ -1,0 +1,6 @@
+-- What became of each sample, besides its statistics: what a change of bounds is decided by without any text.
+CREATE OR REPLACE TABLE fates AS
+SELECT *{% if stats %} EXCLUDE ({{ stats | join(', ') }}){% endif %}
+
+FROM {{ facts }}
+ORDER BY _row
