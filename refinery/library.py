@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,10 @@ Item = TypeVar("Item")
 
 _importing = threading.RLock()
 
-KINDS = {"mappers": "mapper", "filters": "filter", "deduplicators": "deduplicator"}
+# A parameter in the name of a statistic.
+_PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
+
+KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
 # How a deduplicator compares samples; `sql/README.md` says what each needs of an operator.
 MATCHES = ("keys", "bands", "hamming", "units")
 PARAM_TYPES = {
@@ -142,7 +146,7 @@ class Operator:
     """One operator file's header and body."""
 
     name: str
-    kind: str  # "mapper", "filter" or "deduplicator"
+    kind: str  # "mapper", "filter", "stats" or "deduplicator"
     path: Path
     doc: str
     version: int
@@ -173,6 +177,13 @@ class Operator:
         if self.checks:
             problems += getattr(load_module(self.path), self.checks)(params)
         return problems
+
+    def stats_of(self, params: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+        """The statistics by their names with these (complete) parameters: `{a}` in a name stands for parameter a.
+
+        A list gives one statistic for each of its values, `{a[0]}` the first of them alone.
+        """
+        return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
 
     def parts(self, text: str, params: dict[str, Any]) -> list[str]:
         """The units of a text, in order; none for an operator that does not say how to split one."""
@@ -240,6 +251,16 @@ class Library:
         return list(found.values())
 
 
+def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
+    """What a statistic's name in a header stands for with these parameters."""
+    found = _PLACE.search(pattern)
+    if found is None:
+        return [pattern]
+    value = params.get(found["name"])
+    values = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
+    return [pattern[: found.start()] + str(value) + pattern[found.end() :] for value in dict.fromkeys(values)]
+
+
 class _Lazy(Mapping[str, Item]):
     """Reads what a name stands for when it is first asked for."""
 
@@ -296,7 +317,12 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
     )
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
+    for stat in header.get("stats") or {}:
+        if (place := _PLACE.search(stat)) and place["name"] not in params:
+            raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
     bounds = header.get("bounds") or {}
+    if bounds and kind == "stats":
+        raise OperatorError(f"{path}: an operator of statistics keeps every sample, so it has no bounds")
     for stat, ends in bounds.items():
         for bound in (stat, *ends):
             if bound not in params and bound not in (header.get("stats") or {}):

@@ -14,7 +14,8 @@ INTRO = """# Operators
 
 Written from the operators' own files by `make docs`. Every operator also takes `text_key` (the field that it works on,
 `meta.body` for a nested one; default: the recipe's `text_keys`), and every filter `min_closed_interval`,
-`max_closed_interval` (default true) and `reversed_range` (default false). Operators that compare samples with one
+`max_closed_interval` (default true) and `reversed_range` (default false). Operators of the kind stats measure every
+sample that is still there, change nothing and remove nothing. Operators that compare samples with one
 another are [deduplicators](#deduplicators).
 """
 DEDUPLICATORS = """# Deduplicators
@@ -70,12 +71,17 @@ def listing(library: Library) -> str:
     width = max((len(name) for name in library.operators if len(name) <= _LONG_NAME), default=0)
     for kind in KINDS.values():
         found = [operator for operator in library.operators.values() if operator.kind == kind]
-        lines.append(f"{kind}s ({len(found)})")
+        lines.append(f"{plural(kind)} ({len(found)})")
         for operator in found:
             said = f"The same operator as {operator.alias_of}." if operator.alias_of else operator.doc
             lines.append(f"  {operator.name:<{width}}  {brief(said, _WIDTH - max(width, len(operator.name)) - 4)}")
     lines.append("`refinery ops NAME` tells parameters, statistics and examples of one.")
     return "\n".join(lines)
+
+
+def plural(kind: str) -> str:
+    """Operators of a kind in a heading."""
+    return "operators of statistics" if kind == "stats" else f"{kind}s"
 
 
 def first_sentence(text: str) -> str:
@@ -111,7 +117,7 @@ def plain_page(operator: Operator, library: Library) -> str:
             "Statistics", [(n, s.get("type", "DOUBLE"), s.get("doc", "")) for n, s in operator.stats.items()]
         )
         lines += _section("Parameters that deduplicators share", _rows(_shared([operator])))
-        lines += ["", f"It also takes {_common(operator)}, as every {operator.kind} does."]
+        lines += ["", f"It also takes {_common(operator)}, as {_every(operator.kind)} does."]
         lines += ["", "In a recipe", f"  - {operator.name}:"]
         lines += [f"      {p.name}: {_written(p)}" for p in own if p.default != UNBOUNDED]
     if operator.examples:
@@ -126,6 +132,10 @@ def _common(operator: Operator) -> str:
     if operator.kind == "filter":
         return "text_key, min_closed_interval, max_closed_interval and reversed_range"
     return "text_key"
+
+
+def _every(kind: str) -> str:
+    return "every operator of statistics" if kind == "stats" else f"every {kind}"
 
 
 def _rows(params: Sequence[Param]) -> list[tuple[str, str, str]]:

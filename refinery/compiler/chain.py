@@ -148,6 +148,8 @@ class _Compiler:
         note = f"{step.where} step {step.index} {step.name}"
         if operator.kind == "mapper":
             self._mapper(step, keys, select, note)
+        elif operator.kind == "stats":
+            self._measure(step, operator, select, note)
         else:
             self._filter(step, operator, select, note)
 
@@ -201,18 +203,27 @@ class _Compiler:
         if not isinstance(select, exp.Select):
             raise ValueError("its body is not one SELECT")
         found: dict[str, exp.Expr] = {}
-        own = set(operator.stats)
+        own = {stat: stat for stat in operator.stats_of(step.params)}
+        inner: dict[str, str] = {}
         for projection in select.expressions:
-            expression = projection.unalias()
+            name, expression = projection.alias_or_name, projection.unalias()
             reason = unstable(expression)
             if reason:
                 raise ValueError(reason)
             # A condition names the statistics that stand beside it; their columns are put in once they are defined.
-            mine = own if projection.alias_or_name == "keep" else set()
-            lookup = partial(self._own_or_other, mine, keys)
-            found[projection.alias_or_name] = resolve(expression, lookup, self._known())
+            mine = own | inner if name == "keep" else inner
+            expression = resolve(expression, partial(self._own_or_other, mine, keys), self._known())
+            if name.startswith("_"):
+                inner[name] = self._inner(step, name, expression)
+            else:
+                found[name] = expression
         self.chain.functions |= {f.name for f in operator.functions if f.name in body}
         return found
+
+    def _inner(self, step: Any, name: str, expression: exp.Expr) -> str:
+        """A column that an operator computes for its other columns, once."""
+        guarded = f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END"
+        return self._define(step, f"_inner_{step.index}{name}", guarded, f"what step {step.index} needs")
 
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
@@ -245,23 +256,9 @@ class _Compiler:
         self.chain.changes.append(Change(step.index, keys, before, after, changed))
 
     def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
-        conditions: list[str] = []
-        columns: dict[str, str] = {}
-        for name, expression in select.items():
-            if name == "keep":
-                continue
-            if name not in operator.stats:
-                raise ValueError(f"selects {name!r}, which its header's stats do not name")
-            column = self.stat_column(name, step.index)
-            kind = operator.stats[name].get("type", "DOUBLE")
-            low, high = operator.bounds.get(name, [None, None])
-            self.chain.stats.append(Stat(column, name, step.index, kind, low, high))
-            self._define(
-                step, column, f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END", note
-            )
-            columns[name] = column
-            if name in operator.bounds:
-                conditions.append(in_range(ident(column), step.params, low, high))
+        columns = self._measure(step, operator, select, note)
+        bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
+        conditions = [in_range(ident(columns[name]), step.params, *ends) for name, ends in bounded.items()]
         if "keep" in select:
             keep = resolve(
                 select["keep"], lambda n: exp.column(columns[n], quoted=True) if n in columns else exp.column(n), ()
@@ -269,14 +266,30 @@ class _Compiler:
             conditions.append(keep.unnest().sql("duckdb"))
         if not conditions:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
-        for name, column in columns.items():
-            self.latest[name] = column
-            self.latest[f"{name}_{step.index}"] = column  # an earlier one, where the name stands for a later
         condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
         kept = f"{self.alive} AND coalesce({condition}, FALSE)"
         if "keep" in select:  # AND looks at both sides; only CASE spares a predicate the rows that are gone
             kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
         self._end_filter(step, kept)
+
+    def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
+        """Define the statistics of a step; their columns by name."""
+        columns: dict[str, str] = {}
+        stats = operator.stats_of(step.params)
+        for name, expression in select.items():
+            if name == "keep" and operator.kind == "filter":
+                continue
+            if name not in stats:
+                raise ValueError(f"selects {name!r}, which its header's stats do not name")
+            column = self.stat_column(name, step.index)
+            kind = stats[name].get("type", "DOUBLE")
+            self.chain.stats.append(Stat(column, name, step.index, kind, *operator.bounds.get(name, ())))
+            value = f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END"
+            columns[name] = self._define(step, column, value, note)
+        for name, column in columns.items():
+            self.latest[name] = column
+            self.latest[f"{name}_{step.index}"] = column  # an earlier one, where the name stands for a later
+        return columns
 
     def _end_filter(self, step: Any, kept: str) -> None:
         alive = f"_alive_{step.index}"
@@ -285,9 +298,12 @@ class _Compiler:
         self.chain.alive[step.index] = alive
 
     def stat_column(self, name: str, step: int) -> str:
-        """A statistic's column: its own name, or with the step when an earlier step has taken the name."""
-        taken = {stat.column for stat in (*self.around.stats, *self.chain.stats)}
-        return f"{name}_{step}" if name in taken else name
+        """A statistic's column: its own name, or with the step when an earlier step has taken the name.
+
+        SQL does not tell letter cases apart, so neither does this.
+        """
+        taken = {stat.column.lower() for stat in (*self.around.stats, *self.chain.stats)}
+        return f"{name}_{step}" if name.lower() in taken else name
 
     def _define(self, step: Any, name: str, sql: str, note: str) -> str:
         return self.chain.layers.add(name, parse(sql), step.index, note)
@@ -331,8 +347,8 @@ class _Compiler:
     def _known(self) -> list[str]:
         return [*self.latest, "text", *self.schema.columns, "_row"]
 
-    def _own_or_other(self, own: set[str], keys: Keys, name: str) -> exp.Expr | None:
-        return exp.column(name) if name in own else self._lookup(name, keys, user_sql=False)
+    def _own_or_other(self, own: Mapping[str, str], keys: Keys, name: str) -> exp.Expr | None:
+        return exp.column(own[name]) if name in own else self._lookup(name, keys, user_sql=False)
 
     def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expr | None:
         if name in self.chain.layers and not user_sql:

@@ -219,7 +219,7 @@ class _Walk:
         text = expression.transform(_unqualified).sql("duckdb", normalize_functions="lower", comments=False)
         step = self.steps.get(name, None if depth == 0 else 0)
         meaning = self.meanings.get(name, "")
-        if step and name not in self.own and not re.match(r"_(delta|changed|alive|mark)_\w", name):
+        if step and name not in self.own and not re.match(r"_(delta|changed|alive|mark|inner)_\w", name):
             step, meaning = None, "computed once for all steps that need it"
         self.found.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
 
