@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 
@@ -32,7 +32,16 @@ from refinery.staging import BATCH, Done, Stages
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
 
 Progress = Callable[[int, int], None]
-Extend = Callable[[Database, Prepared], None]
+
+
+class Extension(Protocol):
+    """Further tables in the database of a run."""
+
+    def check(self, prepared: Prepared) -> None:
+        """See that they can be made, before anything is processed. Raises RecipeError."""
+
+    def fill(self, db: Database, prepared: Prepared) -> None:
+        """Make them. The temporary table `facts` has a row per sample, with the bytes of every version of its text."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +63,24 @@ def execute(
     library: Library,
     dataset: Any = None,
     progress: Progress | None = None,
-    extend: Extend | None = None,
+    extension: Extension | None = None,
 ) -> Outcome:
     """Run a checked recipe to its end and publish its outputs, tables and trace.
 
-    extend: adds tables of its own to the database before it is published; the temporary table `facts`, one row per
-    sample with the bytes of every version of its text, is there then.
+    extension: adds tables of its own to the database before it is published.
 
     Raises OutputError when they cannot be written or another run holds the folder, OperatorError when memory runs out,
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
     """
     started, began = time.perf_counter(), datetime.now(UTC)
     prepared = prepare(recipe, library, dataset)
+    if extension is not None:
+        extension.check(prepared)
     _keep_inputs(prepared)
     run_dir = RunDir(Path(recipe.work_dir))
     with _explained(run_dir.root), run_dir.held():
         try:
-            return _execute(prepared, run_dir, started, began, progress, extend)
+            return _execute(prepared, run_dir, started, began, progress, extension)
         finally:
             shutil.rmtree(run_dir.parts, ignore_errors=True)
 
@@ -128,7 +138,7 @@ def _execute(
     started: float,
     began: datetime,
     progress: Progress | None,
-    extend: Extend | None,
+    extension: Extension | None,
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
@@ -149,8 +159,8 @@ def _execute(
                     database.check_written(counts, sum(item.rows for item in outputs))
                 if prepared.stats and recipe.export_format != "none":
                     write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
-                if extend is not None:
-                    extend(db, prepared)
+                if extension is not None:
+                    extension.fill(db, prepared)
                 files = _trace(db, done, recipe, run_dir)
                 seconds, size = time.perf_counter() - started, sum(result.bytes for result in done[0].results)
                 disk = manifest.size_of(run_dir.parts) + sum(item.bytes for item in outputs)
