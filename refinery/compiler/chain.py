@@ -148,7 +148,7 @@ class _Compiler:
         note = f"{step.where} step {step.index} {step.name}"
         if operator.kind == "mapper":
             self._mapper(step, keys, select, note)
-        elif operator.kind == "stats":
+        elif operator.kind == "stats" or self.around.measure:
             self._measure(step, operator, select, note)
         else:
             self._filter(step, operator, select, note)
