@@ -13,13 +13,14 @@ from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
+from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, order, plain_value
 from refinery.recipe.values import take
 
 # The library, or what makes one that also has the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 
-_SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials"}
+_SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials", "stat_summary"}
 
 
 # Keys that are checked, but that this version does nothing with, when they are set to what asks for something.
@@ -41,6 +42,7 @@ class _Checker:
         inputs, most = self._inputs()
         steps = self._steps(library)
         self._trace_list(values.get("op_list_to_trace") or (), library)
+        summary = read_summary(self.root.entries.get("stat_summary"), self.problems)
         self._folders(values)
         if self.problems.found:
             return None
@@ -51,6 +53,7 @@ class _Checker:
             inputs=inputs,
             max_sample_num=most,
             export_aws_credentials=self._credentials(),
+            stat_summary=summary,
             given=frozenset(ALIASES.get(name, name) for name in self.root.entries),
             ignored=tuple(Note(str(place), text) for place, text in notes),
             **values,

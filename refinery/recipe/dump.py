@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from typing import Any
 
 import yaml
 
 from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
-from refinery.recipe.model import InputConfig, Recipe, Step
+from refinery.recipe.model import InputConfig, Recipe, StatSummary, Step
 from refinery.recipe.template import escape
 
 _UNUSUAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -44,10 +45,22 @@ def dump(recipe: Recipe) -> str:
             content |= _inputs(recipe)
         elif name == "process":
             continue
+        elif name == "stat_summary":
+            content |= _summary(recipe.stat_summary)
         elif value != key.default and name not in ("export_aws_credentials", "dataset", "vars"):
             content[name] = _plain(value)
     content["process"] = [{step.name: _params(step) or None} for step in recipe.steps]
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
+
+
+def _summary(summary: StatSummary) -> dict[str, Any]:
+    """What of `stat_summary` is not the default."""
+    plain = StatSummary()
+    names = [field.name for field in fields(summary) if field.compare]
+    found = {n: _plain(getattr(summary, n)) for n in names if getattr(summary, n) != getattr(plain, n)}
+    if summary.group_by:
+        found["group_by"] = dict(summary.group_by)
+    return {"stat_summary": found} if found else {}
 
 
 def _inputs(recipe: Recipe) -> dict[str, Any]:

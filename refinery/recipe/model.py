@@ -88,6 +88,35 @@ class Step:
         return f"{self.file}:{self.line}" if self.line else f"{self.file}, step {self.index}"
 
 
+# What statistics can be summed up by, besides expressions of one's own.
+GROUPS = ("summary", "histogram", "fqdn", "suffix")
+
+
+@dataclass(frozen=True)
+class StatSummary:
+    """By what the statistics of a run are summed up. `recipe.summary.FIELDS` says what each field means.
+
+    group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place.
+    """
+
+    groups: tuple[str, ...] = ("summary",)
+    group_by: tuple[tuple[str, str], ...] = ()
+    histogram_round_digits: int = 3
+    top_k: int = 100_000
+    top_k_groups: tuple[str, ...] = ("fqdn", "suffix")
+    url_key: str = "url"
+    tokens_key: str = "token_count"
+    export: str | None = None
+    rank: int = 0
+    stats: tuple[str, ...] = ()
+    where: str = field(default="stat_summary", compare=False)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether samples are told apart, by anything."""
+        return bool(self.group_by) or any(group != "summary" for group in self.groups)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A checked recipe. `keys.KEYS` says what each key means; two recipes are equal when they do the same."""
@@ -125,6 +154,7 @@ class Recipe:
     threads: int | None = None
     shard_size: int = 128_000_000
     measure_only: bool = False
+    stat_summary: StatSummary = StatSummary()
     operators: tuple[str, ...] = ()
     given: frozenset[str] = field(default=frozenset(), compare=False)
     ignored: tuple[Note, ...] = field(default=(), compare=False)

@@ -139,7 +139,7 @@ def test_every_key_with_a_meaning_is_a_field_of_the_recipe() -> None:
     separate = {"dataset_path", "dataset", "process", "vars", *ALIASES}
     assert {key.name for key in KEYS.values() if not key.note and not key.refuses} - separate <= fields
     for name in fields & set(KEYS):
-        if name not in ("work_dir", "export_aws_credentials"):
+        if name not in ("work_dir", "export_aws_credentials", "stat_summary"):
             assert Recipe.__dataclass_fields__[name].default == KEYS[name].default
 
 

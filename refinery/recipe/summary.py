@@ -1,0 +1,102 @@
+"""`stat_summary`: by which groups the statistics of a run are summed up, and where the statistics files go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refinery.errors import did_you_mean, suggestion
+from refinery.recipe.inputs import is_remote
+from refinery.recipe.keys import Key
+from refinery.recipe.model import GROUPS, StatSummary
+from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence
+from refinery.recipe.values import take
+
+_DEFAULTS = StatSummary()
+
+# What stands below `stat_summary`, besides `group_by`, which is more than a value.
+FIELDS: dict[str, Key] = {
+    key.name: key
+    for key in (
+        Key("groups", "strings", _DEFAULTS.groups, "Groups to compute."),
+        Key("histogram_round_digits", "int", _DEFAULTS.histogram_round_digits, "Decimals of a histogram's keys.", min=-15, max=15),
+        Key("top_k", "int", _DEFAULTS.top_k, "Most keys of a group of top_k_groups.", min=1),
+        Key("top_k_groups", "strings", _DEFAULTS.top_k_groups, "Groups of which only top_k keys are kept."),
+        Key("url_key", "str", _DEFAULTS.url_key, "Field with the address, dots for a nested one."),
+        Key("tokens_key", "str", _DEFAULTS.tokens_key, "Field with the number of tokens, dots for a nested one."),
+        Key("export", "str", _DEFAULTS.export, "Folder for the statistics files.", nullable=True),
+        Key("rank", "int", _DEFAULTS.rank, "Number of this run among those that are merged.", min=0, max=99_999),
+        Key("stats", "strings", _DEFAULTS.stats, "Statistics to sum up; all by default."),
+    )
+}  # fmt: skip
+_SQL = Key("group_by", "sql", "")
+
+
+def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:
+    """The value of the key `stat_summary`, all that is wrong with it told to `problems`."""
+    node = entry.node if entry is not None else None
+    if isinstance(node, Scalar):
+        node = node.collection
+    if entry is None or not isinstance(node, Mapping):
+        return _DEFAULTS  # that it is no mapping is told where all keys are looked at
+    values: dict[str, Any] = {"where": str(entry.place)}
+    for name, field in node.entries.items():
+        key = FIELDS.get(name)
+        if name == "group_by":
+            values[name] = _group_by(field.node, problems)
+        elif key is None:
+            problems.add(field.place, f"stat_summary has no key {name!r}", suggestion(name, [*FIELDS, "group_by"]))
+        else:
+            value = take(field.node, key, f"stat_summary.{name}", problems, key.default)
+            values[name] = tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value
+    found = StatSummary(**values)
+    _check(found, node, problems)
+    return found
+
+
+def _group_by(node: Node, problems: Problems) -> tuple[tuple[str, str], ...]:
+    """Pairs of name and SQL: of a text, a list of texts (named by themselves), or a mapping of names to texts."""
+    if isinstance(node, Scalar) and node.collection is not None:
+        node = node.collection
+    if isinstance(node, Scalar) and node.value is None and node.plain:
+        return ()
+    if isinstance(node, Mapping):
+        named = [(name, field.node) for name, field in node.entries.items()]
+    else:
+        items = node.items if isinstance(node, Sequence) else [node]
+        named = [("", item) for item in items]
+    found: dict[str, str] = {}
+    for name, item in named:
+        sql = take(item, _SQL, "stat_summary.group_by", problems, "").strip()
+        name = name or " ".join(sql.split())
+        if not sql:
+            problems.add(item.place, "stat_summary.group_by has an empty expression", "Name a column, or write SQL.")
+        elif name in GROUPS:
+            hint = f"Give it another name: group_by: {{by_{name}: {sql}}}."
+            problems.add(item.place, f"stat_summary.group_by has the name {name!r}, which is a group of its own", hint)
+        elif found.setdefault(name, sql) != sql:
+            problems.add(item.place, f"stat_summary.group_by has the name {name!r} twice")
+    return tuple(found.items())
+
+
+def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
+    """What no single value tells."""
+
+    def place(name: str) -> Any:
+        return node.entries[name].node.place if name in node.entries else node.place
+
+    for name in summary.groups:
+        if name not in GROUPS:
+            hint = suggestion(name, GROUPS) or f"Groups are {', '.join(GROUPS)}; group_by takes columns."
+            problems.add(place("groups"), f"stat_summary.groups has no group {name!r}", hint)
+    known = [*GROUPS, *(name for name, _ in summary.group_by)]
+    for name in summary.top_k_groups:
+        if name not in known:
+            problems.add(place("top_k_groups"), f"stat_summary.top_k_groups names {name!r}{did_you_mean(name, known)}")
+    if not summary.groups and not summary.group_by:
+        problems.add(place("groups"), "stat_summary.groups is empty", f"Groups are {', '.join(GROUPS)}.")
+    for name in ("url_key", "tokens_key", "export"):
+        if getattr(summary, name) == "":
+            problems.add(place(name), f"stat_summary.{name} is empty")
+    if summary.export and is_remote(summary.export):
+        what = f"{summary.export} cannot be written: this version writes local files only"
+        problems.add(place("export"), what, "Name a local folder.")
