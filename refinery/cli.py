@@ -196,6 +196,25 @@ def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> Non
 
 
 @cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.argument("operator", metavar="OPERATOR|STEP")
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    required=True,
+    metavar="NAME=VALUES",
+    help="10..200, 10..200:10 or 10,20,50; several make a grid.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> None:
+    """Try other bounds of a filter on the statistics that RUN has stored: rows and bytes kept, no text is read."""
+    from refinery import deciding
+
+    deciding.tune(Path(run), operator, params, as_json)
+
+
+@cli.command()
 def version() -> None:
     """Print the version."""
     click.echo(f"refinery {refinery.__version__}")

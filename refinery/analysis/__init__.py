@@ -1,0 +1,1 @@
+"""Deciding from the numbers: statistics described without filtering, runs compared, bounds tried."""

@@ -1,0 +1,95 @@
+"""A finished run as its folder has it: the recipe that ran, and the tables that it left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from refinery.compiler.chain import compile_chain
+from refinery.compiler.compiled import Around, Chain, Schema, Stat
+from refinery.errors import DataError, OperatorError
+from refinery.library import Library
+from refinery.opening import open_recipe
+from refinery.plan.stages import cut_at_barriers
+from refinery.recipe import Recipe
+from refinery.rundir import RunDir
+
+
+class _AnyColumn(dict[str, str]):
+    """Columns of an input that is not looked at: every name could be one of them."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run folder that was opened. manifest: as it stands there. con: its database, read only."""
+
+    run_dir: RunDir
+    manifest: dict[str, Any]
+    recipe: Recipe
+    library: Library
+    con: duckdb.DuckDBPyConnection
+
+    @staticmethod
+    def open(work_dir: Path) -> Stored:
+        """Open a run folder. Raises DataError when there is no run, or one of a refinery that stored less."""
+        run_dir = RunDir(work_dir)
+        if not run_dir.manifest.is_file() or not run_dir.database.is_file():
+            raise DataError(f"{work_dir}: no finished run here (no {run_dir.manifest.name}); name a run's folder")
+        manifest = json.loads(run_dir.manifest.read_text(encoding="utf-8"))
+        recipe, library = open_recipe(run_dir.recipe, need_inputs=False)
+        try:
+            con = duckdb.connect(str(run_dir.database), read_only=True)
+        except duckdb.Error as error:
+            raise DataError(f"{run_dir.database}: cannot be opened: {str(error).splitlines()[0]}") from None
+        stored = Stored(run_dir, manifest, recipe, library, con)
+        if "fates" not in stored.columns:
+            con.close()
+            raise DataError(f"{work_dir}: an earlier version of refinery made this run and stored less; run it again")
+        return stored
+
+    def __enter__(self) -> Stored:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.con.close()
+
+    @cached_property
+    def columns(self) -> dict[str, dict[str, str]]:
+        """Columns of every table, with their types."""
+        found: dict[str, dict[str, str]] = {}
+        query = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
+        for table, column, kind in self.con.execute(query).fetchall():
+            found.setdefault(table, {})[column] = kind
+        return found
+
+    def compiled(self) -> list[Chain]:
+        """The stages of the recipe with their conditions, also where the run has measured only; no input is read."""
+        recipe = replace(self.recipe, measure_only=False)
+        schema, text_key = Schema(True, _AnyColumn()), tuple(recipe.text_key.split("."))
+        found: list[Chain] = []
+        earlier: list[Stat] = []
+        for stage in cut_at_barriers(recipe.steps, self.library):
+            around = Around(stage.before, stage.after, tuple(earlier))
+            found.append(compile_chain(stage.steps, self.library, schema, text_key, recipe.op_fusion, around))
+            earlier += found[-1].stats
+        return found
+
+    def count(self, query: str, values: Sequence[Any] = ()) -> int:
+        """The one number that a query gives."""
+        return int(self.con.execute(query, list(values)).fetchall()[0][0])
+
+    def operator_of(self, step: Any) -> Any:
+        """The operator of a step. Raises OperatorError when it is not there any more."""
+        try:
+            return self.library.operators[step.name]
+        except KeyError:
+            raise OperatorError(f"{step.name}: there is no such operator any more") from None
