@@ -35,8 +35,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
     recipe, library = opened
     if not quiet:
         _tell_notes(recipe)
-        if kernels.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
-            print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
+        _tell_compiling(recipe, library)
     keep_memory()
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress)
@@ -49,6 +48,11 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
 def _tell_notes(recipe: Recipe) -> None:
     for note in recipe.ignored:
         print(f"note: {note}", file=sys.stderr)
+
+
+def _tell_compiling(recipe: Recipe, library: Any) -> None:
+    if kernels.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
+        print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
 
 
 def _calls_kernels(operator: Any) -> bool:
@@ -199,6 +203,24 @@ def lineage(opened: Opened, column: str) -> None:
         about = [text for text in about if text]
         label = f"{origin.column} ({', '.join(about)})" if about else origin.column
         click.echo(f"{'  ' * origin.depth}{label}: {origin.expression}")
+
+
+def analyze(request: Any, as_json: bool) -> None:
+    """`refinery analyze`."""
+    from refinery.analysis.analyze import analyze
+    from refinery.showing.analysis import as_data, show
+
+    _tell_notes(request.recipe)
+    _tell_compiling(request.recipe, request.library)
+    keep_memory()
+    with console.progress(as_json) as progress:
+        found = analyze(request, progress)
+    if as_json:
+        click.echo(json.dumps(as_data(found), ensure_ascii=False))
+        return
+    out = console.console()
+    for part in show(found):
+        out.print(part, markup=False)
 
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
