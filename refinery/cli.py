@@ -33,7 +33,7 @@ class RecipeCommand(click.Command):
         known = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
         waiting = ""  # the option that may take the next argument as its value
         for at, argument in enumerate(args):
-            if argument.startswith("--"):
+            if argument.startswith("--") or argument in known:
                 waiting = "" if "=" in argument or getattr(known.get(argument), "is_flag", False) else argument
                 continue
             key = KEYS.get(waiting[2:].replace("-", "_"))
@@ -181,6 +181,23 @@ def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
     click.echo(reference.page(name, markdown, operators).rstrip("\n"))
 
 
+@cli.command(cls=RecipeCommand)
+@recipe_options
+@click.option("--stats", metavar="NAME,...", help="Operators or statistics; by default all that need no further file.")
+@click.option("--group-by", metavar="EXPR", help="A column of the input, or SQL over its columns, to group by.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), help="The run folder of the analysis.")
+@click.option("--json", "as_json", is_flag=True, help="Print the analysis as one JSON object.")
+def analyze(stats: str | None, group_by: str | None, output: str | None, as_json: bool, **options: Any) -> None:
+    """Measure DATA (a file, folder or glob), or what RECIPE (.yaml) makes of it, without removing anything."""
+    from refinery import commands
+    from refinery.analysis.request import from_command_line
+
+    path, changes = _named(options)
+    names = [name.strip() for name in (stats or "").split(",") if name.strip()]
+    given = (options["sets"], options["variables"], options["operators"])
+    commands.analyze(from_command_line(path, changes, *given, names, group_by, output), as_json)
+
+
 @cli.command()
 @click.argument("row", required=False, type=int)
 @click.option("--run", "work_dir", type=click.Path(exists=True, file_okay=False), default=".", help="The run's folder.")
@@ -235,11 +252,17 @@ def _opened(options: dict[str, Any]) -> Any:
     """The checked recipe and its library, from the options of a command."""
     from refinery.opening import open_from_command_line
 
+    recipe, overrides = _named(options)
+    return open_from_command_line(recipe, overrides, options["sets"], options["variables"], options["operators"])
+
+
+def _named(options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The recipe that a command names, and the options that it does not know itself."""
     recipe, overrides = options["config"] or options["recipe"], list(options["overrides"])
     if options["recipe"] and (options["config"] or options["recipe"].startswith("--")):
         recipe = options["config"]
         overrides.insert(0, options["recipe"])
-    return open_from_command_line(recipe, overrides, options["sets"], options["variables"], options["operators"])
+    return recipe, overrides
 
 
 def main() -> None:

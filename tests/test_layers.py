@@ -34,6 +34,7 @@ ORDER = (
     "report",
     "console",
     "telling",
+    "showing",
     "explaining",
     "deciding",
     "reference",

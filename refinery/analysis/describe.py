@@ -1,0 +1,81 @@
+"""Adds to a run's database what its statistics are like: sketches, quantiles, correlations, suggested bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from refinery.analysis import sketch, suggest
+from refinery.compiler.compiled import Stat
+from refinery.compiler.env import ident, lit, template
+from refinery.errors import Problem, RecipeError, did_you_mean
+from refinery.library import read_sql
+from refinery.outputs.database import Database
+from refinery.preparing import Prepared
+
+SUMMARY = ("'summary'", "'summary'")
+_TYPES = {"BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "DOUBLE", "FLOAT", "BOOLEAN"}
+
+
+@dataclass(frozen=True)
+class Describer:
+    """What a run is given to extend its database by. names: columns or operators that are described; all when empty."""
+
+    names: tuple[str, ...] = ()
+
+    def check(self, prepared: Prepared) -> None:
+        """See that the run computes what is asked for. Raises RecipeError."""
+        if not chosen(prepared, self.names):
+            raise RecipeError([Problem("process", "no step computes a statistic, so there is nothing to describe")])
+
+    def fill(self, db: Database, prepared: Prepared) -> None:
+        """Fill sketches, quantiles, correlations and suggestions from the facts of the run."""
+        stats = chosen(prepared, self.names)
+        columns = [(lit(stat.column), ident(stat.column)) for stat in stats]
+        long = sketch.values("facts", [SUMMARY, *_groups(prepared)], columns)
+        db.run(f"CREATE OR REPLACE TABLE sketches AS {sketch.sketches(long)}")
+        db.run(f"CREATE OR REPLACE TABLE quantiles AS {sketch.quantiles('sketches')}")
+        _correlate(db, columns)
+        suggest.fill(db, prepared, stats)
+
+
+def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
+    """The numeric statistics of a run that `names` ask for, by column, statistic or operator; all when there are none.
+
+    Raises RecipeError for a name that nothing answers to.
+    """
+    stats = [stat for stat in prepared.stats if stat.type.upper() in _TYPES]
+    operators = {step.index: step.name for step in prepared.recipe.steps}
+    answers = {stat.column: {stat.column, stat.name, operators[stat.step]} for stat in stats}
+    known = set().union(*answers.values()) if answers else set()
+    problems = [
+        Problem("--stats", f"the run computes no statistic {name!r}{did_you_mean(name, known)}")
+        for name in names
+        if name not in known
+    ]
+    if problems:
+        raise RecipeError(problems)
+    return [stat for stat in stats if not names or answers[stat.column] & set(names)]
+
+
+def _groups(prepared: Prepared) -> list[tuple[str, str]]:
+    """SQL for the name and the key of each group that the recipe asks for."""
+    return []
+
+
+def _correlate(db: Database, columns: Sequence[tuple[str, str]]) -> None:
+    """Fill the table `correlations`. On one thread: sums of floating-point numbers depend on their order."""
+    pairs = list(combinations(range(len(columns)), 2))
+    if not pairs:
+        kinds = "'' AS stat_a, '' AS stat_b, 0::BIGINT AS n, 0::DOUBLE AS pearson, 0::DOUBLE AS spearman"
+        db.run(f"CREATE OR REPLACE TABLE correlations AS SELECT {kinds} WHERE FALSE")
+        return
+    ranks = template(read_sql("analysis/ranks.sql")).render(columns=[column for _, column in columns], relation="facts")
+    db.run(f"CREATE OR REPLACE TEMP TABLE _ranks AS {ranks}")
+    found = template(read_sql("analysis/correlations.sql")).render(
+        pairs=pairs, names=[name for name, _ in columns], relation="_ranks"
+    )
+    with db.one_thread():
+        db.run(f"CREATE OR REPLACE TABLE correlations AS {found}")
+    db.run("DROP TABLE _ranks")
