@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 
 from refinery.compiler.program import Program
@@ -47,8 +48,15 @@ def keep_memory() -> None:
 class Pool:
     """A fixed number of workers, each on a thread of its own."""
 
-    def __init__(self, program: Program, workers: int, memory_limit: str | None, temporary: str | None) -> None:
-        self._make = lambda: Worker(program, memory_limit, temporary)
+    def __init__(
+        self,
+        program: Program,
+        workers: int,
+        memory_limit: str | None,
+        temporary: str | None,
+        make: Callable[[Program, str | None, str | None], Worker] = Worker,
+    ) -> None:
+        self._make = partial(make, program, memory_limit, temporary)
         self._local = threading.local()
         self._workers: list[Worker] = []
         self._lock = threading.Lock()

@@ -52,9 +52,15 @@ def describe(
         "bytes": size,
         "peak_memory": peak_memory(),
         "disk": disk,
-        "outputs": [{"path": str(output.path), "rows": output.rows, "bytes": output.bytes} for output in outputs],
+        "outputs": [_output(output) for output in outputs],
         "versions": versions(),
     }
+
+
+def _output(output: Any) -> dict[str, Any]:
+    """An output file: path, rows, size and time of change."""
+    modified = os.stat(output.path).st_mtime_ns
+    return {"path": str(output.path), "rows": output.rows, "bytes": output.bytes, "modified": modified}
 
 
 def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: str, plan: dict[str, Any]) -> None:

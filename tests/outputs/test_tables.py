@@ -243,7 +243,9 @@ def test_the_folder_says_in_text_what_ran(tmp_path: Path) -> None:
     manifest = json.loads((run.work_dir / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["rows"] == {"read": 7, "kept": 2, "removed": 4, "quarantined": 1}
     assert manifest["project_name"] == "told" and manifest["inputs"][0]["path"].endswith("in.jsonl")
-    assert manifest["outputs"] == [{"path": str(run.outputs[0]), "rows": 2, "bytes": run.outputs[0].stat().st_size}]
+    [path], stat = run.outputs, run.outputs[0].stat()
+    known = {"path": str(path), "rows": 2, "bytes": stat.st_size, "modified": stat.st_mtime_ns}
+    assert manifest["outputs"] == [known]
     assert [tuple(manifest[name] for name in ("run_id", "fingerprint"))] == rows(run, "runs", "run_id, fingerprint")
     [stage] = json.loads((run.work_dir / "plan.json").read_text(encoding="utf-8"))["stages"]
     assert stage["sql"].startswith("WITH") and [step["step"] for step in stage["steps"]] == [1, 2, 3, 4, 5]
