@@ -72,10 +72,10 @@ def _correlate(db: Database, columns: Sequence[tuple[str, str]]) -> None:
         db.run(f"CREATE OR REPLACE TABLE correlations AS SELECT {kinds} WHERE FALSE")
         return
     ranks = template(read_sql("analysis/ranks.sql")).render(columns=[column for _, column in columns], relation="facts")
-    db.run(f"CREATE OR REPLACE TEMP TABLE _ranks AS {ranks}")
     found = template(read_sql("analysis/correlations.sql")).render(
         pairs=pairs, names=[name for name, _ in columns], relation="_ranks"
     )
     with db.one_thread():
+        db.run(f"CREATE OR REPLACE TEMP TABLE _ranks AS {ranks}")
         db.run(f"CREATE OR REPLACE TABLE correlations AS {found}")
     db.run("DROP TABLE _ranks")
