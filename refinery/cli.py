@@ -232,6 +232,20 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 
 
 @cli.command()
+@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "-o", "--output", metavar="FILE", help="Where the page is written; - is standard output.  [default: RUN/report.html]"
+)
+def report(work_dir: str, output: str | None) -> None:
+    """Write one page about the run in folder RUN: what ran, what was removed, changed and found twice, statistics."""
+    from refinery.report.page import report as write
+
+    path = write(Path(work_dir), output)
+    if path is not None:
+        click.echo(path)
+
+
+@cli.command()
 def version() -> None:
     """Print the version."""
     click.echo(f"refinery {refinery.__version__}")

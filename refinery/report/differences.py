@@ -1,0 +1,81 @@
+"""What distinguishes two texts, word by word, in an excerpt that a person reads at a glance."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import regex
+
+# Words that are compared of each text; comparing takes up to the square of it.
+_WORDS = 300
+# Characters that are taken of each text around its first difference.
+_WINDOW = 4000
+# What is shown of the same text around differences, and at most of one difference, in characters and in lines.
+_CONTEXT = 60
+_LONGEST = 400
+_LINES = 8
+# A word; a letter of scripts without spaces; one white space; any other sign with what belongs to it.
+_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_WORD = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}_]--[{_ALONE}]]+|\s|\X", regex.V1)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of two texts. kind: "same", "removed" or "added"."""
+
+    kind: str
+    text: str
+
+
+def difference(before: str, after: str) -> list[Piece]:
+    """The two texts around their first differences; what is left out is marked by an ellipsis."""
+    start, end = _same_ends(before, after)
+    first = max(0, start - _CONTEXT)
+    windows = [text[first : min(len(text) - max(0, end - _CONTEXT), first + _WINDOW)] for text in (before, after)]
+    left, right = (_WORD.findall(window) for window in windows)
+    cut = [first + sum(map(len, words[:_WORDS])) < len(text) for text, words in ((before, left), (after, right))]
+    pieces = _pieces(left[:_WORDS], right[:_WORDS])
+    if any(cut):
+        pieces = _without_torn_end(pieces)
+    shown = [Piece(piece.kind, _short(piece, at == 0, at == len(pieces) - 1)) for at, piece in enumerate(pieces)]
+    return [*([Piece("same", "…")] if first else []), *shown, *([Piece("same", "…")] if any(cut) else [])]
+
+
+def _same_ends(before: str, after: str) -> tuple[int, int]:
+    """Characters that the two texts have in common at their starts, and at their ends behind that."""
+    start = len(os.path.commonprefix((before, after)))
+    end = len(os.path.commonprefix((before[start:][::-1], after[start:][::-1])))
+    return start, end
+
+
+def _pieces(left: list[str], right: list[str]) -> list[Piece]:
+    found: list[Piece] = []
+    for kind, i, j, k, m in SequenceMatcher(str.isspace, left, right, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(Piece("same", "".join(left[i:j])))
+            continue
+        found += [Piece("removed", "".join(left[i:j]))] if j > i else []
+        found += [Piece("added", "".join(right[k:m]))] if m > k else []
+    return found
+
+
+def _without_torn_end(pieces: list[Piece]) -> list[Piece]:
+    """Without what seems to differ behind the last common part only because the texts were cut."""
+    same = [at for at, piece in enumerate(pieces) if piece.kind == "same"]
+    changed = [at for at, piece in enumerate(pieces) if piece.kind != "same"]
+    return pieces[: same[-1] + 1] if same and changed and changed[0] < same[-1] else pieces
+
+
+def _short(piece: Piece, first: bool, last: bool) -> str:
+    """A piece with its middle left out where it is long."""
+    text = piece.text
+    if piece.kind != "same":
+        text = text if len(text) <= _LONGEST else text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]
+        lines = text.split("\n")
+        return text if len(lines) <= _LINES else "\n".join([*lines[: _LINES // 2], "…", *lines[-_LINES // 2 :]])
+    if len(text) <= 2 * _CONTEXT:
+        return text
+    head, tail = "" if first else text[:_CONTEXT], "" if last else text[-_CONTEXT:]
+    return f"{head}…{tail}"

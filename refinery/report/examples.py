@@ -1,0 +1,102 @@
+"""Samples that a step removed or changed, from the table trace, or recomputed from the input."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from refinery.report.facts import Step
+from refinery.report.replayed import Again
+from refinery.report.tables import Row, Tables
+
+# Examples of each step that are shown, and how many of each are recomputed.
+MOST = 5
+_RECOMPUTED = 3
+# Steps of which examples are recomputed, and further samples that are looked at for changes.
+_STEPS = 20
+_FURTHER = 12
+# A traced text of more bytes is cut, to so many characters, before it is looked at.
+_LONG, _WINDOW = 1_000_000, 10_000
+
+
+@dataclass(frozen=True)
+class Example:
+    """One sample at one step.
+
+    before: the text that the step was given. after: what a mapper made of it, or of a duplicate the text of the sample
+    that is kept instead. reason, value, bound, kept_instead: as the ledger has them.
+    """
+
+    row: int
+    before: str
+    after: str | None = None
+    reason: str | None = None
+    value: float | None = None
+    bound: float | None = None
+    kept_instead: int | None = None
+
+
+@dataclass
+class Examples:
+    """By step. unseen: steps that removed or changed samples of which none can be shown."""
+
+    removed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
+    changed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
+    recomputed: bool = False
+    unseen: list[Step] = field(default_factory=list)
+
+
+def read_examples(tables: Tables, steps: Sequence[Step], again: Again) -> Examples:
+    """Examples of every step that removed or changed something."""
+    found = Examples()
+    for row in tables.query("traced", limit=MOST, long=_LONG, window=_WINDOW):
+        into = found.removed if row["removed"] else found.changed
+        into[row["step"]].append(_traced(row))
+    if again.possible:
+        _recompute(tables, steps, again, found)
+    found.unseen = list(_missing(steps, found))
+    return found
+
+
+def _traced(row: Row) -> Example:
+    known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
+    return Example(row["_row"], row["original_text"] or "", row["processed_text"], **known)
+
+
+def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
+    """Steps of which there are no examples, though they did something."""
+    for step in steps:
+        if (step.removed and step.step not in found.removed) or (step.changed and step.step not in found.changed):
+            yield step
+
+
+def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
+    """Fill in what was not traced. Which samples a mapper changed is not stored: those that are looked at tell."""
+    missing = list(_missing(steps, found))[:_STEPS]
+    removed = {step.step for step in missing if step.removed and step.step not in found.removed}
+    changed = {step.step for step in missing if step.changed and step.step not in found.changed}
+    rows = [row for row in tables.query("removed", limit=_RECOMPUTED) if row["step"] in removed]
+    seen = set[int]()
+    for row in rows:
+        told = again.tell(row["_row"], row["step"], row["kept_instead"])
+        seen.add(row["_row"])
+        known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
+        found.removed[row["step"]].append(Example(row["_row"], told.text, told.kept, **known))
+        _changes(told.changes, row["_row"], changed, found)
+    for further in _further(tables) if changed else ():
+        if further not in seen and any(len(found.changed.get(step, ())) < _RECOMPUTED for step in changed):
+            _changes(again.tell(further).changes, further, changed, found)
+    found.recomputed = bool(removed or changed)
+
+
+def _changes(changes: dict[int, tuple[str, str]], row: int, steps: set[int], found: Examples) -> None:
+    for step, (before, after) in changes.items():
+        if step in steps and len(found.changed[step]) < MOST:
+            found.changed[step].append(Example(row, before, after))
+
+
+def _further(tables: Tables) -> list[int]:
+    """The first rows of the input that stayed to the end."""
+    rows = tables.rows(f"SELECT _row FROM stats WHERE kept ORDER BY _row LIMIT {_FURTHER}")
+    return [row["_row"] for row in rows]

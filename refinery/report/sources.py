@@ -1,0 +1,90 @@
+"""What became of the samples of each input file, and of each value of the input's column `source`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.kernels.arrow import ints
+from refinery.report.replayed import Again
+from refinery.report.tables import Row, Tables
+from refinery.samples.batch import Batch
+from refinery.samples.read import read
+from refinery.staging import BATCH
+from refinery.wording import size
+
+# Sources that are listed, and bytes of input that are read again for the sake of a column.
+MOST = 100
+_READ = 1_000_000_000
+COLUMN = "source"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Rows of the tables by file and by column. column: None where the input has none. note: why it was not looked for."""
+
+    files: list[Row]
+    column: list[Row] | None = None
+    note: str = ""
+
+
+def read_sources(tables: Tables, again: Again) -> Sources:
+    """Counts by file from the tables, by column from the input, when that is there and not too large."""
+    files = tables.query("files")
+    if again.histories is None:
+        return Sources(files, note=f"By the column source: not counted, because {again.why_not}.")
+    prepared = again.histories.prepared
+    total = sum(source.size for source in prepared.sources)
+    if total > _READ:
+        note = f"By the column source: not counted, because that would read {size(total)} of input again."
+        return Sources(files, note=note)
+    if not _has_column(prepared):
+        return Sources(files)
+    firsts = [row["first_row"] for row in tables.rows("SELECT first_row FROM shards ORDER BY shard")]
+    tables.con.execute("CREATE OR REPLACE TEMP TABLE sources (_row BIGINT, source VARCHAR)").fetchall()
+    for shard, first in zip(prepared.shards, firsts, strict=True):
+        for batch in read(shard, BATCH, check=False):
+            _add(tables, batch, first)
+    return Sources(files, tables.query("by_source"))
+
+
+def _has_column(prepared: Any) -> bool:
+    """Whether the first samples of any input file have the column."""
+    seen = set[str]()
+    for shard in prepared.shards:
+        if shard.source.path in seen:
+            continue
+        seen.add(shard.source.path)
+        for batch in read(shard, 1 << 16, check=False):
+            if any(value is not None for value in _values(batch)):
+                return True
+            break
+    return False
+
+
+def _add(tables: Tables, batch: Batch, first: int) -> None:
+    rows = pa.table({"_row": ints(batch.rows + first), COLUMN: pa.chunked_array([_column(batch)], pa.string())})
+    tables.con.register("_batch", rows)
+    tables.con.execute("INSERT INTO sources SELECT * FROM _batch").fetchall()
+    tables.con.unregister("_batch")
+
+
+def _values(batch: Batch) -> Iterator[Any]:
+    return iter(_column(batch).to_pylist())
+
+
+def _column(batch: Batch) -> pa.Array:
+    """The column's texts; NULL for samples without."""
+    if "_line" in batch.table.column_names:
+        return batch.member(COLUMN).texts.cast(pa.string())
+    if COLUMN not in batch.table.column_names:
+        return pa.nulls(len(batch.rows), pa.string())
+    column = batch.table[COLUMN].combine_chunks()
+    try:
+        return pc.cast(column, pa.string())
+    except pa.ArrowException:  # a list or struct, or bytes that are no text
+        return pa.nulls(len(batch.rows), pa.string())

@@ -1,0 +1,191 @@
+"""The statistics of a run: their moments, where their values lie, and how many samples fell into each bin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from refinery.compiler.compiled import Stat
+from refinery.compiler.env import ident, lit
+from refinery.report.axes import Axis, axis_of
+from refinery.report.bounds import NO_RANGE, Range, measured, range_of
+from refinery.report.facts import Step
+from refinery.report.tables import Row, Tables
+
+# Statistics that have a histogram, and rows of the table of all: a run may have hundreds.
+MOST_DETAILS = 40
+MOST_LISTED = 400
+# Values that are listed of a statistic that is no number.
+_VALUES = 20
+# Statistics in the correlation map, and samples that it is computed from.
+_CORRELATED = 20
+_SAMPLES = 200_000
+QUANTILES = (0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995)
+_NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER", "UBIGINT", "UINTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL")
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Samples by bin and fate. below, above: samples that lie outside of the axis."""
+
+    axis: Axis
+    kept: list[int]
+    here: list[int]
+    elsewhere: list[int]
+    below: int
+    above: int
+
+
+@dataclass
+class Statistic:
+    """One column of table `stats`.
+
+    step: the one that measured it, where that is known. n: samples that have it, of `all`. quantiles: at QUANTILES.
+    histogram: of numbers with details. values: the most frequent ones of what is no number.
+    """
+
+    column: str
+    type: str
+    step: Step | None
+    range: Range
+    n: int = 0
+    all: int = 0
+    mean: float | None = None
+    deviation: float | None = None
+    low: float | None = None
+    high: float | None = None
+    odd: int = 0
+    removed: int = 0
+    quantiles: dict[float, float] = field(default_factory=dict)
+    histogram: Histogram | None = None
+    values: list[Row] = field(default_factory=list)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers."""
+        return self.type.startswith(_NUMBERS)
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are whole numbers."""
+        return self.numeric and not self.type.startswith(("DOUBLE", "FLOAT", "DECIMAL"))
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Pearson's r by pair of columns, None where it is not defined. every: one sample in so many was taken."""
+
+    columns: list[str]
+    r: dict[tuple[str, str], float | None]
+    every: int
+
+    @property
+    def strongest(self) -> list[tuple[str, str, float]]:
+        """The pairs, strongest first."""
+        known = [(*pair, r) for pair, r in self.r.items() if r is not None]
+        return sorted(known, key=_strength)
+
+
+def _strength(found: tuple[str, str, float]) -> tuple[float, str, str]:
+    return (-abs(found[2]), found[0], found[1])
+
+
+def read_statistics(tables: Tables, steps: Sequence[Step]) -> list[Statistic]:
+    """All statistics; those with bounds come first in what is counted in detail, up to MOST_DETAILS."""
+    by_step = {step.step: step for step in steps}
+    known = {stat.column: stat for stat in measured(tables.run_dir.recipe)}
+    columns = tables.rows("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 'stats'")
+    found = [
+        _statistic(column["column_name"], column["data_type"], known.get(column["column_name"]), by_step)
+        for column in columns
+        if column["column_name"] not in ("_row", "kept") and not column["column_name"].startswith("_")
+    ]
+    _moments(tables, found)
+    for statistic in sorted(found, key=_unbounded)[:MOST_DETAILS]:
+        if not statistic.numeric:
+            column = ident(statistic.column)
+            statistic.values = tables.query("values", column=column, limit=_VALUES)
+    detailed = [s for s in sorted(found, key=_unbounded)[:MOST_DETAILS] if s.numeric and s.n]
+    _quantiles(tables, detailed)
+    for statistic in detailed:
+        _count(tables, statistic)
+    return found
+
+
+def _unbounded(statistic: Statistic) -> bool:
+    return not statistic.range.ends
+
+
+def _statistic(column: str, kind: str, stat: Stat | None, steps: dict[int, Step]) -> Statistic:
+    step = steps.get(stat.step) if stat else None
+    bounds = range_of(stat, step) if stat and step else NO_RANGE
+    return Statistic(column, kind, step, bounds, removed=step.removed if step and bounds.ends else 0)
+
+
+def _moments(tables: Tables, statistics: Sequence[Statistic]) -> None:
+    """n, mean and deviation; over finite values only."""
+    [rows] = tables.rows("SELECT count(*) AS n FROM stats")
+    sums = "SELECT stat, n, mean, m2, min, max FROM stat_summary WHERE \"group\" = 'summary'"
+    told = {row["stat"]: row for row in tables.rows(sums)}
+    for statistic in statistics:
+        row = told.get(statistic.column, {})
+        statistic.all, statistic.n = rows["n"], row.get("n") or 0
+        statistic.mean, statistic.low, statistic.high = row.get("mean"), row.get("min"), row.get("max")
+        if statistic.n > 1 and row["m2"] is not None:
+            statistic.deviation = math.sqrt(max(0.0, row["m2"]) / (statistic.n - 1))
+
+
+def _quantiles(tables: Tables, statistics: Sequence[Statistic]) -> None:
+    if not statistics:
+        return
+    columns = [(lit(statistic.column), ident(statistic.column)) for statistic in statistics]
+    told = {row["stat"]: row for row in tables.query("quantiles", columns=columns, shares=list(QUANTILES))}
+    for statistic in statistics:
+        row = told[statistic.column]
+        statistic.odd = max(0, statistic.n - row["finite"])
+        if row["finite"]:
+            statistic.low, statistic.high = row["low"], row["high"]
+            statistic.quantiles = dict(zip(QUANTILES, row["quantiles"], strict=True))
+
+
+def _count(tables: Tables, statistic: Statistic) -> None:
+    """Let DuckDB count the samples of each bin."""
+    axis = axis_of(statistic.low, statistic.high, statistic.quantiles, statistic.range.ends, statistic.whole)
+    if axis is None:
+        return
+    rows = tables.query(
+        "histogram",
+        column=ident(statistic.column),
+        step=statistic.step.step if statistic.step else -1,
+        low=axis.low,
+        high=axis.high,
+        log=axis.log,
+        start=axis.start,
+        width=axis.width,
+        bins=axis.bins,
+    )
+    counts = {fate: [0] * axis.bins for fate in ("kept", "here", "elsewhere")}
+    outside = {-1: 0, axis.bins: 0}
+    for row in rows:
+        if row["bin"] in outside:
+            outside[row["bin"]] += row["samples"]
+        else:
+            counts[row["fate"]][row["bin"]] = row["samples"]
+    statistic.histogram = Histogram(axis, **counts, below=outside[-1], above=outside[axis.bins])
+
+
+def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:
+    """Correlations of the first numbers among the statistics; None for fewer than two."""
+    numbers = [s.column for s in statistics if s.numeric and s.n > 1][:_CORRELATED]
+    pairs = [(left, right) for at, left in enumerate(numbers) for right in numbers[at + 1 :]]
+    if not pairs:
+        return None
+    every = max(1, math.ceil(statistics[0].all / _SAMPLES))
+    named = [(ident(left), ident(right)) for left, right in pairs]
+    # On one thread: sums of floating-point numbers depend on the order.
+    tables.con.execute("SET threads = 1").fetchall()
+    [row] = tables.query("correlations", pairs=named, columns=[ident(name) for name in numbers], every=every)
+    tables.con.execute("RESET threads").fetchall()
+    r = [None if value is None or math.isnan(value) else float(value) for value in row.values()]
+    return Correlations(numbers, dict(zip(pairs, r, strict=True)), every)

@@ -1,0 +1,55 @@
+"""A finished run's tables, opened to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from refinery.compiler.env import template
+from refinery.errors import DataError
+from refinery.library import read_sql
+from refinery.rundir import RunDir
+
+NEEDED = {"runs", "steps", "ledger", "stats", "trace", "quarantine", "duplicates", "clusters", "shards"}
+
+Row = dict[str, Any]
+
+
+class Tables:
+    """The database of a run folder, read-only. Raises DataError when no run has ended well there."""
+
+    def __init__(self, work_dir: Path) -> None:
+        self.run_dir = RunDir(work_dir)
+        database = self.run_dir.database
+        if not database.is_file():
+            raise DataError(
+                f"{work_dir}: no finished run here (no {database.name}). Name the folder of a run that ended well, "
+                "which is its recipe's work_dir"
+            )
+        try:
+            self.con = duckdb.connect(str(database), read_only=True)
+        except duckdb.Error as error:
+            raise DataError(f"{database}: cannot be opened: {str(error).splitlines()[0]}") from error
+        found = {name for (name,) in self.con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        if missing := sorted(NEEDED - found):
+            self.con.close()
+            raise DataError(f"{database}: is not a run's database, it has no table {', '.join(missing)}")
+        self.con.execute("SET enable_progress_bar = false").fetchall()
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.con.close()
+
+    def query(self, name: str, **values: Any) -> list[Row]:
+        """Rows of `sql/report/<name>.sql`, a template that is given `values`."""
+        return self.rows(template(read_sql(f"report/{name}.sql")).render(values))
+
+    def rows(self, sql: str) -> list[Row]:
+        """Rows of a query, by column."""
+        cursor = self.con.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

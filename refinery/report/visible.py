@@ -1,0 +1,52 @@
+"""Texts of strangers as HTML: escaped, cut, and with what cannot be seen spelled out.
+
+A document may hold markup, terminal codes, and characters that turn the direction of what follows. None of it may act
+on the page or hide from whoever reads it.
+"""
+
+from __future__ import annotations
+
+import regex
+from markupsafe import Markup, escape
+
+# Controls, format characters (directions, zero widths, tags), line separators, what is no character. Joiners of letters
+# and emoji, and signs that are seen although they are format characters, stay as they are.
+_HIDDEN = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}\p{Cs}"
+_UNSEEN = regex.compile(rf"({_HIDDEN}--[\t\n\u200c\u200d\p{{Prepended_Concatenation_Mark}}]])\1*", regex.V1)
+# Where a difference is shown, white space and joiners may be all of it.
+_UNSEEN_EVERYWHERE = regex.compile(rf"({_HIDDEN}\p{{Zs}}--[\x20]])\1*", regex.V1)
+_SIGNS = {"\n": "↵\n", "\t": "⇥\t"}
+
+
+def visible(text: object, every: bool = False) -> Markup:
+    """Text as HTML. What cannot be seen stands as its code point: <i class="c">U+202E</i>.
+
+    every: also line ends, tabs, joiners and other spaces than the common one.
+    """
+    pattern = _UNSEEN_EVERYWHERE if every else _UNSEEN
+    pieces, last, told = list[Markup](), 0, str(text)
+    for found in pattern.finditer(told):
+        pieces += [escape(told[last : found.start()]), _spelled(found[0])]
+        last = found.end()
+    return Markup("").join([*pieces, escape(told[last:])])
+
+
+def _spelled(run: str) -> Markup:
+    """A run of one character as its code point, with its number when there are many."""
+    if run[0] in _SIGNS:
+        return Markup('<i class="c">{}</i>{}').format(_SIGNS[run[0]][0], run[0]) * len(run)
+    times = f"×{len(run)}" if len(run) > 1 else ""
+    return Markup('<i class="c">U+{}{}</i>').format(f"{ord(run[0]):04X}", times)
+
+
+def plain(text: object) -> str:
+    """Text for a plot, which takes no markup: on one line, code points in place of what cannot be seen."""
+    return _UNSEEN_EVERYWHERE.sub(lambda found: f"[U+{ord(found[0][0]):04X}]", str(text))
+
+
+def beginning(text: str, width: int, lines: int | None = None) -> str:
+    """The first `width` characters, of the first `lines` lines; an ellipsis says that there are more."""
+    start = text[:width]
+    if lines is not None:
+        start = "\n".join(start.split("\n", lines)[:lines])
+    return text if len(start) == len(text) else start.rstrip("\n") + "…"
