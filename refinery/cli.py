@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,7 @@ def main() -> None:
     # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     stdout = sys.stdout
+    interrupts = _watch_interrupts()
     try:
         cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -298,6 +300,7 @@ def main() -> None:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     except RefineryError as error:
+        _end_if_interrupted(interrupts)
         print(f"refinery: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
@@ -307,12 +310,33 @@ def main() -> None:
             _nobody_reads_on()
         raise
     except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
+        _end_if_interrupted(interrupts)
         if os.environ.get("REFINERY_TRACEBACK"):
             raise
         what = " ".join(str(error).split())[:500]
         print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
         print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
         sys.exit(OperatorError.exit_code)
+
+
+def _watch_interrupts() -> list[int]:
+    """A list that is no longer empty once somebody has pressed Ctrl-C."""
+    seen: list[int] = []
+
+    def interrupted(number: int, frame: Any) -> None:
+        seen.append(number)
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as with nohup
+        signal.signal(signal.SIGINT, interrupted)
+    return seen
+
+
+def _end_if_interrupted(interrupts: list[int]) -> None:
+    """Ctrl-C within a library's call ends it with an error of its own, which tells nothing."""
+    if interrupts:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 def _nobody_reads_on() -> None:

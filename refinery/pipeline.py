@@ -26,6 +26,7 @@ from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
+from refinery.samples.shared import SharedFile
 from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages
 
@@ -142,15 +143,16 @@ def _execute(
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
-    with Stages(prepared, run_dir.stage, _first_rows(prepared)) as stages:
+    with make(prepared, run_dir.stage, _first_rows(prepared), exports=True) as stages:
         parameters = tables.parameters_json(recipe.steps)
         with ThreadPoolExecutor(1) as beside:
             # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
-            beside.submit(tables.statements, prepared.stages, stages.expected(), parameters)
+            beside.submit(tables.statements, prepared.stages, stages.expected(), parameters, recipe.stat_summary)
             done = stages.run(_reporter(prepared, progress))
-        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
+        found = [stage.findings for stage in done]
+        made = tables.statements(prepared.stages, found, parameters, recipe.stat_summary)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
-            exporting = beside.submit(_export, prepared, done[-1].results)  # copies files while the tables are built
+            exporting = beside.submit(_export, prepared, stages.output, done[-1].results)  # while the tables are built
             with _vouched_for(exporting):
                 database.fill(db, done, made)
                 outputs = exporting.result()
@@ -251,7 +253,9 @@ def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir) -> l
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
-def _export(prepared: Prepared, results: list[ShardResult]) -> list[Written]:
+def _export(prepared: Prepared, output: SharedFile | None, results: list[ShardResult]) -> list[Written]:
+    if output is not None:
+        return output.finish()
     recipe = prepared.recipe
     parts = [result.part for result in results if result.part]
     kind = recipe.export_format

@@ -20,6 +20,7 @@ from refinery.engine.local import Pool, run_shards
 from refinery.engine.worker import ShardResult, Task
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
+from refinery.samples.shared import SharedFile, share
 from refinery.samples.sources import Part, Shard, Source
 
 # Input bytes of one query: its texts, in every version, are in memory at once.
@@ -52,9 +53,13 @@ class Done:
 class Stages:
     """Runs stages; the workers stay until the end, for traces are made by running chosen rows again."""
 
-    def __init__(self, prepared: Prepared, folder: Callable[[int], Path], first_rows: Sequence[int]) -> None:
-        self.prepared, self.folder, self.first_rows = prepared, folder, first_rows
+    def __init__(
+        self, prepared: Prepared, folder: Callable[[int], Path], first_rows: Sequence[int], exports: bool = False
+    ) -> None:
+        """exports: the last stage's shards write the export where they can, instead of parts."""
+        self.prepared, self.folder, self.first_rows, self.exports = prepared, folder, first_rows, exports
         recipe = prepared.recipe
+        self.output: SharedFile | None = None  # the export, where shards write it themselves
         self.spill = recipe.temp_dir or str(folder(1).parent / "spill")
         self._pools = ExitStack()
 
@@ -63,6 +68,8 @@ class Stages:
 
     def __exit__(self, *error: Any) -> None:
         self._pools.__exit__(*error)
+        if self.output is not None:
+            self.output.discard()
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's."""
@@ -112,8 +119,11 @@ class Stages:
         folder = self.folder(planned.stage.number)
         folder.mkdir(parents=True, exist_ok=True)
         memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
-        pool = self._pools.enter_context(Pool(planned.program, workers, memory, self.spill))
+        pool = self._pools.enter_context(self._pool(planned, workers, memory))
         last = planned is self.prepared.stages[-1]
+        if last and self.exports:
+            size = recipe.export_shard_size
+            self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines)
         task = partial(self._task, planned, str(folder), last)
         return Done(planned, pool, shards, run_shards(pool, shards, task, report), task)
 
@@ -124,7 +134,7 @@ class Stages:
         compression = kind.partition(".")[2] or None if packed else None
         first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
         write = kind != "none" if last else _must_write(planned, shard)
-        return Task(folder, BATCH, compression, first, suffix, last, write)
+        return Task(folder, BATCH, compression, first, suffix, last, write, self.output if last else None)
 
     def _barrier(self, done: Sequence[Done]) -> Findings:
         current, prepared = done[-1], self.prepared

@@ -27,6 +27,7 @@ from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
 from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.samples.read import Batch, explain_json, read
+from refinery.samples.shared import SharedFile
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
 
@@ -57,6 +58,7 @@ class Task:
     add_suffix: bool = False  # whether the suffix of a sample's file is written beside it
     last: bool = True  # whether no stage comes after
     write: bool = True  # whether a part is written; without it, the next stage reads the input again
+    output: SharedFile | None = None  # the export, where the shards of one process write it themselves, without parts
 
 
 @dataclass
@@ -155,7 +157,8 @@ class Worker:
         seconds: dict[int, float] = defaultdict(float)
         left = _Left()
         folder = Path(task.folder)
-        writer = PartWriter(folder / f"{shard.index:05d}", self.program.lines, task.compression)
+        piece = task.output.piece(shard.index) if task.output is not None else None
+        writer = PartWriter(folder / f"{shard.index:05d}", self.program.lines, task.compression, piece)
         with writer if task.write else nullcontext():
             for batch in self._read(shard, task):
                 started = time.perf_counter()

@@ -22,8 +22,10 @@ _MARKERS = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_inf
 _TEXTS_PER_SHARD = 10_000
 # Names of formats in recipes that are called otherwise here.
 _FORCED = {"txt": "text", "json": "jsonl"}
-# A row group is decoded from its start for each shard that reads a part of it.
+# A row group is decoded from its start for each shard that reads a part of it: few are cut, into few pieces.
 _CUTS_PER_ROW_GROUP = 8
+_ROW_GROUPS_ENOUGH = 16
+_LARGE_ROW_GROUP = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -318,10 +320,11 @@ def _even(source: Source, first: int, last: int, size: int, count: int) -> Itera
 
 
 def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
-    """Row groups together up to the shard size; a group above it in several pieces."""
+    """Row groups together up to the shard size; one above it in several pieces, if it is large or there are few."""
     from refinery.samples.schema import row_groups
 
     groups = row_groups(source)
+    longest = shard_size if len(groups) < _ROW_GROUPS_ENOUGH else max(shard_size, _LARGE_ROW_GROUP)
     whole = max(1, sum(size for _, size in groups))
     share = lambda size, before: source.size * (before + size) // whole - source.size * before // whole  # noqa: E731
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
@@ -329,8 +332,8 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
         if first > start and pending + size > shard_size:
             yield (source,), start, first, share(pending, before)
             start, pending, before = first, 0, before + pending
-        if size > shard_size:
-            count = min(-(-size // shard_size), _CUTS_PER_ROW_GROUP)
+        if size > longest:
+            count = min(-(-size // longest), _CUTS_PER_ROW_GROUP)
             yield from _even(source, first, first + rows, share(size, before), count)
             start, before = first + rows, before + size
         else:

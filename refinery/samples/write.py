@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,11 @@ from refinery.errors import OutputError
 from refinery.kernels import jsonsplice
 from refinery.kernels.arrow import ints, texts
 from refinery.kernels.blocks import BLOCK
+from refinery.kernels.lines import count_lines
 from refinery.samples.batch import LINE, Batch
+
+if TYPE_CHECKING:
+    from refinery.samples.shared import Piece
 
 Keys = tuple[str, ...]
 
@@ -93,15 +97,26 @@ class PartWriter:
     """Writes a part to a temporary name; it gets its own when everything is written, and does not exist before.
 
     base: the part's path without suffix. lines: the samples are JSON lines (else a table, written as Parquet).
-    compression: gz or zst, of JSON lines; parts that are put one after another are then one valid file. After the end,
-    `path`, `rows` and `bytes` (of the file) say what was written. Raises OutputError when that fails.
+    compression: gz or zst, of JSON lines; parts that are put one after another are then one valid file. into: a piece of
+    a file that shards write together, to write to instead of a file. After the end, `path` (None with `into`), `rows`
+    and `bytes` (of the file) say what was written. Raises OutputError when that fails.
     """
 
-    def __init__(self, base: str | os.PathLike[str], lines: bool, compression: str | None = None) -> None:
+    def __init__(
+        self,
+        base: str | os.PathLike[str],
+        lines: bool,
+        compression: str | None = None,
+        into: Piece | None = None,
+    ) -> None:
         self._suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
         self._final = Path(f"{os.fspath(base)}{self._suffix}")
         self._aside = self._final.with_name(f".{self._final.name}.{os.getpid()}.tmp")
         self._lines = lines
+        self._into = into
+        if into is not None:
+            self._final = Path(into.target)
+        self._memory: Any = None
         self._file: Any = None
         self._table: Any = None
         self._pending: list[pa.Table] = []
@@ -110,13 +125,19 @@ class PartWriter:
         self.bytes = 0
 
     def __enter__(self) -> PartWriter:
+        if self._into is not None:
+            self._file = compressing(self._into, self._suffix) if self._lines else None
+            return self
         with writing(self._final):
             self._final.parent.mkdir(parents=True, exist_ok=True)
             if self._lines:
                 self._file = open_output(self._aside, self._suffix)
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        if self._into is not None:
+            self._end_piece(self._into, error)
+            return
         with writing(self._final):
             if kind is None and self._pending:
                 self._flush()
@@ -130,6 +151,21 @@ class PartWriter:
             self.bytes = self._aside.stat().st_size
             os.replace(self._aside, self._final)
             self.path = self._final
+
+    def _end_piece(self, piece: Piece, failed: BaseException | None) -> None:
+        try:
+            if failed is not None:
+                raise failed
+            if self._pending:
+                self._flush()
+            if self._table is not None:
+                self._table.close()
+                piece.write_table(self._memory.getvalue())
+            (piece if self._file is None else self._file).close()
+            self.bytes = piece.size
+        except BaseException as error:
+            piece.give_up(error)
+            raise
 
     def write(
         self,
@@ -164,6 +200,8 @@ class PartWriter:
                 column, rows = _large(data, offsets), np.arange(len(rows))
         if len(data):
             self._file.write(memoryview(data.data))
+        if self._into is not None:
+            self._into.count(int(count_lines(data, 0, len(data))))
 
     def _write_table(self, table: pa.Table, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
         kept = table if len(keep) == len(table) else table.take(ints(np.asarray(keep, np.int64)))
@@ -184,10 +222,15 @@ class PartWriter:
 
     def _flush(self) -> None:
         table = pa.concat_tables(self._pending, promote_options="permissive")
-        if self._table is None:
+        if self._table is None and self._into is None:
             self._table = parquet_writer(self._aside, table.schema, "lz4")
+        elif self._table is None:
+            self._memory = pa.BufferOutputStream()
+            self._table = parquet_writer(self._memory, table.schema, "zstd")
         if len(table):
             self._table.write_table(table.cast(self._table.schema), row_group_size=len(table))
+            if self._into is not None:
+                self._into.count(len(table))
         self._pending = []
 
 
@@ -226,20 +269,20 @@ def _replace(column: pa.ChunkedArray, keys: Sequence[str], values: Any, kind: pa
     return pa.StructArray.from_arrays(list(fields.values()), fields=list(kind), mask=pc.is_null(column))
 
 
-def parquet_writer(path: Path, schema: pa.Schema, compression: str) -> Any:
-    """A writer for columns of text: these seldom repeat, so no dictionary is tried, and no statistics are kept."""
+def parquet_writer(path: Any, schema: pa.Schema, compression: str) -> Any:
+    """A writer, to a path or a stream, for columns of text: these seldom repeat, so no dictionary is tried, and no statistics are kept."""
     import pyarrow.parquet as pq
 
     small = [f.name for f in schema if not _is_text(f.type) and not pa.types.is_nested(f.type)] or False
     return pq.ParquetWriter(path, schema, compression=compression, use_dictionary=small, write_statistics=small)
 
 
-class Compressed:
+class _Compressed:
     """A file of compressed frames, each of some megabytes; an empty one holds an empty frame."""
 
-    def __init__(self, path: Path, codec: str, level: int) -> None:
+    def __init__(self, file: Any, codec: str, level: int) -> None:
         self._codec = pa.Codec(codec, compression_level=level)
-        self._file = open(path, "wb")
+        self._file = file
         self._pending = bytearray()
         self._any = False
 
@@ -264,11 +307,16 @@ class Compressed:
 
 
 def open_output(path: Path, suffix: str) -> Any:
-    """A file to write bytes to, compressed as the suffix says."""
+    """A file to write bytes to, compressed as the suffix says; closing it closes all."""
+    return compressing(open(path, "wb"), suffix)
+
+
+def compressing(file: Any, suffix: str) -> Any:
+    """What writes to an open file, compressing as the suffix says."""
     for end, (codec, level) in _CODECS.items():
         if suffix.endswith(end):
-            return Compressed(path, codec, level)
-    return open(path, "wb")
+            return _Compressed(file, codec, level)
+    return file
 
 
 @contextmanager

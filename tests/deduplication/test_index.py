@@ -204,7 +204,7 @@ def test_a_run_that_fails_leaves_the_index_as_it_was(
         patch.setattr(database, "check", lambda *given: (real(*given), _lost())[0])
         fails(step(known), ConservationError)
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "export", _full)
+        patch.setattr(pipeline, "_export", _full)
         fails(step(known), OutputError)
     run = refinery.run(settings(tmp_path, step(known)))
     assert [row["text"] for row in exported(run)] == ["c", "d"] and len(remembered(known)) == 4
