@@ -200,6 +200,18 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 
 
 @cli.command()
+@click.argument("run_a", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run_b", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Lines and examples of each kind.")
+@click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON object.")
+def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
+    """Compare two runs: recipes, rows with another fate, statistics that moved, texts."""
+    from refinery import commands
+
+    commands.diff(run_a, run_b, limit, as_json)
+
+
+@cli.command()
 @click.argument("row", required=False, type=int)
 @click.option("--run", "work_dir", type=click.Path(exists=True, file_okay=False), default=".", help="The run's folder.")
 @click.option("--where", help="SQL that finds the row by the input's columns, such as `id = 42`.")

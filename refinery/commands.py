@@ -64,6 +64,7 @@ _TABLES = (
     "steps",
     "ledger",
     "stats",
+    "fates",
     "stat_summary",
     "trace",
     "quarantine",
@@ -220,6 +221,20 @@ def analyze(request: Any, as_json: bool) -> None:
         return
     out = console.console()
     for part in show(found):
+        out.print(part, markup=False)
+
+
+def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
+    """`refinery diff`."""
+    from refinery.analysis.diff import compare
+    from refinery.showing.difference import show
+
+    found = compare(run_a, run_b, limit)
+    if as_json:
+        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        return
+    out = console.console()
+    for part in show(found, limit):
         out.print(part, markup=False)
 
 

@@ -15,7 +15,7 @@ from refinery.outputs.database import Database
 from refinery.preparing import Prepared
 
 SUMMARY = ("'summary'", "'summary'")
-_TYPES = {"BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "DOUBLE", "FLOAT", "BOOLEAN"}
+NUMBERS = {"BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "DOUBLE", "FLOAT", "BOOLEAN"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
 
     Raises RecipeError for a name that nothing answers to.
     """
-    stats = [stat for stat in prepared.stats if stat.type.upper() in _TYPES]
+    stats = [stat for stat in prepared.stats if stat.type.upper() in NUMBERS]
     operators = {step.index: step.name for step in prepared.recipe.steps}
     answers = {stat.column: {stat.column, stat.name, operators[stat.step]} for stat in stats}
     known = set().union(*answers.values()) if answers else set()

@@ -1,0 +1,109 @@
+"""How two recipes differ: steps added, removed, moved, changed; keys and versions with other values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+import yaml
+
+from refinery.recipe.keys import KEYS
+
+# What is compared otherwise, where results go, and how the work is done.
+_ELSEWHERE = {"process", "dataset_path", "work_dir", "export_path", "temp_dir"}
+_ELSEWHERE |= {"np", "shard_size", "memory_limit", "project_name"}
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A row of the table `steps`."""
+
+    step: int
+    operator: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StepChange:
+    """A step of the first run, of the second, or of both.
+
+    change: "same", "changed", "moved", "removed" or "added"; a moved step may be changed as well. step_a, step_b: its
+    numbers, None where it is not. parameters: of those that differ, the values in both.
+    """
+
+    change: str
+    operator: str
+    step_a: int | None
+    step_b: int | None
+    parameters: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeyChange:
+    """A key of the recipes, or a version, that differs."""
+
+    key: str
+    a: Any
+    b: Any
+
+
+def steps_of(rows: Sequence[tuple[int, str, str]]) -> list[StepRow]:
+    """Steps from (step, operator, parameters) of the table."""
+    return [StepRow(step, operator, json.loads(text)) for step, operator, text in rows]
+
+
+def compare_steps(a: Sequence[StepRow], b: Sequence[StepRow]) -> list[StepChange]:
+    """The steps of both, aligned by their operators, in the order of the first; what is only in one stands in its place."""
+    found: list[StepChange] = []
+    matcher = SequenceMatcher(None, [s.operator for s in a], [s.operator for s in b], autojunk=False)
+    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
+        if tag == "equal":
+            found += [_both(one, other, "changed") for one, other in zip(a[a0:a1], b[b0:b1], strict=True)]
+            continue
+        found += [StepChange("removed", one.operator, one.step, None) for one in a[a0:a1]]
+        found += [StepChange("added", other.operator, None, other.step) for other in b[b0:b1]]
+    return _moved(found, {s.step: s for s in a}, {s.step: s for s in b})
+
+
+def _both(one: StepRow, other: StepRow, change: str) -> StepChange:
+    names = [*one.parameters, *(name for name in other.parameters if name not in one.parameters)]
+    differing = {
+        name: (one.parameters.get(name), other.parameters.get(name))
+        for name in names
+        if one.parameters.get(name) != other.parameters.get(name)
+    }
+    kind = "same" if change == "changed" and not differing else change
+    return StepChange(kind, one.operator, one.step, other.step, differing)
+
+
+def _moved(found: list[StepChange], a: Mapping[int, StepRow], b: Mapping[int, StepRow]) -> list[StepChange]:
+    """A step that is removed here and added there is one that moved; it is told where it is added."""
+    gone = [change for change in found if change.change == "removed"]
+    for place, change in enumerate(found):
+        if change.change != "added":
+            continue
+        before = next((other for other in gone if other.operator == change.operator), None)
+        if before is not None and before.step_a is not None and change.step_b is not None:
+            gone.remove(before)
+            found[place] = _both(a[before.step_a], b[change.step_b], "moved")
+    taken = {change.step_a for change in found if change.change == "moved"}
+    return [change for change in found if not (change.change == "removed" and change.step_a in taken)]
+
+
+def compare_keys(a: str, b: str) -> list[KeyChange]:
+    """Keys of two effective recipes that differ, but for steps and inputs, and for where results go."""
+    one, other = (yaml.safe_load(text) or {} for text in (a, b))
+    names = [name for name in KEYS if name not in _ELSEWHERE and (name in one or name in other)]
+    values = [(name, *(given.get(name, KEYS[name].default) for given in (one, other))) for name in names]
+    return [KeyChange(name, before, after) for name, before, after in values if before != after]
+
+
+def compare_versions(a: str, b: str) -> list[KeyChange]:
+    """Versions that differ, from the JSON objects of the table `runs`."""
+    one, other = json.loads(a), json.loads(b)
+    names = [*one, *(name for name in other if name not in one)]
+    changed = [name for name in names if one.get(name) != other.get(name)]
+    return [KeyChange(f"version of {name}", one.get(name), other.get(name)) for name in changed]

@@ -1,0 +1,10 @@
+-- Rows that both runs kept and whose texts have different lengths at the end, which is what the tables alone tell of them.
+SELECT
+  count(*) AS compared,
+  count(*) FILTER (WHERE before IS DISTINCT FROM after) AS differing,
+  coalesce(min(_row, {{ limit }}) FILTER (WHERE before IS DISTINCT FROM after), []) AS examples
+FROM (
+  SELECT a._row, a.{{ bytes_a }} AS before, b.{{ bytes_b }} AS after
+  FROM a.fates AS a JOIN b.fates AS b ON b._row = a._row
+  WHERE a._dropped IS NULL AND b._dropped IS NULL
+)
