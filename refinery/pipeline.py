@@ -73,15 +73,26 @@ def execute(
     Raises OutputError when they cannot be written or another run holds the folder, OperatorError when memory runs out,
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
     """
-    started, began = time.perf_counter(), datetime.now(UTC)
-    prepared = prepare(recipe, library, dataset)
+    clock = time.perf_counter(), datetime.now(UTC)
+    return execute_prepared(prepare(recipe, library, dataset), progress, extension, clock=clock)
+
+
+def execute_prepared(
+    prepared: Prepared,
+    progress: Progress | None = None,
+    extension: Extension | None = None,
+    make: type[Stages] | Callable[..., Stages] = Stages,
+    clock: tuple[float, datetime] | None = None,
+) -> Outcome:
+    """`execute` for what has been made ready. make: what runs the stages. clock: when it began, by `perf_counter` too."""
+    started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
         extension.check(prepared)
     _keep_inputs(prepared)
-    run_dir = RunDir(Path(recipe.work_dir))
+    run_dir = RunDir(Path(prepared.recipe.work_dir))
     with _explained(run_dir.root), run_dir.held():
         try:
-            return _execute(prepared, run_dir, started, began, progress, extension)
+            return _execute(prepared, run_dir, started, began, progress, extension, make)
         finally:
             shutil.rmtree(run_dir.parts, ignore_errors=True)
 
@@ -140,6 +151,7 @@ def _execute(
     began: datetime,
     progress: Progress | None,
     extension: Extension | None,
+    make: Callable[..., Stages],
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
@@ -196,7 +208,7 @@ def _plan(done: list[Done]) -> list[dict[str, Any]]:
     for stage in done:
         planned = stage.planned.stage
         after = [planned.after] if planned.after is not None else []
-        steps = [{"step": s.index, "operator": s.name, "recipe_line": s.where} for s in (*planned.steps, *after)]
+        steps = [{"step": s.index, "operator": s.name, "recipe_line": s.where, "given": sorted(s.given)} for s in (*planned.steps, *after)]
         sql = stage.program.pass_sql
         found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
     return found

@@ -127,6 +127,10 @@ class Stages:
         task = partial(self._task, planned, str(folder), last)
         return Done(planned, pool, shards, run_shards(pool, shards, task, report), task)
 
+    def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
+        """The workers of a stage."""
+        return Pool(planned.program, workers, memory, self.spill)
+
     def _task(self, planned: Planned, folder: str, last: bool, shard: Shard) -> Task:
         recipe = self.prepared.recipe
         kind = recipe.export_format

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +191,23 @@ class Worker:
         self._leave(result, left, folder, task)
         return result
 
+    def leave(
+        self, shard: Shard, rows: np.ndarray, done: pa.Table, bad: list[dict[str, Any]], task: Task
+    ) -> ShardResult:
+        """What a shard leaves where nothing is written of its samples and nothing compared, without reading it.
+
+        rows: numbers of its samples. done: what the statement would answer of them, with `_i` from 0. bad: those that
+        could not be read.
+        """
+        batch = replace(Batch.empty(self.program.lines), rows=rows)
+        keep = numbers(done.filter(pc.is_null(done["_dropped"]))["_i"])
+        left = _Left(facts=[self._facts(batch, done)], bad=bad)
+        if not task.last:  # nobody asks for lines where the next stage reads the input
+            left.rows.append(np.stack((rows[keep], np.zeros(len(keep), np.int64))))
+        result = ShardResult(shard.index, rows=len(rows) + len(bad), kept=len(keep))
+        self._leave(result, left, Path(task.folder), task)
+        return result
+
     def _read(self, shard: Shard, task: Task) -> Iterator[Batch]:
         program = self.program
         return read(shard, task.batch_bytes, carry=(*program.carried, *([program.removed] if program.removed else [])))
@@ -225,8 +242,7 @@ class Worker:
     # One batch
 
     def _batch(self, shard: Shard, batch: Batch, first_row: int, bad: list[dict[str, Any]]) -> pa.Table:
-        for item in batch.bad:
-            bad.append(_quarantined(shard, item.row, item.line, 0, "", item.error, item.raw))
+        self._unreadable(shard, batch, bad)
         done, failed = self.attempt(batch, first_row)
         for failure in failed:
             i, step = failure.at, failure.step
@@ -244,6 +260,9 @@ class Worker:
                 bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), 0, "", reason, raw))
             done = done.filter(pc.is_null(reasons))
         return done
+
+    def _unreadable(self, shard: Shard, batch: Batch, bad: list[dict[str, Any]]) -> None:
+        bad += [_quarantined(shard, item.row, item.line, 0, "", item.error, item.raw) for item in batch.bad]
 
     def _reason(self, reason: str, raw: bytes) -> str:
         name = ".".join(self.program.text_key)
