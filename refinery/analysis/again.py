@@ -1,0 +1,143 @@
+"""Runs the stages of a changed recipe, with what an earlier run has stored in place of what it would compute again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.analysis.change import Change
+from refinery.analysis.exported import exported_texts
+from refinery.analysis.knowing import KnowingWorker
+from refinery.analysis.knowledge import Knowledge, Place, Teller
+from refinery.analysis.stored import Stored
+from refinery.deduplication import units
+from refinery.deduplication.barrier import Findings
+from refinery.engine.local import Pool
+from refinery.engine.marks import SHARD_BITS
+from refinery.engine.worker import ShardResult
+from refinery.kernels.arrow import ints
+from refinery.preparing import Planned, Prepared
+from refinery.staging import Done, Stages
+
+_DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
+_CLUSTERS = """
+SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one
+JOIN clusters AS survivor ON survivor.step = one.step AND survivor.cluster = one.cluster AND survivor.survivor
+WHERE one.step = $step ORDER BY kept, one._row
+"""
+
+
+class Again(Stages):
+    """Stages up to that of the change are told what is stored, those after it run as ever."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        folder: Callable[[int], Path],
+        first_rows: Sequence[int],
+        *,
+        stored: Stored,
+        change: Change,
+        places: list[Place],
+        **options: Any,
+    ) -> None:
+        super().__init__(prepared, folder, first_rows, **options)
+        self.stored, self.change, self.places = stored, change, places
+        self.knowledge: dict[int, Knowledge] = {}
+
+    def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
+        """Run all stages, as a plain run does."""
+        texts = self._texts()
+        teller = Teller(
+            stages=self.prepared.stages,
+            change=self.change,
+            stored=self.stored.columns,
+            writes=self._writes,
+            traced=self.prepared.recipe.open_tracer,
+            texts=texts is not None,
+            units=frozenset(p.stage.number for p in self.prepared.stages if self._of_units(p.stage.before)),
+        )
+        for planned in self.prepared.stages[: self.change.stage]:
+            if not planned.program.copies:
+                folder = texts if planned.program.changes else None
+                self.knowledge[planned.stage.number] = Knowledge(
+                    self.stored.con, teller.sql(planned), self.places, folder
+                )
+        done = super().run(report)
+        for result in done[0].results:
+            result.bytes = 0
+        if done[0].results:
+            done[0].results[0].bytes = self.stored.manifest["bytes"]
+        return done
+
+    def rows_again(self) -> int:
+        """Samples that were run again, as far as the stage of the change."""
+        found: dict[int, list[np.ndarray]] = {}
+        for knowledge in self.knowledge.values():
+            for shard, rows in knowledge.again.items():
+                found.setdefault(shard, []).append(rows)
+        return sum(len(np.unique(np.concatenate(rows))) for rows in found.values())
+
+    @property
+    def _writes(self) -> bool:
+        return self.prepared.recipe.export_format != "none"
+
+    def _of_units(self, step: Any) -> bool:
+        return step is not None and self.prepared.library.operators[step.name].match == "units"
+
+    def _texts(self) -> Path | None:
+        """A folder with the texts that the run has exported; None where they are not needed, or not there any more."""
+        stages = self.prepared.stages[: self.change.stage]
+        last = self.change.stage == len(self.prepared.stages)
+        if not self._writes or not last or not any(planned.program.changes for planned in stages):
+            return None
+        if self.prepared.recipe.open_tracer and len(stages) > 1:
+            return None  # what is traced in later stages is replayed from the texts in between
+        folder = self.folder(1).parent / "texts"
+        return folder if exported_texts(self.stored, stages, self.places, folder) else None
+
+    def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
+        knowledge = self.knowledge.get(planned.stage.number)
+        if knowledge is None:
+            return super()._pool(planned, workers, memory)
+        make = partial(KnowingWorker, knowledge=knowledge)
+        return Pool(planned.program, workers, memory, self.spill, make)
+
+    def _barrier(self, done: Sequence[Done]) -> Findings:
+        planned = done[-1].planned
+        if planned.stage.number >= self.change.stage:
+            return super()._barrier(done)
+        step, folder = planned.stage.after, self.folder(planned.stage.number)
+        assert step is not None
+        findings = Findings(step.index)
+        duplicates = self._rows_of(_DUPLICATES, step.index, ("_row", "kept", "via"))
+        if not len(duplicates):
+            return findings
+        findings.duplicates = str(folder / "duplicates.parquet")
+        pq.write_table(duplicates, findings.duplicates)
+        if self._of_units(step):
+            findings.units = units.by_shard(Path(findings.duplicates), f"_removed_{step.index}", folder)
+            return findings
+        findings.clusters = str(folder / "clusters.parquet")
+        pq.write_table(self._rows_of(_CLUSTERS, step.index, ("_row", "kept")), findings.clusters)
+        findings.removed = np.sort(duplicates["_row"].to_numpy())
+        return findings
+
+    def _rows_of(self, query: str, step: int, names: Sequence[str]) -> pa.Table:
+        """Rows of a table, with samples numbered as the shards number them."""
+        table = self.stored.con.sql(query, params={"step": step}).to_arrow_table()
+        firsts = np.array([place.first for place in self.places], np.int64)
+        for name in names:
+            column = table[name].combine_chunks()
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            rows = column.fill_null(0).to_numpy()
+            shard = np.searchsorted(firsts, rows, "right") - 1
+            coded = ints((shard.astype(np.int64) << SHARD_BITS) + rows - firsts[shard], valid)
+            table = table.set_column(table.schema.get_field_index(name), name, coded)
+        return table

@@ -1,0 +1,218 @@
+"""New bounds on a finished run: a new run like one of the changed recipe, made of what the old one has stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from refinery.analysis.again import Again
+from refinery.analysis.change import Change, compare
+from refinery.analysis.knowledge import Place
+from refinery.analysis.stored import Stored
+from refinery.compiler.compiled import Stat
+from refinery.engine import schema as schemas
+from refinery.errors import DataError, OutputError, Problem, RecipeError
+from refinery.opening import open_recipe
+from refinery.pipeline import Outcome, Progress, execute_prepared
+from refinery.plan.stages import cut_at_barriers
+from refinery.preparing import Planned, Prepared, compile_stage, prepare
+from refinery.recipe import Recipe
+from refinery.recipe.override import Override, overrides_of, parse_set
+
+# Keys of a recipe that do not say what becomes of a sample: they may be other than in the run.
+_FREE = {
+    "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
+    "export_aws_credentials", "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
+    "keep_stats_in_res_ds", "add_suffix", "op_fusion", "memory_limit", "threads", "measure_only", "stat_summary",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Refiltered:
+    """What became of it. again: samples that were run again, up to the stage of the change. notes: said of it.
+
+    preparing: seconds until the first sample was looked at.
+    """
+
+    outcome: Outcome
+    again: int
+    notes: tuple[str, ...]
+    preparing: float
+
+
+def refilter(
+    run: Path,
+    sets: Sequence[str],
+    export: str | None = None,
+    work_dir: str | None = None,
+    writes: bool = True,
+    progress: Progress | None = None,
+) -> Refiltered:
+    """Make a run of the changed recipe from what the run in folder `run` has stored.
+
+    sets: `process.11.min_num=30`. export: where kept samples go; by default into the new folder. work_dir: the new
+    folder, by default one beside the old. writes: whether samples are exported at all.
+
+    Raises RecipeError for changes that need a run of their own, DataError when the inputs are not those of the run any
+    more, else what a run raises.
+    """
+    clock = time.perf_counter(), datetime.now(UTC)
+    with Stored.open(run) as stored:
+        recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
+        prepared = prepare(recipe, stored.library, shard_size=stored.manifest["shard_size"])
+        before = _planned_then(stored, prepared)
+        places = _places(stored, prepared, before)
+        change = compare(before, prepared.stages)
+        made: list[Again] = []
+
+        def make(*arguments: Any, **options: Any) -> Again:
+            made.append(Again(*arguments, stored=stored, change=change, places=places, **options))
+            return made[0]
+
+        preparing = time.perf_counter() - clock[0]
+        outcome = execute_prepared(prepared, progress, None, make, clock)
+        again = made[0].rows_again()
+        notes = _notes(prepared, change, again, outcome.counts.read)
+        return Refiltered(outcome, again, tuple(notes), preparing)
+
+
+def changed_recipe(
+    stored: Stored, changes: list[Override], export: str | None, work_dir: str | None, writes: bool
+) -> Recipe:
+    """The recipe of the run with the changes. Raises RecipeError for those that need a run of their own."""
+    old = stored.recipe
+    folder = work_dir or _beside(stored.run_dir.root)
+    values: dict[str, Any] = {"measure_only": False, "work_dir": folder}
+    if not writes:
+        values["export_type"] = "none"
+    elif old.export_format == "none":
+        values["export_type"] = None
+    if export is None:
+        name = os.path.basename(old.export_path)
+        export = os.path.join(folder, name)
+    values["export_path"] = export
+    recipe, _ = open_recipe(stored.run_dir.recipe, [*overrides_of(values), *changes], need_inputs=False)
+    _see_that_it_can(stored, old, recipe)
+    _keep_the_old(stored, recipe)
+    steps = _as_written(stored, recipe, changes)
+    return replace(recipe, steps=steps, path=stored.manifest.get("recipe"))
+
+
+def _beside(root: Path) -> str:
+    """The first folder beside the run's that is not there yet."""
+    number = 1
+    while True:
+        found = root.with_name(f"{root.resolve().name}-refiltered" + (f"-{number}" if number > 1 else ""))
+        if not found.exists():
+            return str(found)
+        number += 1
+
+
+def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
+    """Raises RecipeError for what only a run can do, with the command that does."""
+    command = f"refinery run {stored.manifest.get('recipe') or stored.run_dir.recipe}"
+    problems = []
+    for field in fields(Recipe):
+        name = field.name
+        if field.compare and name not in _FREE and getattr(old, name) != getattr(new, name):
+            what = f"{name} is another than in the run, which decides what is read"
+            problems.append(Problem(name, what, f"{command} --set {name}=... runs with it."))
+    if [step.name for step in old.steps] != [step.name for step in new.steps]:
+        what = "the steps are others than in the run: only parameters can be changed"
+        problems.append(Problem("process", what, f"Change the recipe; {command} runs it."))
+    for step in new.steps:
+        if step.params.get("index"):
+            what = f"{step.name} has an index, to which every run adds its samples"
+            problems.append(Problem(step.where, what, f"{command} runs it."))
+    if problems:
+        raise RecipeError(problems)
+
+
+def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
+    """See that nothing of the old run is written over. Raises OutputError."""
+    if os.path.realpath(recipe.work_dir) == os.path.realpath(stored.run_dir.root):
+        raise OutputError(f"{recipe.work_dir}: the run that is refiltered is here. Name another --work-dir")
+    outputs = {os.path.realpath(output["path"]) for output in stored.manifest["outputs"]}
+    if recipe.export_format != "none" and os.path.realpath(os.path.expanduser(recipe.export_path)) in outputs:
+        raise OutputError(f"{recipe.export_path}: belongs to the run that is refiltered. Name another --export")
+
+
+def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:
+    """The steps, each with its place in the recipe that was run and the parameters that this has given."""
+    places = dict(stored.con.execute("SELECT step, recipe_line FROM steps").fetchall())
+    plan = json.loads(stored.run_dir.plan.read_text(encoding="utf-8"))
+    given = {step["step"]: step.get("given", ()) for stage in plan["stages"] for step in stage["steps"]}
+    found = []
+    for step in recipe.steps:
+        file, _, line = places.get(step.index, "").rpartition(":")
+        where = {"file": file, "line": int(line)} if line.isdecimal() else {"file": "recipe", "line": 0}
+        names = {*given.get(step.index, ()), *_set(step, changes)}
+        found.append(replace(step, given=frozenset(names) & step.params.keys(), **where))
+    return tuple(found)
+
+
+def _set(step: Any, changes: list[Override]) -> set[str]:
+    """Parameters of a step that the changes name."""
+    paths = [change.path[2:] for change in changes if change.path[:1] == ("process",) and len(change.path) > 2
+             and change.path[1] in (str(step.index), step.name)]  # fmt: skip
+    paths = [path[1:] if path[0] == step.name else path for path in paths]
+    return {path[0] for path in paths if path}
+
+
+def _planned_then(stored: Stored, prepared: Prepared) -> list[Planned]:
+    """The stages of the recipe that ran. Raises DataError when its operators are others now."""
+    old, library = stored.recipe, stored.library
+    stages = cut_at_barriers(old.steps, library, old.measure_only)
+    if stages[-1].fingerprint != stored.manifest["fingerprint"]:
+        raise DataError("the operators have changed since the run, so what it has stored cannot be used; run it again")
+    schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library)
+    found: list[Planned] = []
+    earlier: list[Stat] = []
+    for stage in stages:
+        text_key = tuple(old.text_key.split("."))
+        found.append(compile_stage(stage, old, library, schema, text_key, earlier, stage is stages[-1]))
+        earlier += found[-1].program.stats
+    return found
+
+
+def _places(stored: Stored, prepared: Prepared, before: Sequence[Planned]) -> list[Place]:
+    """Where the shards stand in the run. Raises DataError when the inputs are not those of the run any more."""
+    if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
+        raise DataError(
+            f"{stored.run_dir.root}: the run's samples were handed over in Python and are not there any more"
+        )
+    then = [(item["path"], item["size"], item["modified"]) for item in stored.manifest["inputs"]]
+    now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
+    if then != now:
+        changed = sorted({path for path, *_ in set(then) ^ set(now)})
+        raise DataError(
+            f"the input has changed since the run ({', '.join(changed[:3])}), so what is stored is not of these samples; "
+            f"refinery run {stored.manifest.get('recipe') or stored.run_dir.recipe} reads it anew"
+        )
+    query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
+    shards = stored.con.execute(query).fetchall()
+    cuts = [(shard.source.path, shard.start, shard.end) for shard in prepared.shards]
+    if [shard[:3] for shard in shards] != cuts:
+        raise DataError("the input is cut otherwise than in the run, so what is stored cannot be used; run it again")
+    ends = [after[5] if after[0] == here[0] else here[5] for here, after in zip(shards, shards[1:], strict=False)]
+    lines = [max(0, end - here[5]) for here, end in zip(shards, [*ends, 0], strict=False)]
+    return [Place(shard[3], shard[4], count) for shard, count in zip(shards, lines, strict=True)]
+
+
+def _notes(prepared: Prepared, change: Change, again: int, rows: int) -> list[str]:
+    """What had to be run again."""
+    told = (
+        f"{again:,} of {rows:,} rows {'was' if again == 1 else 'were'} run again" if again else "no row was run again"
+    )
+    after = prepared.stages[change.stage - 1].stage.after
+    if after is None:
+        return [told]
+    place = "compares" if after.index == change.first else f"comes after step {change.first} and compares"
+    why = f"step {after.index}, {after.name}, {place} all samples that are left"
+    return [f"{told}: {why}, so the run was made again from stage {change.stage} of {len(prepared.stages)} on"]
