@@ -235,7 +235,7 @@ def _put_long_escape(data, i, end, out, w):
 
 
 @kernel
-def _put_string(data, i, end, out, w):
+def put_string(data, i, end, out, w):
     """Write the text of the string whose opening quote is at i; (position after it, position in `out`).
 
     The position is -1 for a string that is malformed. `out` must have room for its bytes and a block.
@@ -296,7 +296,7 @@ def _member_text(data, i, end, key, span, out, w):
             return -1
         found += same
         if same and found == 1 and data[i] == 34:
-            after, text_end = _put_string(data, i, end, out, w)
+            after, text_end = put_string(data, i, end, out, w)
             span[0], span[1] = i, after
         else:
             after = skip_value(data, i, end)

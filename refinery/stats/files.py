@@ -49,17 +49,22 @@ def write_files(
     name = MERGED if rank is None else f"{rank:05d}.json"
     groups = list(top_k.top_k_groups) if top_k else []
     sql = template(read_sql("stats/write_entries.sql")).render(
-        relation=relation, top_groups=groups, top_k=top_k.top_k if top_k else 0, unit="'task'"
+        relation=relation, top_groups=groups, top_k=top_k.top_k if top_k else 0, unit="'task'", placed=False
     )
     root, written = Path(folder), []
-    for group, stat, pieces in _files(con.sql(sql).to_arrow_reader(10_000)):
+    for group, stat, pieces in contents(con.sql(sql)):
         path = root / folder_name(group) / folder_name(stat) / name
         with replacing(path) as file:
-            for piece in pieces:
-                file.write(piece)
-            file.write(b"}")
+            file.writelines(pieces)
         written.append(str(path))
     return written
+
+
+def placed_entries(relation: str) -> str:
+    """The SELECT of a merge's files: of moments in their order with a place in the file, `_place` from 1, and a `unit`."""
+    return template(read_sql("stats/write_entries.sql")).render(
+        relation=relation, top_groups=[], top_k=0, unit="unit", placed=True
+    )
 
 
 def folder_name(name: str) -> str:
@@ -112,9 +117,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _files(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str, Iterator[bytes]]]:
-    """Rows (group, stat, line) cut into files: group, statistic, and the pieces of the content; to be read in turn."""
-    runs = _runs(batches)
+def contents(entries: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, str, Iterator[bytes]]]:
+    """Files of the rows of `write_entries.sql`: group, statistic and the pieces of the content, to be taken in turn."""
+    runs = _runs(entries.to_arrow_reader(10_000))
     run = next(runs, None)
     while run is not None:
         group, stat, _ = run
@@ -132,6 +137,7 @@ def _same_file(runs: Iterator[tuple[str, str, bytes]], rest: list[tuple[str, str
         yield run[2]
         run = next(runs, None)
         rest[0] = run
+    yield b"}"
 
 
 def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str, bytes]]:

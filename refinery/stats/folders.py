@@ -1,0 +1,155 @@
+"""Folders of statistics files, on this machine: listed, read, written whole, removed. Others are in `remote`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from refinery.errors import DataError, OutputError
+from refinery.stats.entries import room
+from refinery.stats.files import PARTIAL, replacing
+
+Location = str | os.PathLike[str] | tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a folder: its path below the root, its size, and a mark that changes when it is written again."""
+
+    path: str
+    size: int
+    mark: str
+
+
+class Folder(Protocol):
+    """What merging needs of a place where statistics files are; paths are below its root, with `/`."""
+
+    def leaves(self) -> list[str]:
+        """Folders that hold files and no folders, sorted."""
+
+    def partials(self, leaf: str) -> list[File]:
+        """The files of a leaf whose names are five digits and `.json`, by name."""
+
+    def load(self, files: Sequence[File]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The bytes of files, as `entries.room` lays them out."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of one file; None when it is not there."""
+
+    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> str:
+        """Write a file whole or not at all; the SHA-256 of its content."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one that is not there is no error."""
+
+    def name(self, path: str) -> str:
+        """The path as a user knows it."""
+
+
+def open_folder(location: Location) -> Folder:
+    """The folder at a path or a URL (`s3://...`, `gs://...`, `hf://...`), or at a pair of URL and options of its fsspec driver.
+
+    Raises DataError when there is no driver for it.
+    """
+    options: dict[str, Any] = {}
+    if isinstance(location, tuple):
+        location, options = location
+    path = os.fspath(location)
+    if "://" not in path and "::" not in path:
+        return LocalFolder(Path(path).expanduser())
+    if path.startswith("file://"):
+        return LocalFolder(Path(path.removeprefix("file://")))
+    from refinery.stats.remote import RemoteFolder
+
+    return RemoteFolder(path, options)
+
+
+class LocalFolder:
+    """A folder on this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def name(self, path: str) -> str:
+        """The path as a user knows it."""
+        return str(self.root / path)
+
+    def leaves(self) -> list[str]:
+        """Folders that hold files and no folders, sorted. Raises DataError when the root is not there."""
+        if not self.root.is_dir():
+            raise DataError(f"{self.root}: there is no such folder")
+        found = [base for base, folders, files in os.walk(self.root) if files and not folders]
+        return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
+
+    def partials(self, leaf: str) -> list[File]:
+        """The files of a leaf whose names are five digits and `.json`, by name."""
+        with os.scandir(self.root / leaf) as entries:
+            found = [self._file(leaf, entry) for entry in entries if PARTIAL.fullmatch(entry.name) and entry.is_file()]
+        return sorted(found, key=_by_path)
+
+    @staticmethod
+    def _file(leaf: str, entry: os.DirEntry[str]) -> File:
+        status = entry.stat()
+        return File(f"{leaf}/{entry.name}", status.st_size, str(status.st_mtime_ns))
+
+    def load(self, files: Sequence[File]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The bytes of files. Raises DataError for one that cannot be read."""
+        data, starts, ends = room(np.array([file.size for file in files], np.int64))
+        for file, start, end in zip(files, starts.tolist(), ends.tolist(), strict=True):
+            try:
+                _fill(self.root / file.path, data[start:end])
+            except OSError as error:
+                raise DataError(f"{self.name(file.path)}: cannot be read: {error.strerror or error}") from None
+        return data, starts, ends
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of one file; None when it is not there."""
+        try:
+            return (self.root / path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> str:
+        """Write a file whole or not at all; the SHA-256 of its content. Raises OutputError."""
+        digest = hashlib.sha256()
+        target = self.root / path
+        with replacing(target, durable) as file:
+            for piece in pieces:
+                file.write(piece)
+                digest.update(piece)
+        for left in target.parent.glob(f".{target.name}.[0-9]*"):  # of a process that was killed
+            left.unlink(missing_ok=True)
+        return digest.hexdigest()
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one that is not there is no error. Raises OutputError."""
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(self.root / path)
+        except OSError as error:
+            raise OutputError(f"{self.name(path)}: cannot be removed: {error.strerror or error}") from None
+
+
+def _by_path(file: File) -> str:
+    return file.path
+
+
+def _fill(path: Path, target: np.ndarray) -> None:
+    """Read a file into memory of its size. Raises OSError when it has become shorter."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        view, at = target.data, 0
+        while at < len(view):
+            count = os.readv(descriptor, [view[at:]])
+            if count == 0:
+                raise OSError("it has become shorter while it was read")
+            at += count
+    finally:
+        os.close(descriptor)

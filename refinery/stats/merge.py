@@ -1,0 +1,239 @@
+"""Merge what workers measured: all `{group}/{stat}/{rank:05d}.json` of a folder into one `metric.json` each."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.errors import DataError
+from refinery.kernels.arrow import ints, of_texts
+from refinery.stats.entries import Keys, Rows, read
+from refinery.stats.files import MERGED, contents, placed_entries
+from refinery.stats.folders import File, Location, open_folder
+from refinery.stats.removal import Removal
+from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TopKConfig
+
+Item = TypeVar("Item")
+
+_CHUNK = 8 << 20  # bytes of files that are read by one call
+_KEYS_AT_ONCE = 200_000  # that wait to be written
+
+
+class StatsWarning(UserWarning):
+    """A merge is right by the rules of reading, but what it was given had lost something."""
+
+
+@dataclass
+class Merged:
+    """What a merge did. unknown: entries whose n their writer had left out and nobody can know. not_finite: values of
+    entries that hold a NaN or an infinity. left_alone: folders without a partial file.
+    """
+
+    folders: int = 0
+    files: int = 0
+    bytes: int = 0
+    keys: int = 0
+    removed: int = 0
+    unknown: int = 0
+    not_finite: int = 0
+    left_alone: list[str] = field(default_factory=list)
+
+    def notes(self) -> list[str]:
+        """Sentences on what the input had lost; none when nothing."""
+        found = []
+        if self.unknown:
+            found.append(
+                f"{self.unknown:,} of the entries read do not say of how many values they are (datatrove writes a total of "
+                "zero as the number 0): each counts as one value, so n is too low and means and variances are off"
+            )
+        if self.not_finite:
+            found.append(
+                f"{self.not_finite:,} values are in entries with a NaN or an infinity: they are counted as `nans` or "
+                "`infinities` and are in no mean"
+            )
+        return found
+
+
+class StatsMerger:
+    """Merges statistics files, as datatrove's block of this name does, and passes on the rows that it is given.
+
+    Every folder below input_folder that holds files and no folders is merged: its files `00000.json` to `99999.json` become
+    `metric.json` at the same place below output_folder. Of the groups in top_k_config only the keys with the highest n are written.
+    remove_input: remove the merged files, once metric.json is durable. Folders are paths, URLs of object storage, or pairs of a URL
+    and the options of its fsspec driver. After a kill, run it again.
+    """
+
+    def __init__(
+        self,
+        input_folder: Location,
+        output_folder: Location,
+        remove_input: bool = False,
+        top_k_config: TopKConfig = DEFAULT_TOP_K_CONFIG,
+    ) -> None:
+        self.input_folder = input_folder
+        self.output_folder = output_folder
+        self.remove_input = remove_input
+        self.top_k_config = top_k_config
+
+    def run(self, data: Iterable[Item] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Item]:
+        """Merge this rank's share of the folders, then give back an iterator over `data`, unchanged. As `merge` otherwise."""
+        self.merge(rank, world_size)
+        return iter(data if data is not None else ())
+
+    __call__ = run
+
+    def merge(self, rank: int = 0, world_size: int = 1, threads: int | None = None) -> Merged:
+        """Merge every world_size-th folder from the rank-th on (of all, sorted); threads: as many as there are processors.
+
+        Warns once (StatsWarning) when entries had lost their n. Raises DataError that names all damaged files, whose folders are then
+        left as they were while the others are merged, and OutputError when results cannot be written.
+        """
+        if not 0 <= rank < world_size:
+            raise DataError(f"rank {rank} of {world_size}: ranks are 0 to {world_size - 1}")
+        merged = _Merge(self, threads or len(os.sched_getaffinity(0))).folders(rank, world_size)
+        for note in merged.notes():
+            warnings.warn(note, StatsWarning, stacklevel=2)
+        return merged
+
+
+@dataclass
+class _Chunk:
+    """Neighbouring files of one leaf, to be read at once. last: of the leaf."""
+
+    leaf: str
+    files: list[File]
+    last: bool
+
+
+class _Merge:
+    """One merge: files are read and parsed by threads, ahead and in order; their entries are added up in this one."""
+
+    def __init__(self, merger: StatsMerger, threads: int) -> None:
+        self.merger = merger
+        self.threads = threads
+        self.source = open_folder(merger.input_folder)
+        self.target = open_folder(merger.output_folder)
+        self.merged = Merged()
+        self.waiting: list[tuple[str, list[File], pa.Table]] = []
+        self.damaged: dict[str, list[str]] = {}
+
+    def folders(self, rank: int, world_size: int) -> Merged:
+        """Merge the folders of a rank."""
+        keys = Keys()
+        files: list[File] = []
+        for chunk, future in self._ahead(self._chunks(self.source.leaves()[rank::world_size])):
+            files += chunk.files
+            try:
+                keys.add(future.result())
+            except DataError as error:
+                self.damaged.setdefault(chunk.leaf, []).append(str(error))
+            if chunk.last:
+                self._finish(chunk.leaf, files, keys)
+                keys, files = Keys(), []
+        self._write()
+        if self.damaged:
+            said = [line for lines in self.damaged.values() for line in lines]
+            raise DataError("\n".join([*said, "the folders of these files were not merged; the others were"]))
+        return self.merged
+
+    def _chunks(self, leaves: list[str]) -> Iterator[_Chunk]:
+        for leaf in leaves:
+            removal = Removal(self.source, self.target, leaf)
+            self.merged.removed += removal.finish()
+            files = self.source.partials(leaf)
+            if not files:
+                self.merged.left_alone.append(leaf)
+                continue
+            chunk: list[File] = []
+            size = 0
+            for file in files:
+                if chunk and size + file.size > _CHUNK:
+                    yield _Chunk(leaf, chunk, False)
+                    chunk, size = [], 0
+                chunk.append(file)
+                size += file.size
+            yield _Chunk(leaf, chunk, True)
+
+    def _ahead(self, chunks: Iterator[_Chunk]) -> Iterator[tuple[_Chunk, Future[Rows]]]:
+        """Chunks in order with their entries, of which threads read a few ahead."""
+        queue: deque[tuple[_Chunk, Future[Rows]]] = deque()
+        with ThreadPoolExecutor(self.threads) as pool:
+            for chunk in chunks:
+                queue.append((chunk, pool.submit(self._read, chunk)))
+                if len(queue) > self.threads + 1:
+                    yield queue.popleft()
+            while queue:
+                yield queue.popleft()
+
+    def _read(self, chunk: _Chunk) -> Rows:
+        names = [self.source.name(file.path) for file in chunk.files]
+        return read(*self.source.load(chunk.files), names)
+
+    def _finish(self, leaf: str, files: list[File], keys: Keys) -> None:
+        """A leaf has been added up: keep what is to be written."""
+        if leaf in self.damaged:
+            return
+        self.merged.folders += 1
+        self.merged.files += len(files)
+        self.merged.bytes += sum(file.size for file in files)
+        self.merged.unknown += keys.unknown
+        self.merged.not_finite += keys.not_finite
+        table = self._top(leaf, keys.moments())
+        self.merged.keys += table.num_rows
+        self.waiting.append((leaf, files, table))
+        if sum(waiting.num_rows for _, _, waiting in self.waiting) >= _KEYS_AT_ONCE:
+            self._write()
+
+    def _top(self, leaf: str, moments: pa.Table) -> pa.Table:
+        """The keys that stay, those of the most values first; ties in the order in which they were met."""
+        config = self.merger.top_k_config
+        group = leaf.rpartition("/")[0].rpartition("/")[2]
+        if group not in config.top_k_groups:
+            return moments
+        order = np.argsort(-moments["n"].to_numpy(), kind="stable")[: config.top_k]
+        return moments.take(ints(order))
+
+    def _write(self) -> None:
+        """Write what waits, then remove what it was made of."""
+        if not self.waiting:
+            return
+        waiting, self.waiting = {leaf: (files, table) for leaf, files, table in self.waiting}, []
+        tables = [_placed(leaf, table) for leaf, (_, table) in waiting.items() if table.num_rows]
+        empty = [leaf for leaf, (_, table) in waiting.items() if not table.num_rows]
+        for leaf in empty:
+            self._written(leaf, waiting[leaf][0], [b"{}"])
+        if not tables:
+            return
+        with duckdb.connect() as con:
+            con.execute("SET arrow_large_buffer_size = true").fetchall()
+            con.register("placed", pa.concat_tables(tables))
+            for leaf, _, pieces in contents(con.sql(placed_entries("placed"))):
+                self._written(leaf, waiting[leaf][0], pieces)
+
+    def _written(self, leaf: str, files: list[File], pieces: Iterable[bytes]) -> None:
+        path = f"{leaf}/{MERGED}"
+        if not self.merger.remove_input:
+            self.target.write(path, pieces, durable=False)
+            return
+        self.merged.removed += Removal(self.source, self.target, leaf).replace(path, pieces, files)
+
+
+def _placed(leaf: str, moments: pa.Table) -> pa.Table:
+    """Moments with the columns that `placed_entries` asks for; the leaf stands for group and statistic."""
+    places = ints(np.arange(1, moments.num_rows + 1))
+    leaves = pa.DictionaryArray.from_arrays(
+        ints(np.zeros(moments.num_rows, np.int32)), of_texts([leaf])
+    ).dictionary_decode()
+    stats = pa.DictionaryArray.from_arrays(
+        ints(np.zeros(moments.num_rows, np.int32)), of_texts([""])
+    ).dictionary_decode()
+    return moments.append_column("_place", places).append_column("group", leaves).append_column("stat", stats)

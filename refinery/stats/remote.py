@@ -1,0 +1,120 @@
+"""Folders of statistics files elsewhere: anything that fsspec has a driver for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from refinery.errors import DataError, OutputError
+from refinery.stats.entries import joined
+from refinery.stats.files import PARTIAL
+from refinery.stats.folders import File
+
+_MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
+
+
+class RemoteFolder:
+    """A folder at a URL. There is no renaming on object storage: an object is put whole, and then is there."""
+
+    def __init__(self, url: str, options: dict[str, Any]) -> None:
+        self.url = url.rstrip("/")
+        self.fs, self.root = _driver(self.url, options)
+
+    def name(self, path: str) -> str:
+        """The path as a user knows it."""
+        return f"{self.url}/{path}"
+
+    def _at(self, path: str) -> str:
+        return f"{self.root}/{path}" if path not in ("", ".") else self.root
+
+    def leaves(self) -> list[str]:
+        """Folders that hold files and no folders, sorted. Raises DataError when there is nothing, or no access."""
+        self.fs.invalidate_cache()
+        try:
+            walked = list(self.fs.walk(self.root, on_error="raise"))
+        except Exception as error:
+            raise DataError(f"{self.url}: cannot be listed: {_said(error)}") from None
+        if not any(folders or files for _, folders, files in walked):
+            raise DataError(f"{self.url}: there is no such folder")
+        found = [base for base, folders, files in walked if [name for name in files if name] and not folders]
+        return sorted(base[len(self.root) :].strip("/") or "." for base in found)
+
+    def partials(self, leaf: str) -> list[File]:
+        """The files of a leaf whose names are five digits and `.json`, by name."""
+        found = []
+        for entry in self.fs.ls(self._at(leaf), detail=True):
+            name = entry["name"].rpartition("/")[2]
+            if entry["type"] == "file" and PARTIAL.fullmatch(name):
+                mark = next((str(entry[field]) for field in _MARKS if entry.get(field)), "")
+                found.append(File(f"{leaf}/{name}", int(entry.get("size") or 0), mark))
+        return sorted(found, key=_by_path)
+
+    def load(self, files: Sequence[File]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The bytes of files, fetched beside one another where the driver can. Raises DataError for one that cannot be read."""
+        found = self.fs.cat([self._at(file.path) for file in files], on_error="return")
+        if isinstance(found, bytes):
+            found = {self._at(files[0].path): found}
+        contents = list(found.values())
+        for file, content in zip(files, contents, strict=True):
+            if isinstance(content, BaseException):
+                raise DataError(f"{self.name(file.path)}: cannot be read: {_said(content)}")
+        return joined(contents)
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of one file; None when it is not there."""
+        try:
+            return self.fs.cat_file(self._at(path))
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> str:
+        """Put a file, which is durable once it is there; the SHA-256 of its content. Raises OutputError."""
+        content = b"".join(pieces)
+        target = self._at(path)
+        try:
+            self.fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self.fs.pipe_file(target, content)
+        except Exception as error:
+            raise OutputError(f"{self.name(path)}: cannot be written: {_said(error)}") from None
+        return hashlib.sha256(content).hexdigest()
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one that is not there is no error. Raises OutputError."""
+        try:
+            self.fs.rm_file(self._at(path))
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise OutputError(f"{self.name(path)}: cannot be removed: {_said(error)}") from None
+
+
+def _by_path(file: File) -> str:
+    return file.path
+
+
+def _said(error: BaseException) -> str:
+    """An error of a driver in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _driver(url: str, options: dict[str, Any]) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it. Raises DataError that names what is to be installed."""
+    scheme = url.partition("://")[0]
+    try:
+        import fsspec
+    except ImportError:
+        raise DataError(
+            f"{url}: {scheme}:// needs fsspec, which the extra brings: pip install 'refinery[remote]'"
+        ) from None
+    try:
+        fs, path = fsspec.url_to_fs(url, **options)
+    except ImportError as error:
+        raise DataError(
+            f"{url}: there is no driver for {scheme}:// ({_said(error)}). pip install 'refinery[remote]' brings that of s3://"
+        ) from None
+    except ValueError as error:
+        raise DataError(f"{url}: {_said(error)}") from None
+    return fs, path.rstrip("/")

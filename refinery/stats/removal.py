@@ -1,0 +1,59 @@
+"""Removing the files that were merged, so that a kill at any moment loses nothing and counts nothing twice.
+
+A note beside metric.json says which files it is made of, and by a digest which metric.json is meant. The note is durable before
+metric.json is, metric.json before the first file goes, and the note goes last. Who finds a note and its metric.json goes on
+removing; who finds a note of another metric.json was killed before that was written, and merges again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+from refinery.stats.files import MERGED
+from refinery.stats.folders import File, Folder
+
+NOTE = ".removing.json"
+
+
+class Removal:
+    """The removal of the merged files of one leaf."""
+
+    def __init__(self, source: Folder, target: Folder, leaf: str) -> None:
+        self.source, self.target = source, target
+        self.merged = f"{leaf}/{MERGED}"
+        self.note = f"{leaf}/{NOTE}"
+        self.leaf = leaf
+
+    def replace(self, path: str, pieces: Iterable[bytes], files: list[File]) -> int:
+        """Write metric.json of these files and remove them; how many."""
+        content = b"".join(pieces)
+        parts = [[file.path, file.size, file.mark] for file in files]
+        note = {"metric": hashlib.sha256(content).hexdigest(), "files": parts}
+        self.target.write(self.note, [json.dumps(note).encode()], durable=True)
+        self.target.write(path, [content], durable=True)
+        return self._remove(files)
+
+    def finish(self) -> int:
+        """Go on with a removal that was cut off; how many files it removed."""
+        content = self.target.read(self.note)
+        if content is None:
+            return 0
+        try:
+            note = json.loads(content)
+            files = [File(path, size, mark) for path, size, mark in note["files"]]
+            digest = note["metric"]
+        except (ValueError, KeyError, TypeError):  # not ours, or cut off: nothing was removed yet
+            return 0
+        merged = self.target.read(self.merged)
+        if merged is None or hashlib.sha256(merged).hexdigest() != digest:
+            return 0
+        there = set(self.source.partials(self.leaf))
+        return self._remove([file for file in files if file in there])
+
+    def _remove(self, files: list[File]) -> int:
+        for file in files:
+            self.source.remove(file.path)
+        self.target.remove(self.note)
+        return len(files)
