@@ -61,7 +61,10 @@ def from_command_line(
 
 def _measuring(recipe: Recipe, folder: str) -> Recipe:
     """The recipe as it is run: no sample is removed or written."""
-    return replace(recipe, measure_only=True, export_type="none", keep_stats_in_res_ds=False, work_dir=folder)
+    given = recipe.stat_summary  # moments are asked for in any case, of all statistics
+    summary = replace(given, groups=tuple(dict.fromkeys(("summary", *given.groups))), stats=())
+    quiet = replace(recipe, export_type="none", keep_stats_in_res_ds=False)
+    return replace(quiet, measure_only=True, work_dir=folder, stat_summary=summary)
 
 
 def _of_data(

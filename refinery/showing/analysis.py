@@ -82,7 +82,7 @@ def _table(first: str, rows: Iterable[tuple[str, Description]]) -> Any:
     for label, d in listed:
         values = [d.mean, d.std, d.min, *(d.quantiles.get(p / 100) for p in PERCENTS), d.max]
         cells = [f"{d.n:,}", *([f"{d.missing:,}"] if some else []), *map(short, values)]
-        table.add_row(escape(console.beginning(label, 60)), *cells)
+        table.add_row(escape(console.beginning(label, 60)) or "(empty)", *cells)
     return table
 
 
