@@ -65,4 +65,4 @@ def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constan
 
 
 def _uniform(constant: pa.Array) -> bool:
-    return len(constant) <= 1 or (constant[0] == constant[-1] and len(constant.unique()) == 1)
+    return len(constant) <= 1 or constant[1:].equals(constant[:-1])  # lists too, which have no `unique`

@@ -11,6 +11,7 @@ import importlib.util
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -56,14 +57,47 @@ def _package(model: str) -> str:
 
 @lru_cache(maxsize=8)
 def _load(model: str, mtime: int, size: int) -> Pieces:
-    library = importlib.import_module(_package(model))
     if model.endswith(".json"):
-        tokenizer = library.Tokenizer.from_file(model)
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return lambda text: tokenizer.encode(text, add_special_tokens=False).tokens
+        encode = _tokenizer(model, mtime, size).encode
+        return lambda text: encode(text, add_special_tokens=False).tokens
+    library = importlib.import_module(_package(model))
     processor = library.SentencePieceProcessor(model_file=model)
     return processor.encode_as_pieces
+
+
+def problems(path: str, parameter: str) -> list[str]:
+    """Why a tokenizer.json, or the one in a folder, cannot be used, in sentences that name the cure."""
+    found = tokenizer_file(path)
+    if not found.is_file():
+        return [f"there is no tokenizer at {found}: set {parameter} to a local tokenizer.json or its folder"]
+    if importlib.util.find_spec("tokenizers") is None:
+        return [f"{parameter} needs the package tokenizers, not installed here: pip install refinery[tokenizers]"]
+    try:
+        tokenizer(path)
+    except Exception as error:  # the library raises nothing more specific
+        return [f"{found} is not a tokenizer that the package tokenizers can read ({error}): give another file"]
+    return []
+
+
+def tokenizer_file(path: str) -> Path:
+    """The file that a tokenizer is read from: `path`, or the tokenizer.json in that folder."""
+    found = Path(path).expanduser()
+    return found / "tokenizer.json" if found.is_dir() else found
+
+
+def tokenizer(path: str) -> Any:
+    """The Tokenizer of this file, which cuts and pads nothing; loaded once per state of the file."""
+    found = tokenizer_file(path)
+    status = found.stat()
+    return _tokenizer(str(found), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(path: str, mtime: int, size: int) -> Any:
+    found = importlib.import_module("tokenizers").Tokenizer.from_file(path)
+    found.no_truncation()  # a tokenizer.json can bring settings of its own
+    found.no_padding()
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from refinery.kernels import subwords
 
 OPERATOR = {
     "doc": (
@@ -74,16 +73,7 @@ def check(params: dict[str, Any]) -> list[str]:
             "tokenization: true needs a tokenizer; Data-Juicer would download that of EleutherAI/pythia-6.9b-deduped, "
             "refinery downloads nothing: set tokenizer to a local tokenizer.json or its folder"
         ]
-    path = _file(params["tokenizer"])
-    if not path.is_file():
-        return [f"there is no tokenizer at {path}: set tokenizer to a local tokenizer.json or its folder"]
-    if find_spec("tokenizers") is None:
-        return ["tokenization: true needs the package tokenizers, not installed here: pip install refinery[tokenizers]"]
-    try:
-        _tokenizer(path)
-    except Exception as error:  # the library raises nothing more specific
-        return [f"{path} is not a tokenizer that the package tokenizers can read ({error}): give another file"]
-    return []
+    return subwords.problems(params["tokenizer"], "tokenizer")
 
 
 def count_tokens(column: pa.Array, path: str | None) -> pa.Array:
@@ -91,27 +81,6 @@ def count_tokens(column: pa.Array, path: str | None) -> pa.Array:
     texts = column.to_pylist()
     if path is None:  # an empty vector has no value of a constant
         return pa.nulls(len(texts), pa.int64())
-    encode = _tokenizer(_file(path)).encode
+    encode = subwords.tokenizer(path).encode
     counts = [None if text is None else len(encode(text, add_special_tokens=False).ids) for text in texts]
     return pa.array(counts, pa.int64())
-
-
-def _file(path: str) -> Path:
-    found = Path(path).expanduser()
-    return found / "tokenizer.json" if found.is_dir() else found
-
-
-def _tokenizer(path: Path) -> Any:
-    """The tokenizer of this file, read once per state of the file."""
-    status = path.stat()
-    return _load(str(path), status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=4)
-def _load(path: str, mtime: int, size: int) -> Any:
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(path)
-    tokenizer.no_truncation()  # a tokenizer.json can bring settings of its own
-    tokenizer.no_padding()
-    return tokenizer

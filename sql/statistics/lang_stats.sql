@@ -1,0 +1,19 @@
+/*---
+doc: >
+  The score of a language, from columns that a language detector has left. It is NULL for samples of another language,
+  and where there is no score; datatrove runs its model on these.
+version: 1
+peer: LangStats of datatrove 0.10.1 for samples with a score
+params:
+  language: {type: str, doc: "The language whose score is wanted, as the column spells it."}
+  language_key: {type: str, default: language, doc: Column with the language of the sample.}
+  score_key: {type: str, default: language_score, doc: Column with the score of that language.}
+stats: {"fasttext_{language}": {type: DOUBLE, doc: Score of the language.}}
+examples:
+  - {text: Some words., params: {language: en}, fields: {language: en, language_score: 0.9}, stats: {fasttext_en: 0.9}}
+  - {text: Des mots., params: {language: en}, fields: {language: fr, language_score: 0.8}, stats: {fasttext_en: null}}
+  - {text: "", params: {language: en, score_key: p}, fields: {language: en, p: "1"}, stats: {fasttext_en: 1.0}}
+  - {text: No label., params: {language: en}, stats: {fasttext_en: null}}
+---*/
+SELECT CASE WHEN CAST({{ field(language_key) }} AS VARCHAR) = {{ language | lit }}
+    THEN TRY_CAST({{ field(score_key) }} AS DOUBLE) END AS {{ ('fasttext_' ~ language) | ident }}

@@ -1,0 +1,97 @@
+"""Number of tokens of a text: from a column, or by a local tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import subwords
+
+OPERATOR = {
+    "doc": (
+        "Measure the number of tokens of each text. It is what the column tokens_key says, or where that says nothing "
+        "what a local tokenizer finds, its special tokens included; NULL where there is neither. A value that is no whole "
+        "number is none."
+    ),
+    "version": 1,
+    "peer": "TokenStats of datatrove 0.10.1, which downloads GPT-2's tokenizer where none is named",
+    "params": {
+        "tokenizer_name_or_path": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "doc": "A tokenizer.json of the tokenizers library, or a folder that holds one. Nothing is downloaded.",
+        },
+        "tokens_key": {
+            "type": "str",
+            "default": "token_count",
+            "nullable": True,
+            "doc": "Column with the number of tokens; null: there is none.",
+        },
+    },
+    "stats": {"token_count": {"type": "BIGINT", "doc": "Tokens."}},
+    "checks": "check",
+    "functions": {
+        "tokens_in_text": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR"],
+            "returns": "BIGINT",
+            "runs": "python",
+        }
+    },
+    "sql": """
+        {% set given = field(tokens_key) if tokens_key else 'NULL' %}
+        SELECT
+          CASE WHEN TRY_CAST({{ given }} AS DOUBLE) % 1 = 0 THEN TRY_CAST({{ given }} AS BIGINT) END AS _known,
+          {% if tokenizer_name_or_path %}
+          CASE WHEN _known IS NULL THEN {{ text }} END AS _missing,
+          coalesce(_known, tokens_in_text(_missing, {{ tokenizer_name_or_path | lit }})) AS token_count
+          {% else %}
+          _known AS token_count
+          {% endif %}
+    """,
+    "examples": [
+        {"text": "Some words.", "fields": {"token_count": 3}, "stats": {"token_count": 3}, "keep": True},
+        {
+            "text": "Some words.",
+            "fields": {"n": 2.0},
+            "params": {"tokens_key": "n"},
+            "stats": {"token_count": 2},
+            "keep": True,
+        },
+        {"text": "Some words.", "fields": {"token_count": 2.5}, "stats": {"token_count": None}, "keep": True},
+        {
+            "text": "one two one",
+            "params": {"tokenizer_name_or_path": "tokenizer.json"},
+            "files": {
+                "tokenizer.json": {
+                    "version": "1.0",
+                    "pre_tokenizer": {"type": "Whitespace"},
+                    "model": {"type": "WordLevel", "vocab": {"one": 0, "?": 1}, "unk_token": "?"},
+                }
+            },
+            "stats": {"token_count": 3},
+        },
+        {"text": "", "params": {"tokenizer_name_or_path": "missing.json"}, "error": True},
+    ],
+}
+
+
+def check(params: Mapping[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    path = params["tokenizer_name_or_path"]
+    if not path:
+        return (
+            [] if params["tokens_key"] else ["there is neither tokens_key nor tokenizer_name_or_path: give one of them"]
+        )
+    return subwords.problems(path, "tokenizer_name_or_path")
+
+
+def tokens_in_text(column: pa.Array, path: str | None) -> pa.Array:
+    """Number of each text's tokens with special ones (int64), NULL for NULL."""
+    if path is None:  # an empty vector has no value of a constant
+        return pa.nulls(len(column), pa.int64())
+    tokenizer = subwords.tokenizer(path)
+    return subwords.each_text(column, lambda text: len(tokenizer.encode(text).ids), pa.int64())
