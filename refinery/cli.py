@@ -258,6 +258,30 @@ def report(work_dir: str, output: str | None) -> None:
         click.echo(path)
 
 
+@cli.group()
+def stats() -> None:
+    """Statistics files: what workers measured, merged."""
+
+
+@stats.command("merge", epilog=EPILOG)
+@click.argument("source", metavar="INPUT")
+@click.argument("target", metavar="OUTPUT")
+@click.option("--remove-input", is_flag=True, help="Remove the merged files once metric.json is safely written.")
+@click.option("--top-k", type=click.IntRange(min=0), help="Most keys of a group that is cut; 100000 unless told.")
+@click.option(
+    "--top-k-groups", metavar="A,B", help="Groups that are cut to their keys of most samples; fqdn,suffix unless told."
+)
+@click.option("--rank", type=click.IntRange(min=0), default=0, help="Which share of the folders: 0 to world size - 1.")
+@click.option(
+    "--world-size", type=click.IntRange(min=1), default=1, help="Into how many shares the folders are divided."
+)
+def merge_stats(source: str, target: str, **options: Any) -> None:
+    """Merge {group}/{stat}/{rank}.json below INPUT into {group}/{stat}/metric.json below OUTPUT: paths, s3://, gs://, hf://."""
+    from refinery.stats import command
+
+    command.merge(source, target, **options)
+
+
 @cli.command()
 def version() -> None:
     """Print the version."""
