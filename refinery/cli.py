@@ -239,9 +239,24 @@ def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> None:
     """Try other bounds of a filter on the statistics that RUN has stored: rows and bytes kept, no text is read."""
-    from refinery import deciding
+    from refinery import commands
 
-    deciding.tune(Path(run), operator, params, as_json)
+    commands.tune(Path(run), operator, params, as_json)
+
+
+@cli.command(epilog=EPILOG)
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.11.min_num=30.")
+@click.option("--export", metavar="PATH", help="Where the kept samples go; by default into the new run's folder.")
+@click.option("--work-dir", metavar="FOLDER", help="The new run's folder; by default RUN-refiltered, beside RUN.")
+@click.option("--no-export", is_flag=True, help="Leave the tables only.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Make a new run with other bounds from what RUN has stored; only rows of which too little is known run again."""
+    from refinery import commands
+
+    commands.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
 
 
 @cli.command()

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,40 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
     out = console.console()
     for part in show(found, limit):
         out.print(part, markup=False)
+
+
+def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) -> None:
+    """`refinery tune`."""
+    from refinery.analysis.stored import Stored
+    from refinery.analysis.tune import tune as tried
+    from refinery.showing import tuning
+
+    with Stored.open(work_dir) as stored:
+        found = tried(stored, operator, params)
+        recipe = str(stored.manifest.get("recipe") or stored.run_dir.recipe)
+    if as_json:
+        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        return
+    out = console.console()
+    for part in tuning.show(found, recipe):
+        out.print(part, markup=False)
+
+
+def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool) -> None:
+    """`refinery refilter`."""
+    from refinery.analysis.refilter import refilter as refiltered
+
+    keep_memory()
+    with console.progress(quiet or as_json) as progress:
+        found = refiltered(work_dir, **options, progress=progress)
+    if as_json:
+        told = as_data(found.outcome) | {"rows_again": found.again, "notes": list(found.notes)}
+        click.echo(json.dumps(told, ensure_ascii=False))
+    elif not quiet:
+        out = console.console()
+        report(out, found.outcome, False)
+        for note in found.notes:
+            out.print(note, markup=False)
 
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:

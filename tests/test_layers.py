@@ -36,7 +36,6 @@ ORDER = (
     "telling",
     "showing",
     "explaining",
-    "deciding",
     "reference",
     "commands",
     "cli",
