@@ -40,7 +40,9 @@ def difference(before: str, after: str) -> list[Piece]:
     if any(cut):
         pieces = _without_torn_end(pieces)
     shown = [Piece(piece.kind, _short(piece, at == 0, at == len(pieces) - 1)) for at, piece in enumerate(pieces)]
-    return [*([Piece("same", "…")] if first else []), *shown, *([Piece("same", "…")] if any(cut) else [])]
+    if any(cut) and not (shown and shown[-1].text.endswith("…")):
+        shown.append(Piece("same", "…"))
+    return [Piece("same", "…"), *shown] if first and not (shown and shown[0].text.startswith("…")) else shown
 
 
 def _same_ends(before: str, after: str) -> tuple[int, int]:

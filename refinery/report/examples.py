@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -73,12 +74,9 @@ def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
 
 def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
     """Fill in what was not traced. Which samples a mapper changed is not stored: those that are looked at tell."""
-    missing = list(_missing(steps, found))[:_STEPS]
-    removed = {step.step for step in missing if step.removed and step.step not in found.removed}
-    changed = {step.step for step in missing if step.changed and step.step not in found.changed}
-    rows = [row for row in tables.query("removed", limit=_RECOMPUTED) if row["step"] in removed]
+    changed = {step.step for step in list(_missing(steps, found))[:_STEPS] if not found.changed.get(step.step)}
     seen = set[int]()
-    for row in rows:
+    for row in _untold(tables, found):
         told = again.tell(row["_row"], row["step"], row["kept_instead"])
         seen.add(row["_row"])
         known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
@@ -87,7 +85,22 @@ def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examp
     for further in _further(tables) if changed else ():
         if further not in seen and any(len(found.changed.get(step, ())) < _RECOMPUTED for step in changed):
             _changes(again.tell(further).changes, further, changed, found)
-    found.recomputed = bool(removed or changed)
+            seen.add(further)
+    found.recomputed = bool(seen)
+
+
+def _untold(tables: Tables, found: Examples) -> list[Row]:
+    """Removed samples of steps, and for reasons, of which there are no examples yet."""
+    told = {(step, _kind(example.reason)) for step, examples in found.removed.items() for example in examples}
+    rows = [
+        row for row in tables.query("removed", limit=_RECOMPUTED) if (row["step"], _kind(row["reason"])) not in told
+    ]
+    return rows[: _STEPS * _RECOMPUTED]
+
+
+def _kind(reason: str | None) -> str:
+    """A reason without the numbers in it."""
+    return re.sub(r"\d+", "", reason or "")
 
 
 def _changes(changes: dict[int, tuple[str, str]], row: int, steps: set[int], found: Examples) -> None:

@@ -79,7 +79,7 @@ def page(work_dir: Path) -> str:
     """The page as HTML. The same run gives the same text. Raises DataError when there is no finished run."""
     with Tables(work_dir) as tables, Again(work_dir) as again:
         facts, steps = read_facts(tables), read_steps(tables)
-        statistics = read_statistics(tables, steps)
+        statistics = read_statistics(tables, steps, again)
         found: dict[str, Any] = {
             "facts": facts,
             "steps": steps,

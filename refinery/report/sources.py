@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from refinery.report.replayed import Again
 from refinery.report.tables import Row, Tables
 from refinery.samples.batch import Batch
 from refinery.samples.read import read
+from refinery.samples.sources import Shard
 from refinery.staging import BATCH
 from refinery.wording import size
 
@@ -46,9 +48,11 @@ def read_sources(tables: Tables, again: Again) -> Sources:
         return Sources(files)
     firsts = [row["first_row"] for row in tables.rows("SELECT first_row FROM shards ORDER BY shard")]
     tables.con.execute("CREATE OR REPLACE TEMP TABLE sources (_row BIGINT, source VARCHAR)").fetchall()
-    for shard, first in zip(prepared.shards, firsts, strict=True):
-        for batch in read(shard, BATCH, check=False):
-            _add(tables, batch, first)
+    with ThreadPoolExecutor(prepared.workers) as pool:
+        for rows in pool.map(_by_row, prepared.shards, firsts):
+            tables.con.register("_rows", rows)
+            tables.con.execute("INSERT INTO sources SELECT * FROM _rows").fetchall()
+            tables.con.unregister("_rows")
     return Sources(files, tables.query("by_source"))
 
 
@@ -66,11 +70,11 @@ def _has_column(prepared: Any) -> bool:
     return False
 
 
-def _add(tables: Tables, batch: Batch, first: int) -> None:
-    rows = pa.table({"_row": ints(batch.rows + first), COLUMN: pa.chunked_array([_column(batch)], pa.string())})
-    tables.con.register("_batch", rows)
-    tables.con.execute("INSERT INTO sources SELECT * FROM _batch").fetchall()
-    tables.con.unregister("_batch")
+def _by_row(shard: Shard, first: int) -> pa.Table:
+    """The column's value of every sample of a shard, under the sample's number in the input."""
+    found = [(ints(batch.rows + first), _column(batch)) for batch in read(shard, BATCH, check=False)]
+    columns = [pa.chunked_array(list(column)) for column in zip(*found, strict=True)]
+    return pa.table(dict(zip(("_row", COLUMN), columns, strict=True)))
 
 
 def _values(batch: Batch) -> Iterator[Any]:

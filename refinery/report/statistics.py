@@ -11,10 +11,11 @@ from refinery.compiler.env import ident, lit
 from refinery.report.axes import Axis, axis_of
 from refinery.report.bounds import NO_RANGE, Range, measured, range_of
 from refinery.report.facts import Step
+from refinery.report.replayed import Again
 from refinery.report.tables import Row, Tables
 
 # Statistics that have a histogram, and rows of the table of all: a run may have hundreds.
-MOST_DETAILS = 40
+MOST_DETAILS = 30
 MOST_LISTED = 400
 # Values that are listed of a statistic that is no number.
 _VALUES = 20
@@ -91,10 +92,11 @@ def _strength(found: tuple[str, str, float]) -> tuple[float, str, str]:
     return (-abs(found[2]), found[0], found[1])
 
 
-def read_statistics(tables: Tables, steps: Sequence[Step]) -> list[Statistic]:
+def read_statistics(tables: Tables, steps: Sequence[Step], again: Again) -> list[Statistic]:
     """All statistics; those with bounds come first in what is counted in detail, up to MOST_DETAILS."""
     by_step = {step.step: step for step in steps}
-    known = {stat.column: stat for stat in measured(tables.run_dir.recipe)}
+    prepared = again.histories.prepared if again.histories else None
+    known = {stat.column: stat for stat in (prepared.stats if prepared else measured(tables.run_dir.recipe))}
     columns = tables.rows("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 'stats'")
     found = [
         _statistic(column["column_name"], column["data_type"], known.get(column["column_name"]), by_step)
@@ -187,5 +189,5 @@ def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correl
     tables.con.execute("SET threads = 1").fetchall()
     [row] = tables.query("correlations", pairs=named, columns=[ident(name) for name in numbers], every=every)
     tables.con.execute("RESET threads").fetchall()
-    r = [None if value is None or math.isnan(value) else float(value) for value in row.values()]
+    r = [None if value is None or math.isnan(value) else min(1.0, max(-1.0, value)) for value in row.values()]
     return Correlations(numbers, dict(zip(pairs, r, strict=True)), every)

@@ -1,11 +1,17 @@
--- What became of the samples of each value of a column, which the table `sources` holds by sample.
+-- What became of the samples of each value of a column, which the table `sources` holds by sample. A line that could not be
+-- read at all has no value.
+WITH broken AS (
+  SELECT DISTINCT _row FROM quarantine
+), known AS (
+  SELECT _row, source FROM sources
+  UNION ALL
+  SELECT _row, NULL FROM broken ANTI JOIN sources USING (_row)
+)
 SELECT
   source,
   count(*) AS rows_read,
-  count(l._row) AS removed,
-  count(*) FILTER (l._row IS NULL AND q._row IS NOT NULL) AS quarantined
-FROM sources AS s
-LEFT JOIN ledger AS l ON l._row = s._row
-LEFT JOIN (SELECT DISTINCT _row FROM quarantine) AS q ON q._row = s._row
+  count(ledger._row) AS removed,
+  count(broken._row) AS quarantined
+FROM known LEFT JOIN ledger USING (_row) LEFT JOIN broken USING (_row)
 GROUP BY source
 ORDER BY rows_read DESC, source NULLS LAST
