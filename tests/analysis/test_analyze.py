@@ -21,6 +21,7 @@ from refinery.errors import RecipeError
 from refinery.library import Library
 from tests.analysis.commanded import Call, caller, told
 from tests.engine.runs import refine, settings, texts, write_lines
+from tests.outputs.test_tables import documented
 
 WORDS = "a of it the that with from these which people sentence 2024 ... naïve 日本語".split()
 
@@ -70,6 +71,14 @@ def test_nothing_is_removed_or_written(found: Analysis, data: Path) -> None:
     assert found.outcome.outputs == ()
     left = {path.name for path in (data.parent / "run").iterdir()}
     assert left == {"refinery.duckdb", "recipe.yaml", "plan.json", "manifest.json"}
+
+
+def test_the_tables_are_those_of_the_page(found: Analysis) -> None:
+    with duckdb.connect(str(found.outcome.run_dir.database), read_only=True) as con:
+        kinds = {
+            table: {n: kind for n, kind, *_ in con.execute(f"DESCRIBE {table}").fetchall()} for table in documented(1)
+        }
+    assert kinds == documented(1)
 
 
 def test_moments_and_quantiles_are_true(found: Analysis) -> None:
