@@ -164,7 +164,7 @@ class Worker:
                 started = time.perf_counter()
                 if self.program.copies:
                     done = None
-                    keep = np.arange(len(batch))
+                    keep = np.arange(len(batch)) if batch.chosen is None else batch.chosen
                 else:
                     done = self._batch(shard, batch, task.first_row, left.bad)
                     for step, spent in self._profile(time.perf_counter() - started).items():
@@ -183,7 +183,7 @@ class Worker:
                         marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS))
                     )
                 result.kept += len(keep)
-                result.rows += len(batch.rows) + len(batch.bad)
+                result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
                 result.lines = max(result.lines, batch.lines_seen)
                 result.bytes += batch.table.nbytes
         result.part = str(writer.path or "")
@@ -210,7 +210,8 @@ class Worker:
 
     def _read(self, shard: Shard, task: Task) -> Iterator[Batch]:
         program = self.program
-        return read(shard, task.batch_bytes, carry=(*program.carried, *([program.removed] if program.removed else [])))
+        carry = (*program.carried, *([program.removed] if program.removed else []))
+        return read(shard, task.batch_bytes, carry=carry, whole=program.copies and task.last)
 
     def _leave(self, result: ShardResult, left: _Left, folder: Path, task: Task) -> None:
         """Write what is known of the shard's samples."""

@@ -153,6 +153,28 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
 
 
 @njit(nogil=True, cache=True)
+def runs(data, offsets, rows, found):
+    """Runs of neighbouring lines among `rows` as [start, end) in `data`; how many.
+
+    -1 when they do not fit `found`, or a line does not end in one line feed with no white space before it.
+    """
+    count = 0
+    for k in range(len(rows)):
+        start, end = offsets[rows[k]], offsets[rows[k] + 1]
+        if end - start < 2 or data[end - 1] != 10 or is_space(data[end - 2]):
+            return -1
+        if count > 0 and found[count - 1, 1] == start:
+            found[count - 1, 1] = end
+            continue
+        if count == len(found):
+            return -1
+        found[count, 0] = start
+        found[count, 1] = end
+        count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
 def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
     """Write lines `rows`, member `path` set to value k in the k-th of them (kept as it is where that is not valid).
 

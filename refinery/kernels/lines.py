@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from refinery.kernels.blocks import BLOCK, wide
+
 GOOD, BLANK, NOT_UTF8 = 0, 1, 2
 
 FULL, MORE, UNFINISHED = 0, 1, 2  # what stopped `records`
-
-_CHUNK = 8192  # bytes tested at once for being ASCII: most are, and that test runs at memory speed
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -26,15 +26,6 @@ def _wrong(b, p1, p2, p3):
     wrong |= np.uint8(p1 == np.uint8(0xF0)) & np.uint8(b < np.uint8(0x90))  # overlong
     wrong |= np.uint8(p1 == np.uint8(0xF4)) & np.uint8(b > np.uint8(0x8F))  # above U+10FFFF
     return wrong
-
-
-@njit(nogil=True, cache=True)
-def _ascii(data, start, end):
-    seen = np.uint8(0)
-    part = data[start:end]
-    for i in range(len(part)):
-        seen |= part[i]
-    return seen < np.uint8(0x80)
 
 
 @njit(nogil=True, cache=True)
@@ -58,13 +49,20 @@ def valid_utf8(data, start, end):
         if _wrong(b, p1, p2, p3) != 0:
             return False
         p3, p2, p1 = p2, p1, b
-    i = head
-    while i < end:
-        stop = min(i + _CHUNK, end)
-        # Three bytes more at the front: a character cut off by the chunk's start shows there.
-        if not _ascii(data, i - 3, stop) and not _sound(data, i, stop):
-            return False
-        i = stop
+    i, begun = head, True  # begun: a character may have begun before i
+    while i + BLOCK <= end:
+        others = wide(data, i)
+        if others != 0:
+            if not _sound(data, i, i + BLOCK):
+                return False
+            begun = others >> np.uint64(BLOCK - 3) != 0
+        elif begun:
+            if not _sound(data, i, i + 3):
+                return False
+            begun = False
+        i += BLOCK
+    if i < end and not _sound(data, i, end):
+        return False
     if end > start and data[end - 1] >= 0xC0:
         return False
     if end > start + 1 and data[end - 2] >= 0xE0:
@@ -139,14 +137,14 @@ def first_line_end(data, start, end):
 
 
 @njit(nogil=True, cache=True)
-def classify(data, start, ends, count, states):
+def classify(data, start, ends, count, states, known):
     """Say of each line whether it is GOOD, BLANK (JSON white space alone) or NOT_UTF8; how many are not good.
 
-    Line i is data[ends[i - 1]:ends[i]], the first starts at `start`.
+    Line i is data[ends[i - 1]:ends[i]], the first starts at `start`. known: whether it is UTF-8 is not asked.
     """
     if count == 0:
         return 0
-    clean = valid_utf8(data, start, ends[count - 1])
+    clean = known or valid_utf8(data, start, ends[count - 1])
     others = 0
     for i in range(count):
         p = start if i == 0 else ends[i - 1]

@@ -42,7 +42,8 @@ class Batch:
     table: the column `_line`, JSON text with its line end, when `lines`, else the samples' own columns. rows and
     line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of
     this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: what
-    earlier stages know of each sample, in further columns that are no part of it.
+    earlier stages know of each sample, in further columns that are no part of it. chosen: positions of the samples that
+    are meant, where others have been left in.
     """
 
     lines: bool
@@ -53,6 +54,7 @@ class Batch:
     lines_seen: int = 0
     origins: tuple[str, ...] = ("",)
     carried: pa.Table | None = None
+    chosen: np.ndarray | None = None
     _members: dict[str, Member] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @staticmethod

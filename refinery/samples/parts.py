@@ -14,18 +14,25 @@ from refinery.samples.batch import Batch
 from refinery.samples.sources import Part
 
 
-def left(batches: Iterator[Batch], part: Part, carry: Sequence[str]) -> Iterator[Batch]:
-    """The samples that are still there, under their numbers in the shard, with the columns of `carry` beside them."""
+def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool = False) -> Iterator[Batch]:
+    """The samples that are still there, under their numbers in the shard, with the columns of `carry` beside them.
+
+    whole: batches of all samples, which say at which positions (`chosen`) those that are still there stand.
+    """
     known = _Known(part, carry)
     for batch in batches:
         place = np.searchsorted(part.picked, batch.rows)
         place[place == len(part.picked)] = 0
         index = np.flatnonzero(part.picked[place] == batch.rows) if len(part.picked) else np.zeros(0, np.int64)
-        found = batch.take(index)
-        rows = found.rows
+        chosen = index if whole and batch.lines else None
+        found = batch.take(index) if chosen is None else batch
         if part.source is not None:
             assert part.numbers is not None and part.line_numbers is not None
+            rows = found.rows
             found = replace(found, rows=part.numbers[rows], line_numbers=part.line_numbers[rows])
+        if chosen is not None:
+            yield replace(found, chosen=chosen, bad=[])
+            continue
         yield replace(found, carried=known.of(found.rows), bad=[])
 
 

@@ -23,24 +23,26 @@ def read(
     max_line: int = 1 << 30,
     check: bool = True,
     carry: Sequence[str] = (),
+    whole: bool = False,
 ) -> Iterator[Batch]:
     """The samples of a shard in order, at least one batch, with memory for a batch and the longest line.
 
     batch_bytes, rows: how much a batch holds at most; one sample that is larger is a batch. max_line: a longer line, or
     text file, is a Bad row. check: lines that are no JSON objects are Bad rows too (NaN and Infinity are let through,
-    as Python and Data-Juicer do). carry: columns of the tables in which earlier stages say more of the samples. Raises
+    as Python and Data-Juicer do). carry: columns of the tables in which earlier stages say more of the samples. whole: samples that earlier stages
+    have removed are left in the batch, which says which ones are meant: nothing is copied then. Raises
     DataError when a file cannot be read at all, or is not what its name says.
     """
-    limits = Limits(batch_bytes, rows, max_line, check and shard.part is None)
+    limits = Limits(batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None)
     origins = tuple(source.suffix for source in shard.sources)
     if shard.part is not None and shard.part.source is not None:
-        batches = left(_batches(_file_of(shard.part, shard), limits), shard.part, carry)
+        batches = left(_batches(_file_of(shard.part, shard), limits), shard.part, carry, whole)
     else:
         batches = _batches(shard, limits)
         if shard.only is not None:
             batches = _only(batches, shard.only)
         if shard.part is not None:
-            batches = left(batches, shard.part, carry)
+            batches = left(batches, shard.part, carry, whole)
     batch = None
     for batch in batches:
         yield replace(batch, table=in_vectors(batch.table), origins=origins)

@@ -24,12 +24,16 @@ _LONG = 64 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is held at once: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects."""
+    """How much is held at once: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
+
+    known: the file has been read before in this run, so lines are counted and not looked into again.
+    """
 
     batch_bytes: int = 8 << 20
     rows: int = 8192
     line: int = 1 << 30
     check: bool = True
+    known: bool = False
 
 
 class _Numbers:
@@ -91,7 +95,7 @@ def _line_batch(data: np.ndarray, at: int, ends: np.ndarray, numbers: _Numbers, 
     """The lines that start at `at` and end at `ends`."""
     offsets = np.concatenate((np.array([at], np.int64), ends))
     states = np.zeros(len(ends), np.uint8)
-    others = int(lines.classify(data, at, ends, len(ends), states))
+    others = int(lines.classify(data, at, ends, len(ends), states, limits.known))
     line_numbers = np.arange(numbers.line + 1, numbers.line + 1 + len(ends))
     numbers.line += len(ends)
     return _batch(data, offsets, states, others, line_numbers, numbers, limits)
@@ -253,7 +257,7 @@ class _Values:
         offsets = np.zeros(len(starts) + 1, np.int64)
         jsontext.one_line(data, starts, ends, out, offsets)
         states = np.zeros(len(starts), np.uint8)
-        others = int(lines.classify(out, 0, offsets[1:], len(starts), states))
+        others = int(lines.classify(out, 0, offsets[1:], len(starts), states, self.limits.known))
         return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
 
     def _next_value(self, end: int | None = None) -> int:

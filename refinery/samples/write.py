@@ -29,6 +29,8 @@ Keys = tuple[str, ...]
 SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst"}
 _CODECS = {".gz": ("gzip", 4), ".zst": ("zstd", 3)}
 _FRAME = 4 << 20
+# Where neighbouring lines are fewer than this on average, they are copied together before they are written.
+_LINES_OF_A_RUN = 8
 # Rows of a table are encoded together up to here.
 ROW_GROUP = 32 << 20
 
@@ -189,6 +191,8 @@ class PartWriter:
     def _write_lines(self, batch: Batch, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
         changes = [(keys, values, True) for keys, values in replaced.items() if values.null_count < len(values)]
         changes += [((name,), values, False) for name, values in extra.items() if values.null_count < len(values)]
+        if not changes and self._copy_runs(batch, keep):
+            return
         if not changes:
             changes = [(("",), pa.nulls(len(keep), pa.string()), True)]
         column, rows = batch.table[LINE], np.asarray(keep, np.int64)
@@ -198,8 +202,20 @@ class PartWriter:
             data, offsets = set_members(column, rows, keys, values, quote, spans)
             if i + 1 < len(changes):
                 column, rows = _large(data, offsets), np.arange(len(rows))
+        self._put(data)
+
+    def _copy_runs(self, batch: Batch, keep: np.ndarray) -> bool:
+        """Write lines as they stand, without copying them; not done (False) where there are many gaps between them."""
+        lines = texts(_plain(batch.table[LINE]))
+        ends = np.empty((len(keep) // _LINES_OF_A_RUN + 1, 2), np.int64)
+        runs = jsonsplice.runs(lines.data, lines.offsets, np.asarray(keep, np.int64), ends)
+        for start, end in ends[: max(0, runs)].tolist():
+            self._put(lines.data[start:end])
+        return runs >= 0
+
+    def _put(self, data: np.ndarray) -> None:
         if len(data):
-            self._file.write(memoryview(data.data))
+            self._file.write(memoryview(data))
         if self._into is not None:
             self._into.count(int(count_lines(data, 0, len(data))))
 

@@ -209,3 +209,26 @@ def test_a_footer_is_read_and_written_as_it_is(tmp_path: Path, options: dict) ->
     twice.write_bytes(parquet_footer.MAGIC + bytes(body) * 2 + both)
     once = pq.read_table(path)
     assert pq.read_table(twice).equals(pa.concat_tables([once, once]))
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ['{"text": "a"}\n', '{"text": "b" } \n', ' {"text": "c"}\n', '{"text": "d"}\r\n', '{"text": "e"}\t\n']
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(lines=LINES, clean=st.booleans(), data=st.data())
+def test_lines_that_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, lines, clean, data) -> None:
+    """Whether written in runs or one by one: leading blanks stay, those at the end go, one line feed ends each."""
+    lines = [f'{{"n": {k}}}\n' for k in range(len(lines))] if clean else lines
+    removed = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=data.draw(st.sampled_from([1, 5, 60]))))
+    keep = np.array([k for k in range(len(lines)) if k not in removed], np.int64)
+    base = tmp_path_factory.mktemp("lines") / "part"
+    with PartWriter(base, True) as writer:
+        writer.write(lines_batch(lines), keep)
+    assert Path(f"{base}.jsonl").read_bytes().decode() == "".join(lines[k].rstrip() + "\n" for k in keep)
+    assert writer.rows == len(keep)
