@@ -89,7 +89,7 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     stats = stats_path(recipe.export_path) if prepared.stats and recipe.export_format != "none" else None
     export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     parts = [_part(prepared, planned) for planned in prepared.stages]
-    return script(parts, _files(prepared), export, title, _differences(recipe, prepared))
+    return script(parts, _files(prepared), export, title, _differences(recipe, prepared), recipe.stat_summary)
 
 
 def _part(prepared: Prepared, planned: Planned) -> ScriptStage:
@@ -132,6 +132,8 @@ def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
         found.append(f"max_sample_num ({recipe.max_sample_num}) is not followed: it takes all samples.")
     if recipe.measure_only:
         found.append("Filters measure and remove nothing, deduplicators are left out: measure_only is on.")
+    if recipe.stat_summary.export:
+        found.append(f"stat_summary.export ({recipe.stat_summary.export}) is not followed: it writes no statistics files.")
     if recipe.open_tracer:
         found.append("It writes no traces; `refinery run` does.")
     for step in (planned.stage.after for planned in prepared.stages if planned.stage.after is not None):

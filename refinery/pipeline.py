@@ -21,6 +21,7 @@ from refinery.errors import OperatorError, OutputError
 from refinery.library import Library
 from refinery.outputs import database, manifest, tables, trace
 from refinery.outputs.database import Counts, Database
+from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
@@ -159,20 +160,21 @@ def _execute(
         parameters = tables.parameters_json(recipe.steps)
         with ThreadPoolExecutor(1) as beside:
             # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
-            beside.submit(tables.statements, prepared.stages, stages.expected(), parameters, recipe.stat_summary)
+            beside.submit(tables.statements, prepared.stages, stages.expected(), parameters)
             done = stages.run(_reporter(prepared, progress))
-        found = [stage.findings for stage in done]
-        made = tables.statements(prepared.stages, found, parameters, recipe.stat_summary)
+        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages.output, done[-1].results)  # while the tables are built
             with _vouched_for(exporting):
                 database.fill(db, done, made)
+                summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
                 outputs = exporting.result()
                 counts = database.check(db, done)
                 if recipe.export_format != "none":
                     database.check_written(counts, sum(item.rows for item in outputs))
                 if prepared.stats and recipe.export_format != "none":
                     write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
+                summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
                 if extension is not None:
                     extension.fill(db, prepared)
                 files = _trace(db, done, recipe, run_dir)
@@ -184,8 +186,8 @@ def _execute(
                 idle = [] if recipe.measure_only else _idle(db)
                 db.publish()
         _extend_indexes(done, description)
-    found = [note for stage in done if stage.findings for note in stage.findings.notes]
-    notes = (*prepared.notes, *found, *idle)
+    noted = [note for stage in done if stage.findings for note in stage.findings.notes]
+    notes = (*prepared.notes, *noted, *idle, *summed)
     paths = tuple(Path(item.path) for item in outputs)
     return Outcome(run_dir, paths, counts, seconds, size, disk, notes, tuple(files))
 

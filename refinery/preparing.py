@@ -17,10 +17,11 @@ from refinery.compiler.program import Program, build
 from refinery.engine import schema as schemas
 from refinery.engine.local import cores
 from refinery.engine.worker import Worker
-from refinery.errors import DataError, OperatorError, Problem, RecipeError
+from refinery.errors import DataError, OperatorError, Problem, RecipeError, did_you_mean
 from refinery.library import Library
 from refinery.plan.stages import Stage, cut_at_barriers
 from refinery.recipe import Recipe
+from refinery.recipe.model import StatSummary
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find
 
@@ -93,7 +94,7 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     shards, few = _drawn(recipe, cut(sources, size), workers) if dataset is None else (cut(sources, size), [])
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     text_key = tuple(recipe.text_key.split("."))
-    schema = schemas.infer(lines, shards, recipe.steps, library)
+    schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     planned = _compiled(recipe, library, stages, schema, shards)
     return Prepared(
@@ -120,15 +121,27 @@ def _compiled(
         last = stage is stages[-1]
         try:
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
-            _bind(planned, partial(_only, stage, library, schema, text_key), shards)
+            _bind(planned, partial(_only, stage, library, schema, text_key), shards, recipe.stat_summary)
         except RecipeError as error:
             problems += error.problems
             continue
         found.append(planned)
         earlier += planned.program.stats
+    if not problems:
+        problems = _unknown_stats(recipe.stat_summary, earlier)
     if problems:
         raise RecipeError(problems)
     return tuple(found)
+
+
+def _unknown_stats(summary: StatSummary, stats: Sequence[Stat]) -> list[Problem]:
+    """Statistics that are to be summed up, and that no step computes."""
+    known = [stat.column for stat in stats]
+    wrong = [name for name in summary.stats if name not in known]
+    return [
+        Problem(summary.where, f"stat_summary.stats names {name!r}, which no step computes{did_you_mean(name, known)}")
+        for name in wrong
+    ]
 
 
 def compile_stage(
@@ -141,7 +154,8 @@ def compile_stage(
     last: bool,
 ) -> Planned:
     """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
-    around = Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only)
+    summary = recipe.stat_summary if recipe.stat_summary.grouped else None
+    around = Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
     stats = recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.steps, library, schema, text_key, recipe.op_fusion, stats, around)
     return Planned(stage, program, chain)
@@ -187,7 +201,9 @@ def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
     return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
 
 
-def _bind(planned: Planned, compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]) -> None:
+def _bind(
+    planned: Planned, compiled: Callable[[Sequence[Any]], Program], shards: list[Shard], summary: StatSummary
+) -> None:
     """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake. Raises RecipeError with all."""
     if planned.program.copies:
         return
@@ -207,6 +223,8 @@ def _bind(planned: Planned, compiled: Callable[[Sequence[Any]], Program], shards
             problems.append(Problem(step.where, f"{step.name}: {_first_line(error)}"))
         except RecipeError:
             continue  # it names a statistic of a step that is wrong itself
+    if not problems and planned.program.keys:
+        problems = [Problem(summary.where, f"stat_summary: {whole}")]
     raise RecipeError(problems) if problems else OperatorError(whole)
 
 

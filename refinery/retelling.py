@@ -20,6 +20,7 @@ from refinery.engine.replay import Replayed, versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.errors import DataError
 from refinery.preparing import Planned, Prepared, compile_stage
+from refinery.recipe.model import StatSummary
 from refinery.samples.batch import Batch
 from refinery.samples.read import read
 from refinery.samples.sources import Part, Shard, Source
@@ -152,7 +153,8 @@ class Retelling:
         schema = schemas.infer(prepared.lines, prepared.shards, prepared.recipe.steps, prepared.library)
         cut = replace(stage, steps=steps, before=before, after=after)
         text_key = planned.program.text_key
-        return compile_stage(cut, prepared.recipe, prepared.library, schema, text_key, earlier, False).program
+        recipe = replace(prepared.recipe, stat_summary=StatSummary())
+        return compile_stage(cut, recipe, prepared.library, schema, text_key, earlier, False).program
 
     def _units(self, planned: Planned, place: Place, folder: Path) -> list[str]:
         """A file with the units that the row loses to the deduplicator before a stage, if that is one of units."""

@@ -15,6 +15,7 @@ from sqlglot import exp
 from refinery.compiler.compiled import ALONE, UNBOUNDED, Around, Chain, Change, Keys, Order, Schema, Stat, base_name
 from refinery.compiler.deduplicators import MARK
 from refinery.compiler.env import ident, json_path, lit, template
+from refinery.compiler.groups import Reader, key_columns
 from refinery.compiler.layers import Layers
 from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line, unstable
 from refinery.errors import Problem, RecipeError, did_you_mean
@@ -56,6 +57,7 @@ class _Compiler:
             self.latest |= {stat.name: stat.column, f"{stat.name}_{stat.step}": stat.column}
         self.source_columns: dict[str, str] = {"_i": "_i"}
         self.users: dict[tuple[Keys, int, str], int] = {}
+        self.chars: dict[str, str] = {}  # text -> column with its length
 
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
@@ -75,6 +77,7 @@ class _Compiler:
         problems: list[Problem] = []
         layers = self.chain.layers = Layers({*self.source_columns})
         layers.add("_alive_0", parse("_bad IS NULL"), 0, "rows that could be read")
+        problems += self._group_keys()
         for step in self._all_steps():
             compiled = self._take_out if step is before else self._mark if step is after else self._step
             try:
@@ -88,6 +91,32 @@ class _Compiler:
         self.chain.texts = {keys: column for keys, (column, _) in self.version.items()}
         self.chain.source, self.chain.plain_source = self._source_sql(), self._source_sql(plain=True)
         return self.chain
+
+    def _group_keys(self) -> list[Problem]:
+        """Define what statistics are summed up by: of samples as they are read, so in the first stage."""
+        summary = self.around.summary
+        if summary is None or self.around.before is not None:
+            return []
+        lookup = partial(self._lookup, keys=self.text_key, user_sql=True)
+        own = partial(own_expression, lookup=lookup, known=self._known())
+        try:
+            for name, sql, note in key_columns(summary, Reader(self.schema, self._from_source, self._input, own)):
+                self.chain.layers.add(name, parse(sql), 0, note)
+                self.chain.keys.append(name)
+        except ValueError as error:
+            return [Problem(summary.where, f"stat_summary: {error}")]
+        self.chain.functions |= {"url_parts"} if {"_key_fqdn", "_key_suffix"} & {*self.chain.keys} else set()
+        return []
+
+    def _count_chars(self, step: Any, keys: Keys) -> None:
+        """The length of the text that the step measures, which a histogram adds up; once for each version."""
+        summary, text = self.around.summary, self.version[keys][0]
+        if summary is None or "histogram" not in summary.groups:
+            return
+        if text not in self.chars:
+            count = f"CASE WHEN {self.alive} THEN length({text}) END"
+            self.chars[text] = self._define(step, f"_chars_{step.index}", count, "code points of the text")
+        self.chain.chars[step.index] = self.chars[text]
 
     def _all_steps(self) -> list[Any]:
         """The chain with the deduplicators at its ends, where they have something to compute here."""
@@ -146,6 +175,8 @@ class _Compiler:
             self._check_column(keys[0])
         select = self._render(step, operator, keys)
         note = f"{step.where} step {step.index} {step.name}"
+        if operator.kind != "mapper":
+            self._count_chars(step, keys)
         if operator.kind == "mapper":
             self._mapper(step, keys, select, note)
         elif operator.kind == "stats" or self.around.measure:

@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.compiler.env import ident
 from refinery.compiler.layers import Layers
+from refinery.recipe.model import StatSummary
 
 Keys = tuple[str, ...]
 
@@ -67,7 +68,7 @@ class Around:
     before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
     statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
     compare: the marks are what candidates are compared by exactly, instead of what finds them. measure: filters measure
-    only, whatever their bounds.
+    only, whatever their bounds. summary: by what statistics are summed up, where that needs columns of its own.
     """
 
     before: Any | None = None
@@ -76,6 +77,7 @@ class Around:
     carry_all: bool = False
     compare: bool = False
     measure: bool = False
+    summary: StatSummary | None = None
 
 
 ALONE = Around()
@@ -104,6 +106,8 @@ class Chain:
     carried: set[str] = field(default_factory=set)  # statistics of earlier stages that the batch must carry
     removed: str | None = None  # column of the batch with the units that the deduplicator before the chain takes out
     plain_source: str = ""  # what `source` is for a batch without `_text`
+    keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
+    chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
 
     def select(self, columns: list[str], plain: bool = False) -> str:
         """A statement over `batch` that computes `columns` (texts `expression AS name`).
@@ -126,6 +130,7 @@ class Chain:
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
         columns += [ident(mark) for mark in self.marks]
+        columns += [*self.keys, *dict.fromkeys(self.chars.values())]
         last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
         for keys, column in self.texts.items():
             flags = [change.changed for change in self.changes if change.field == keys]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -37,7 +37,8 @@ class Program:
     a row fails in. trials: the relation below each probe, and its expression. needs: columns of `batch` besides `_i`
     (and `_line` for JSON lines). names: operator by step, of all steps that something is computed for. marks, order:
     result columns for the deduplicator that follows. carried: statistics of earlier stages that the batch carries.
-    removed: column of the batch with the units that the deduplicator before takes out.
+    removed: column of the batch with the units that the deduplicator before takes out. keys: result columns that
+    statistics are summed up by. chars: by step, the result column with the length of the text that it measured.
     """
 
     steps: tuple[StepInfo, ...]
@@ -61,11 +62,18 @@ class Program:
     order: tuple[Order, ...] = ()
     carried: tuple[str, ...] = ()
     removed: str | None = None
+    keys: tuple[str, ...] = ()
+    chars: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def copies(self) -> bool:
         """Whether nothing is computed: the samples go through as they are."""
         return not (self.steps or self.marks or self.removed or self.stats_json)
+
+    @property
+    def hidden(self) -> list[str]:
+        """Result columns that statistics are summed up by and with."""
+        return [*self.keys, *dict.fromkeys(self.chars.values())]
 
     def trial(self, number: int) -> str:
         """SQL for the rows on which the expression of a probe raises."""
@@ -91,6 +99,7 @@ def build(
     if stats_json:
         columns.append(f"{stats_object([*around.stats, *chain.stats])} AS _stats")
     features = {name for name in library.features if any(c.startswith(f"_{name}_") for c in chain.features)}
+    features |= {"url_parts"} & chain.functions
     ends = [step for step in (around.before, around.after) if step is not None]
     functions = _functions(chain, library, features, around)
     needs = [*sorted(chain.inputs)]
@@ -121,6 +130,8 @@ def build(
         order=tuple(chain.order),
         carried=tuple(sorted(chain.carried)),
         removed=chain.removed,
+        keys=tuple(chain.keys),
+        chars=dict(chain.chars),
     )
     return program, chain
 

@@ -22,7 +22,10 @@ from refinery.compiler.script_stages import (
     removing,
     render,
     script_of_barrier,
+    with_comment,
 )
+from refinery.compiler.summaries import summary_statements
+from refinery.recipe.model import StatSummary
 
 _COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
@@ -58,12 +61,17 @@ class Export:
 
 
 def script(
-    parts: Sequence[ScriptStage], files: Sequence[File], export: Export, title: str, notes: Sequence[str] = ()
+    parts: Sequence[ScriptStage],
+    files: Sequence[File],
+    export: Export,
+    title: str,
+    notes: Sequence[str] = (),
+    summary: StatSummary = StatSummary(),  # noqa: B008  it is frozen
 ) -> str:
     """The script of all stages over whole files.
 
     The SELECT in the middle of a stage is what `refinery run` runs over each batch; reading and writing around it are
-    its plain SQL equals. notes: further lines of the comment at the top.
+    its plain SQL equals. notes: further lines of the comment at the top. summary: by what statistics are summed up.
     """
     first, last = parts[0], parts[-1]
     stats = [stat for part in parts for stat in part.program.stats]
@@ -71,7 +79,7 @@ def script(
     statements += [
         _table("ledger", facts="facts", removing=removing(parts), **_ledger(parts)),
         _table("stats", facts="facts", columns=[ident(stat.column) for stat in stats]),
-        _table("stat_summary", columns=[(lit(stat.column), ident(stat.column)) for stat in stats]),
+        *map(with_comment, summary_statements([part.program for part in parts], summary)),
     ]
     if export.format != "none":
         write = _write_lines if last.program.lines else _write_typed
@@ -104,6 +112,7 @@ def _facts(parts: Sequence[ScriptStage]) -> str:
     """The facts of all stages in one table, with the texts that the last one has changed."""
     done = [part for part in parts if not part.program.copies]
     columns = [(part.number, ident(stat.column)) for part in done for stat in part.program.stats]
+    columns += [(part.number, name) for part in done for name in part.program.hidden]
     if parts[-1] in done:
         columns += [(parts[-1].number, ident(name)) for name in parts[-1].program.outs.values()]
     return laid_out("deduplicators/_script_facts.sql", stages=[part.number for part in done], columns=columns)

@@ -55,7 +55,12 @@ def render(name: str, /, **values: Any) -> str:
 
 def laid_out(name: str, /, **values: Any) -> str:
     """A statement of `sql/`, parsed and laid out; its comment stays above it."""
-    lines = render(name, **values).splitlines()
+    return with_comment(render(name, **values))
+
+
+def with_comment(sql: str) -> str:
+    """A statement, parsed and laid out; its comment stays above it."""
+    lines = sql.strip().splitlines()
     comment = [line for line in lines if line.startswith("--")]
     body = "\n".join(line for line in lines if not line.startswith("--"))
     return "\n".join([*comment, pretty(body)])

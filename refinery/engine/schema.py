@@ -27,9 +27,9 @@ def names_columns(operator: Operator, params: Mapping[str, Any]) -> bool:
     return "field(" in operator.sql or any(param.type == "sql" for param in operator.params.values())
 
 
-def infer(lines: bool, shards: Sequence[Shard], steps: Sequence[Any], library: Library) -> Schema:
-    """The schema of a batch; types of JSON fields are inferred only when a step may ask for them."""
-    if lines and not any(names_columns(library.operators[step.name], step.params) for step in steps):
+def infer(lines: bool, shards: Sequence[Shard], steps: Sequence[Any], library: Library, named: bool = False) -> Schema:
+    """The schema of a batch; types of JSON fields are inferred only when a step may ask for them, or something `named`."""
+    if lines and not named and not any(names_columns(library.operators[step.name], step.params) for step in steps):
         return Schema(True)
     columns = json_columns(shards) if lines else typed_columns(shards)
     return Schema(lines, columns, unknown=not columns)

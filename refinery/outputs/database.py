@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ class Database:
 
 
 def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
-    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, stat_summary and steps from the parts.
+    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, fates and steps from the parts.
 
     statements: what `tables.statements` has made for these stages.
     """
@@ -112,8 +112,7 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
         ),
     )
     for statement in statements:
-        with db.one_thread() if statement.ordered else nullcontext():
-            db.run(statement.sql)
+        db.run(statement.sql)
     db.run("DROP TABLE _seconds")
 
 

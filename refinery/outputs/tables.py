@@ -19,10 +19,9 @@ from refinery.preparing import Planned
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. ordered: it has to run on one thread, because sums of floating-point numbers depend on order."""
+    """One statement."""
 
     sql: str
-    ordered: bool = False
 
 
 def statements(
@@ -45,7 +44,6 @@ def statements(
         _statement("ledger", facts="facts", removing=removing, **_joined(chains)),
         _statement("stats", facts="facts", columns=[column for _, column in columns]),
         _statement("fates", facts="facts", stats=[column for _, column in columns]),
-        Statement(_written("stat_summary", columns=columns), ordered=True),
         _statement("steps", steps=_steps(stages, parameters)),
     ]
 

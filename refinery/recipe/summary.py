@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 from refinery.errors import did_you_mean, suggestion
@@ -94,6 +95,10 @@ def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
             problems.add(place("top_k_groups"), f"stat_summary.top_k_groups names {name!r}{did_you_mean(name, known)}")
     if not summary.groups and not summary.group_by:
         problems.add(place("groups"), "stat_summary.groups is empty", f"Groups are {', '.join(GROUPS)}.")
+    hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]
+    if hosts and importlib.util.find_spec("tldextract") is None:
+        what = f"stat_summary.groups {' and '.join(hosts)} need the Python package tldextract"
+        problems.add(place("groups"), what, "Run pip install 'refinery[urls]'.")
     for name in ("url_key", "tokens_key", "export"):
         if getattr(summary, name) == "":
             problems.add(place(name), f"stat_summary.{name} is empty")

@@ -132,7 +132,7 @@ def samples(path: Path) -> Any:
 TABLES = {
     "ledger": "SELECT * FROM ledger ORDER BY _row",
     "stats": "SELECT * FROM stats ORDER BY _row",
-    "stat_summary": "SELECT * EXCLUDE (mean, m2, total), round(mean, 9), round(m2, 6), round(total, 9) FROM stat_summary ORDER BY stat",
+    "stat_summary": "SELECT * EXCLUDE (mean, m2, total), round(mean, 9), round(m2, 6), round(total, 9) FROM stat_summary ORDER BY ALL",
     "duplicates": "FROM duplicates",
     "clusters": "FROM clusters",
     "quarantine": "SELECT _row, file, if(file LIKE '%.jsonl', raw, raw ->> '$.text') AS raw FROM quarantine ORDER BY _row",

@@ -493,7 +493,8 @@ FROM facts
 ORDER BY
   _row;
 
--- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs. Distances are taken from
+-- a value near the mean first; what is left of the mean then corrects both. NaN and infinities are counted apart.
 CREATE OR REPLACE TABLE stat_summary AS
 SELECT
   *
@@ -507,7 +508,9 @@ FROM (
     CAST(0 AS DOUBLE) AS m2,
     CAST(0 AS DOUBLE) AS min,
     CAST(0 AS DOUBLE) AS max,
-    CAST(0 AS DOUBLE) AS total
+    CAST(0 AS DOUBLE) AS total,
+    CAST(0 AS BIGINT) AS nans,
+    CAST(0 AS BIGINT) AS infinities
 )
 WHERE
   FALSE;

@@ -162,31 +162,72 @@ FROM facts
 ORDER BY
   _row;
 
--- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs. Distances are taken from
+-- a value near the mean first; what is left of the mean then corrects both. NaN and infinities are counted apart.
 CREATE OR REPLACE TABLE stat_summary AS
 SELECT
   'summary' AS "group",
   'summary' AS key,
   'text_len' AS stat,
-  count(text_len) AS n,
-  avg(CAST(text_len AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(text_len AS DOUBLE)) * count(text_len), 0.0) AS m2,
-  min(CAST(text_len AS DOUBLE)) AS min,
-  max(CAST(text_len AS DOUBLE)) AS max,
-  sum(CAST(text_len AS DOUBLE)) AS total
-FROM stats
+  count(value) AS n,
+  any_value(near) + fsum(value - near) / count(value) AS mean,
+  CASE
+    WHEN min(value) < max(value)
+    THEN fsum((
+      value - near
+    ) * (
+      value - near
+    )) - fsum(value - near) * fsum(value - near) / count(value)
+    ELSE 0.0
+  END AS m2,
+  min(value) AS min,
+  max(value) AS max,
+  fsum(value) AS total,
+  CAST(0 AS BIGINT) AS nans,
+  CAST(0 AS BIGINT) AS infinities
+FROM (
+  SELECT
+    text_len,
+    CAST(text_len AS DOUBLE) AS value,
+    (
+      SELECT
+        avg(CAST(text_len AS DOUBLE))
+      FROM stats
+    ) AS near
+  FROM stats
+)
 UNION ALL
 SELECT
   'summary' AS "group",
   'summary' AS key,
   'text_len_2' AS stat,
-  count(text_len_2) AS n,
-  avg(CAST(text_len_2 AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(text_len_2 AS DOUBLE)) * count(text_len_2), 0.0) AS m2,
-  min(CAST(text_len_2 AS DOUBLE)) AS min,
-  max(CAST(text_len_2 AS DOUBLE)) AS max,
-  sum(CAST(text_len_2 AS DOUBLE)) AS total
-FROM stats;
+  count(value) AS n,
+  any_value(near) + fsum(value - near) / count(value) AS mean,
+  CASE
+    WHEN min(value) < max(value)
+    THEN fsum((
+      value - near
+    ) * (
+      value - near
+    )) - fsum(value - near) * fsum(value - near) / count(value)
+    ELSE 0.0
+  END AS m2,
+  min(value) AS min,
+  max(value) AS max,
+  fsum(value) AS total,
+  CAST(0 AS BIGINT) AS nans,
+  CAST(0 AS BIGINT) AS infinities
+FROM (
+  SELECT
+    text_len_2,
+    CAST(text_len_2 AS DOUBLE) AS value,
+    (
+      SELECT
+        avg(CAST(text_len_2 AS DOUBLE))
+      FROM stats
+    ) AS near
+  FROM stats
+);
 
 -- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
 CREATE OR REPLACE TEMP VIEW kept AS

@@ -311,55 +311,166 @@ FROM facts
 ORDER BY
   _row;
 
--- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs.
+-- Moments of every statistic: n, mean and M2 = sum((x - mean)^2) are all that an exact merge needs. Distances are taken from
+-- a value near the mean first; what is left of the mean then corrects both. NaN and infinities are counted apart.
 CREATE OR REPLACE TABLE stat_summary AS
 SELECT
   'summary' AS "group",
   'summary' AS key,
   'num_words' AS stat,
-  count(num_words) AS n,
-  avg(CAST(num_words AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(num_words AS DOUBLE)) * count(num_words), 0.0) AS m2,
-  min(CAST(num_words AS DOUBLE)) AS min,
-  max(CAST(num_words AS DOUBLE)) AS max,
-  sum(CAST(num_words AS DOUBLE)) AS total
-FROM stats
+  count(value) AS n,
+  any_value(near) + fsum(value - near) / count(value) AS mean,
+  CASE
+    WHEN min(value) < max(value)
+    THEN fsum((
+      value - near
+    ) * (
+      value - near
+    )) - fsum(value - near) * fsum(value - near) / count(value)
+    ELSE 0.0
+  END AS m2,
+  min(value) AS min,
+  max(value) AS max,
+  fsum(value) AS total,
+  CAST(0 AS BIGINT) AS nans,
+  CAST(0 AS BIGINT) AS infinities
+FROM (
+  SELECT
+    num_words,
+    CAST(num_words AS DOUBLE) AS value,
+    (
+      SELECT
+        avg(CAST(num_words AS DOUBLE))
+      FROM stats
+    ) AS near
+  FROM stats
+)
 UNION ALL
 SELECT
   'summary' AS "group",
   'summary' AS key,
   'flagged_words_ratio' AS stat,
-  count(flagged_words_ratio) AS n,
-  avg(CAST(flagged_words_ratio AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(flagged_words_ratio AS DOUBLE)) * count(flagged_words_ratio), 0.0) AS m2,
-  min(CAST(flagged_words_ratio AS DOUBLE)) AS min,
-  max(CAST(flagged_words_ratio AS DOUBLE)) AS max,
-  sum(CAST(flagged_words_ratio AS DOUBLE)) AS total
-FROM stats
+  count(value) AS n,
+  any_value(near) + fsum(value - near) / count(value) AS mean,
+  CASE
+    WHEN min(value) < max(value)
+    THEN fsum((
+      value - near
+    ) * (
+      value - near
+    )) - fsum(value - near) * fsum(value - near) / count(value)
+    ELSE 0.0
+  END AS m2,
+  min(value) AS min,
+  max(value) AS max,
+  fsum(value) AS total,
+  count(*) FILTER(WHERE
+    isnan(CAST(flagged_words_ratio AS DOUBLE))) AS nans,
+  count(*) FILTER(WHERE
+    isinf(CAST(flagged_words_ratio AS DOUBLE))) AS infinities
+FROM (
+  SELECT
+    flagged_words_ratio,
+    CASE
+      WHEN isfinite(CAST(flagged_words_ratio AS DOUBLE))
+      THEN CAST(flagged_words_ratio AS DOUBLE)
+    END AS value,
+    (
+      SELECT
+        avg(
+          CASE
+            WHEN isfinite(CAST(flagged_words_ratio AS DOUBLE))
+            THEN CAST(flagged_words_ratio AS DOUBLE)
+          END
+        )
+      FROM stats
+    ) AS near
+  FROM stats
+)
 UNION ALL
 SELECT
   'summary' AS "group",
   'summary' AS key,
   'avg_line_length' AS stat,
-  count(avg_line_length) AS n,
-  avg(CAST(avg_line_length AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(avg_line_length AS DOUBLE)) * count(avg_line_length), 0.0) AS m2,
-  min(CAST(avg_line_length AS DOUBLE)) AS min,
-  max(CAST(avg_line_length AS DOUBLE)) AS max,
-  sum(CAST(avg_line_length AS DOUBLE)) AS total
-FROM stats
+  count(value) AS n,
+  any_value(near) + fsum(value - near) / count(value) AS mean,
+  CASE
+    WHEN min(value) < max(value)
+    THEN fsum((
+      value - near
+    ) * (
+      value - near
+    )) - fsum(value - near) * fsum(value - near) / count(value)
+    ELSE 0.0
+  END AS m2,
+  min(value) AS min,
+  max(value) AS max,
+  fsum(value) AS total,
+  count(*) FILTER(WHERE
+    isnan(CAST(avg_line_length AS DOUBLE))) AS nans,
+  count(*) FILTER(WHERE
+    isinf(CAST(avg_line_length AS DOUBLE))) AS infinities
+FROM (
+  SELECT
+    avg_line_length,
+    CASE
+      WHEN isfinite(CAST(avg_line_length AS DOUBLE))
+      THEN CAST(avg_line_length AS DOUBLE)
+    END AS value,
+    (
+      SELECT
+        avg(
+          CASE
+            WHEN isfinite(CAST(avg_line_length AS DOUBLE))
+            THEN CAST(avg_line_length AS DOUBLE)
+          END
+        )
+      FROM stats
+    ) AS near
+  FROM stats
+)
 UNION ALL
 SELECT
   'summary' AS "group",
   'summary' AS key,
   'special_char_ratio' AS stat,
-  count(special_char_ratio) AS n,
-  avg(CAST(special_char_ratio AS DOUBLE)) AS mean,
-  coalesce(var_pop(CAST(special_char_ratio AS DOUBLE)) * count(special_char_ratio), 0.0) AS m2,
-  min(CAST(special_char_ratio AS DOUBLE)) AS min,
-  max(CAST(special_char_ratio AS DOUBLE)) AS max,
-  sum(CAST(special_char_ratio AS DOUBLE)) AS total
-FROM stats;
+  count(value) AS n,
+  any_value(near) + fsum(value - near) / count(value) AS mean,
+  CASE
+    WHEN min(value) < max(value)
+    THEN fsum((
+      value - near
+    ) * (
+      value - near
+    )) - fsum(value - near) * fsum(value - near) / count(value)
+    ELSE 0.0
+  END AS m2,
+  min(value) AS min,
+  max(value) AS max,
+  fsum(value) AS total,
+  count(*) FILTER(WHERE
+    isnan(CAST(special_char_ratio AS DOUBLE))) AS nans,
+  count(*) FILTER(WHERE
+    isinf(CAST(special_char_ratio AS DOUBLE))) AS infinities
+FROM (
+  SELECT
+    special_char_ratio,
+    CASE
+      WHEN isfinite(CAST(special_char_ratio AS DOUBLE))
+      THEN CAST(special_char_ratio AS DOUBLE)
+    END AS value,
+    (
+      SELECT
+        avg(
+          CASE
+            WHEN isfinite(CAST(special_char_ratio AS DOUBLE))
+            THEN CAST(special_char_ratio AS DOUBLE)
+          END
+        )
+      FROM stats
+    ) AS near
+  FROM stats
+);
 
 -- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
 CREATE OR REPLACE TEMP VIEW kept AS

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ import pyarrow as pa
 import pytest
 
 from refinery import cli, pipeline
-from refinery.compiler.env import template
+from refinery.compiler.compiled import Stat
 from refinery.engine.worker import ShardResult, Worker
 from refinery.errors import ConservationError
-from refinery.library import read_sql
 from refinery.opening import open_recipe
-from refinery.outputs import database, tables
+from refinery.outputs import database, summary, tables
 from refinery.outputs.database import Counts, Database
 from refinery.preparing import prepare
+from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.staging import Stages
 from tests.engine.runs import content, refine, settings, write_lines
@@ -164,16 +165,18 @@ def test_the_command_ends_with_its_exit_code(
     assert "refinery: rows do not add up: 2 were kept, but 1 written" in capsys.readouterr().err
 
 
-def test_moments_do_not_depend_on_threads(tmp_path: Path) -> None:
+def test_moments_do_not_depend_on_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "BLOCK", 100_000)
     values = np.random.default_rng(3).random(400_000) * 1000 / 7
+    rows = pa.table(
+        {"_row": np.arange(len(values)), "ratio": values, "_key_1": [f"k{n % 7}" for n in range(len(values))]}
+    )
+    measured = SimpleNamespace(stats=[Stat("ratio", "ratio", 1, "DOUBLE")], chars={}, keys=["_key_1"])
     with Database(tmp_path / "moments.duckdb") as db:
-        db.table("stats", pa.table({"ratio": values}))
-        columns = [("'ratio'", "ratio")]
-        sql = template(read_sql("tables/stat_summary.sql")).render(columns=columns)
+        db.table("facts", rows, "_row")
         found = set()
         for threads in (1, 2, 3, 4):
             db.run(f"SET threads = {threads}")
-            with db.one_thread():
-                db.run(sql)
+            summary.summarise(db, [measured], StatSummary(group_by=(("of seven", "_row % 7"),)))
             found |= set(db.rows("SELECT * FROM stat_summary"))
-        assert len(found) == 1
+    assert len(found) == 8

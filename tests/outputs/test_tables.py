@@ -168,6 +168,8 @@ def test_moments_are_numpys(tmp_path: Path) -> None:
             column.min(),
             column.max(),
             column.sum(),
+            0,
+            0,
         ]
         assert (group, key) == ("summary", "summary") and moments == pytest.approx(expected, rel=1e-9)
 

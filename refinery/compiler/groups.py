@@ -1,0 +1,95 @@
+"""What a recipe's statistics are summed up by: hidden columns with the keys of each sample, computed as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from refinery.compiler.compiled import Schema
+from refinery.compiler.env import ident, json_path, lit
+from refinery.compiler.names import parse
+from refinery.errors import did_you_mean
+from refinery.recipe.model import StatSummary
+
+# Column of the number of tokens of a sample.
+TOKENS = "_tokens"
+# A document has fewer tokens; squares of what is below can be added up without overflow.
+_MOST_TOKENS = 2**40
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How a chain reads samples. source(name, sql): a column from what the batch holds. column(name): one of the
+    input's. own(sql): a person's expression, names resolved."""
+
+    schema: Schema
+    source: Callable[[str, str], str]
+    column: Callable[[str], str]
+    own: Callable[[str], str]
+
+
+def key_name(group: str, summary: StatSummary) -> str:
+    """The hidden column with the keys of a group."""
+    names = [name for name, _ in summary.group_by]
+    return f"_key_{names.index(group) + 1}" if group in names else f"_key_{group}"
+
+
+def keyed(summary: StatSummary) -> list[str]:
+    """The groups whose keys are columns."""
+    return [group for group in summary.groups if group in ("fqdn", "suffix")] + [name for name, _ in summary.group_by]
+
+
+def key_columns(summary: StatSummary, reader: Reader) -> Iterator[tuple[str, str, str]]:
+    """Hidden columns of a sample: name, SQL, and what it is; a key is never NULL.
+
+    Raises ValueError, with the cure, for what names no column.
+    """
+    fields = _fields(summary, reader)
+    for group in ("fqdn", "suffix"):
+        if group in summary.groups:
+            yield key_name(group, summary), _of_url(group, fields, summary, reader.schema), f"{group} of the address"
+    for name, sql in summary.group_by:
+        own = reader.own(sql)
+        text = f"CAST({own} AS VARCHAR)"
+        # A sample is not lost because its key cannot be computed; TRY takes no subqueries.
+        text = text if parse(own).find(exp.Select) else f"TRY({text})"
+        yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"
+    if "tokens" in fields:
+        number = f"TRY_CAST({fields['tokens']} AS BIGINT)"
+        yield TOKENS, f"CASE WHEN {number} BETWEEN 0 AND {_MOST_TOKENS} THEN {number} END", "number of tokens"
+
+
+def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Schema) -> str:
+    """SQL for a part of the address; a field of the part's name goes before it, and nothing is the empty text."""
+    if "url" not in fields and group not in fields:
+        head = summary.url_key.partition(".")[0]
+        cure = did_you_mean(head, schema.columns) or ". Name the field with the address in url_key"
+        raise ValueError(f"no column {head!r}{cure}")
+    parts = [fields[group]] if group in fields else []
+    parts += [f"TRY(url_parts({fields['url']})).{group}"] if "url" in fields else []
+    return f"coalesce({', '.join(parts)}, '')"
+
+
+def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
+    """SQL for the fields that are looked at, as texts; without those that a table does not have."""
+    paths: dict[str, tuple[str, ...]] = {}
+    for group in ("fqdn", "suffix"):
+        if group in summary.groups:
+            paths[group] = (group,)
+    if paths:
+        paths["url"] = tuple(summary.url_key.split("."))
+    if "histogram" in summary.groups:
+        paths["tokens"] = tuple(summary.tokens_key.split("."))
+    if not paths:
+        return {}
+    if reader.schema.lines:  # all of them from one look at the line
+        names = ", ".join(lit(json_path(path)) for path in paths.values())
+        read = reader.source("_told", f"json_extract_string(_line, [{names}])")
+        return {role: f"{read}[{number}]" for number, role in enumerate(paths, 1)}
+    found = {}
+    for role, (head, *inner) in paths.items():
+        if head in reader.schema.columns or reader.schema.unknown:
+            found[role] = f"CAST({'.'.join([ident(reader.column(head)), *map(ident, inner)])} AS VARCHAR)"
+    return found

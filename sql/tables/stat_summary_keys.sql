@@ -1,0 +1,62 @@
+-- Moments of every statistic for each key of a group, the keys of the most samples first (ties: the one met first).
+INSERT INTO stat_summary
+WITH chosen AS MATERIALIZED (
+  SELECT {{ key }} AS key, row_number() OVER (ORDER BY count({{ stats[0].column }}) DESC, min(_row)) AS place
+  FROM facts
+  GROUP BY 1
+  {% if top_k %}
+  ORDER BY 2
+  LIMIT {{ top_k }}
+  {% endif %}
+),
+found AS (
+  SELECT place{% for stat in stats %}, {{ stat.finite }} AS value_{{ loop.index }}{% if stat.real %}, {{ stat.column }} AS odd_{{ loop.index }}{% endif %}{% endfor %}
+
+  FROM facts JOIN chosen ON chosen.key = facts.{{ key }}
+),
+sums AS MATERIALIZED (
+  SELECT
+    place
+    {% for stat in stats %}
+    {% set i = loop.index %}
+    , count(value_{{ i }}) AS n_{{ i }}, fsum(value_{{ i }}) AS total_{{ i }}, fsum(value_{{ i }}) / count(value_{{ i }}) AS near_{{ i }}
+    , min(value_{{ i }}) AS min_{{ i }}, max(value_{{ i }}) AS max_{{ i }}
+    {% if stat.real %}
+    , count(*) FILTER (WHERE isnan(odd_{{ i }})) AS nans_{{ i }}, count(*) FILTER (WHERE isinf(odd_{{ i }})) AS infinities_{{ i }}
+    {% endif %}
+    {% endfor %}
+  FROM found
+  GROUP BY place
+),
+squares AS (
+  SELECT
+    place
+    {% for stat in stats %}
+    {% set i = loop.index %}
+    , fsum(value_{{ i }} - near_{{ i }}) AS rest_{{ i }}, fsum((value_{{ i }} - near_{{ i }}) * (value_{{ i }} - near_{{ i }})) AS squares_{{ i }}
+    {% endfor %}
+  FROM found JOIN sums USING (place)
+  GROUP BY place
+),
+rows AS (
+  SELECT place, unnest([
+    {% for stat in stats %}
+    {% set i = loop.index %}
+    {
+      nth: {{ i }}, stat: {{ stat.name | lit }}, n: n_{{ i }}, mean: near_{{ i }} + rest_{{ i }} / n_{{ i }},
+      m2: CASE WHEN min_{{ i }} < max_{{ i }} THEN squares_{{ i }} - rest_{{ i }} * rest_{{ i }} / n_{{ i }} ELSE 0.0 END,
+      min: min_{{ i }}, max: max_{{ i }}, total: total_{{ i }},
+      {% if stat.real %}
+      nans: nans_{{ i }}, infinities: infinities_{{ i }}
+      {% else %}
+      nans: 0::BIGINT, infinities: 0::BIGINT
+      {% endif %}
+    }{{ ',' if not loop.last }}
+    {% endfor %}
+  ], recursive := TRUE)
+  FROM sums JOIN squares USING (place)
+)
+SELECT {{ group | lit }}, key, stat, n, mean, m2, min, max, total, nans, infinities
+FROM rows JOIN chosen USING (place)
+WHERE n + nans + infinities > 0
+ORDER BY nth, place

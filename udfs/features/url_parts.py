@@ -1,0 +1,66 @@
+"""Host name and public suffix of an address, by the list that tldextract brings along."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.arrow import of_texts, structs
+
+FEATURE = {
+    "doc": (
+        "Parts of an address. fqdn: the host name, if it has a public suffix and a name before it; else empty. suffix: "
+        "its public suffix, private ones such as github.io not counted; empty for an IP address. The list is the one "
+        "that the installed tldextract brings along, nothing is downloaded. Letter case is kept."
+    ),
+    "version": 1,
+    "functions": {
+        "url_parts": {
+            "columns": ["VARCHAR"],
+            "constants": [],
+            "returns": "STRUCT(fqdn VARCHAR, suffix VARCHAR)",
+            "runs": "python",
+            "call": "url_parts",
+        }
+    },
+    "sql": "url_parts({{ text }})",
+}
+
+# Hosts that are remembered; many samples share one.
+_HOSTS = 1 << 17
+_making = threading.Lock()
+
+
+def url_parts(column: pa.Array) -> pa.Array:
+    """A struct of two texts for each address, NULL for NULL."""
+    parts = [None if url is None else host_parts(authority(url)) for url in column.to_pylist()]
+    fqdn, suffix = (of_texts([part and part[at] for part in parts]) for at in (0, 1))
+    return structs(np.array([part is not None for part in parts], np.bool_), fqdn=fqdn, suffix=suffix)
+
+
+def authority(url: str) -> str:
+    """The beginning of an address that decides its host: up to the third slash, a question mark or a hash."""
+    return "/".join(url.split("/", 3)[:3]).partition("?")[0].partition("#")[0]
+
+
+@lru_cache(maxsize=_HOSTS)
+def host_parts(beginning: str) -> tuple[str, str]:
+    """Host name and public suffix of an address, as tldextract tells them."""
+    found = _extractor().extract_str(beginning)
+    return found.fqdn, found.suffix
+
+
+def _extractor() -> Any:
+    with _making:
+        return _made()
+
+
+@lru_cache(maxsize=1)
+def _made() -> Any:
+    from tldextract import TLDExtract
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, fallback_to_snapshot=True)
