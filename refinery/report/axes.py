@@ -10,7 +10,7 @@ from refinery.report.bounds import Bound
 
 _BINS = 40
 # Values spread over more than this, from the middle to the end, are shown by powers of ten.
-_SKEWED = 8.0
+_SKEWED = 4.0
 # Where the outermost hundredth of the values makes the axis longer by less than this, all are shown.
 _ALL = 1.6
 
@@ -52,7 +52,7 @@ def axis_of(
     if low is None or high is None or not quantiles:
         return None
     first, middle, last = quantiles[0.005], quantiles[0.5], quantiles[0.995]
-    log = first > 0 and (last > _SKEWED * middle or last > 100 * first)
+    log = first > 0 and last > _SKEWED * middle
     if log and low > 0 and math.log(high / low) <= _ALL * math.log(last / first):
         first, last = low, high
     elif not log and high - low <= _ALL * (last - first):

@@ -1,0 +1,66 @@
+"""The page in a real browser: no complaint on the console, no request but for the page itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+
+QUIET = (
+    "--headless", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync",
+    "--disable-component-update", "--disable-extensions", "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND",
+)  # fmt: skip
+
+
+def visit(folder: Path, html: str, *arguments: str) -> tuple[list[str], list[str], str]:
+    """What the console says of a page, which requests the page makes, and the page as the browser understood it."""
+    (folder / "page.html").write_text(html, "utf-8")
+    log = folder / "net.json"
+    options = [*QUIET, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom", *arguments]
+    options += ["--no-sandbox"] if os.geteuid() == 0 else []
+    command = [str(BROWSER), *options, (folder / "page.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    console = re.findall(r"CONSOLE[:(].*", done.stderr)
+    events = json.loads(log.read_text("utf-8"))["events"]
+    asked = [event["params"] for event in events if "url" in (event.get("params") or {})]
+    # The browser's own requests come from nowhere; those of a page come from its origin, which a file has not.
+    requests = [params["url"] for params in asked if params.get("initiator") not in (None, "not an origin")]
+    return console, requests, done.stdout
+
+
+def test_the_browser_tells_of_requests_and_complaints(tmp_path: Path) -> None:
+    html = "<!doctype html><img src='http://evil.example/x.png'><script>console.error('boom')</script>"
+    console, requests, _ = visit(tmp_path, html)
+    assert requests == ["http://evil.example/x.png"] and "boom" in console[0]
+
+
+def test_nothing_is_said_and_nothing_asked_for(hostile_page: str, tmp_path: Path) -> None:
+    console, requests, dom = visit(tmp_path, hostile_page)
+    assert (console, requests) == ([], [])
+    assert dom.count("<h1>") == 1 and "<script" not in dom and "<img" not in dom
+
+
+def test_escaping_holds_without_the_policy(hostile_page: str, tmp_path: Path) -> None:
+    """The policy is the second wall: texts do nothing without it either."""
+    open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", hostile_page)
+    assert open_page != hostile_page
+    console, requests, _ = visit(tmp_path, open_page)
+    assert (console, requests) == ([], [])
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_window(hostile_page: str, width: int, tmp_path: Path) -> None:
+    """A script that is not part of the page measures it."""
+    measure = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script></body>"
+    html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", hostile_page)
+    _, _, dom = visit(tmp_path, html.replace("</body>", measure), f"--window-size={width},800")
+    found = re.search(r"<title>(\d+) of (\d+)</title>", dom)
+    assert found and int(found[1]) <= int(found[2])

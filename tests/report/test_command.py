@@ -1,0 +1,80 @@
+"""`refinery report`: where it writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from refinery import cli
+from refinery.api import Run
+
+pytestmark = pytest.mark.usefixtures("capsys")
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["refinery", "report", *arguments])
+    try:
+        cli.main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture
+def run_folder(hostile: Run, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(hostile.work_dir, tmp_path / "run"))
+
+
+def test_it_writes_into_the_run_folder(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], hostile_page: str
+) -> None:
+    assert call(monkeypatch, str(run_folder)) == 0
+    assert capsys.readouterr().out == f"{run_folder / 'report.html'}\n"
+    assert (run_folder / "report.html").read_text("utf-8") == hostile_page
+    assert not list(run_folder.glob(".*"))
+
+
+def test_it_writes_where_it_is_told(
+    hostile: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], hostile_page: str
+) -> None:
+    target = tmp_path / "page.html"
+    assert call(monkeypatch, str(hostile.work_dir), "-o", str(target)) == 0
+    assert target.read_text("utf-8") == hostile_page and capsys.readouterr().out == f"{target}\n"
+    assert call(monkeypatch, str(hostile.work_dir), "-o", "-") == 0
+    assert capsys.readouterr().out == hostile_page
+
+
+def test_a_place_that_cannot_be_written(
+    hostile: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, str(hostile.work_dir), "-o", str(tmp_path / "none" / "page.html")) == 6
+    assert "cannot be written: No such file or directory. Name another file with -o" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_finished_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, str(tmp_path)) == 3
+    assert "no finished run here (no refinery.duckdb)" in capsys.readouterr().err
+    (tmp_path / "refinery.duckdb").write_bytes(b"no database" * 1000)
+    assert call(monkeypatch, str(tmp_path)) == 3
+    assert "cannot be opened" in capsys.readouterr().err
+
+
+def test_another_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import duckdb
+
+    duckdb.connect(str(tmp_path / "refinery.duckdb")).close()
+    assert call(monkeypatch, str(tmp_path)) == 3
+    assert "is not a run's database, it has no table clusters" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_is_named(
+    hostile: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert call(monkeypatch, str(hostile.work_dir)) == 6
+    assert "pip install 'refinery[report]'" in capsys.readouterr().err
