@@ -124,6 +124,7 @@ class _Merge:
         self.target = open_folder(merger.output_folder)
         self.merged = Merged()
         self.waiting: list[tuple[str, list[File], pa.Table]] = []
+        self.keys_waiting = 0
         self.damaged: dict[str, list[str]] = {}
 
     def folders(self, rank: int, world_size: int) -> Merged:
@@ -190,7 +191,8 @@ class _Merge:
         table = self._top(leaf, keys.moments())
         self.merged.keys += table.num_rows
         self.waiting.append((leaf, files, table))
-        if sum(waiting.num_rows for _, _, waiting in self.waiting) >= _KEYS_AT_ONCE:
+        self.keys_waiting += table.num_rows
+        if self.keys_waiting >= _KEYS_AT_ONCE:
             self._write()
 
     def _top(self, leaf: str, moments: pa.Table) -> pa.Table:
@@ -207,6 +209,7 @@ class _Merge:
         if not self.waiting:
             return
         waiting, self.waiting = {leaf: (files, table) for leaf, files, table in self.waiting}, []
+        self.keys_waiting = 0
         tables = [_placed(leaf, table) for leaf, (_, table) in waiting.items() if table.num_rows]
         empty = [leaf for leaf, (_, table) in waiting.items() if not table.num_rows]
         for leaf in empty:
