@@ -9,6 +9,7 @@ from itertools import combinations
 from refinery.analysis import sketch, suggest
 from refinery.compiler.compiled import Stat
 from refinery.compiler.env import ident, lit, template
+from refinery.compiler.groups import key_name, keyed
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import read_sql
 from refinery.outputs.database import Database
@@ -33,8 +34,11 @@ class Describer:
         """Fill sketches, quantiles, correlations and suggestions from the facts of the run."""
         stats = chosen(prepared, self.names)
         columns = [(lit(stat.column), ident(stat.column)) for stat in stats]
-        long = sketch.values("facts", [SUMMARY, *_groups(prepared)], columns)
+        groups = _groups(prepared)
+        long = sketch.values("facts", [SUMMARY, *groups], columns)
         db.run(f"CREATE OR REPLACE TABLE sketches AS {sketch.sketches(long)}")
+        if groups:  # of some groups only the keys of most samples are summed up
+            db.run('DELETE FROM sketches WHERE ("group", key) NOT IN (SELECT "group", key FROM stat_summary)')
         db.run(f"CREATE OR REPLACE TABLE quantiles AS {sketch.quantiles('sketches')}")
         _correlate(db, columns)
         suggest.fill(db, prepared, stats)
@@ -61,7 +65,8 @@ def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
 
 def _groups(prepared: Prepared) -> list[tuple[str, str]]:
     """SQL for the name and the key of each group that the recipe asks for."""
-    return []
+    summary = prepared.recipe.stat_summary
+    return [(lit(group), key_name(group, summary)) for group in keyed(summary)]
 
 
 def _correlate(db: Database, columns: Sequence[tuple[str, str]]) -> None:
