@@ -226,11 +226,12 @@ def _extend_indexes(done: list[Done], description: dict[str, Any]) -> None:
 
 
 def _fresh(run_dir: RunDir) -> None:
-    """No parts; traces of an earlier run and what a killed one has left are gone."""
+    """No parts; traces of an earlier run, its report and what a killed one has left are gone."""
     shutil.rmtree(run_dir.parts, ignore_errors=True)
     run_dir.stage(1).mkdir(parents=True, exist_ok=True)
     for old in (*run_dir.traces(), *run_dir.unfinished()):
         old.unlink()
+    run_dir.report.unlink(missing_ok=True)
     if run_dir.trace.is_dir() and not any(run_dir.trace.iterdir()):
         run_dir.trace.rmdir()
 

@@ -23,7 +23,7 @@ class File:
 
 @dataclass(frozen=True)
 class Facts:
-    """What ran. run: the row of table `runs`. inputs, outputs: the first of each. settings: of steps, by number."""
+    """What ran. run: the row of table `runs`. inputs, outputs: the first of each."""
 
     run: Row
     versions: dict[str, str]
@@ -34,6 +34,14 @@ class Facts:
     def name(self) -> str:
         """The project, as its recipe calls it."""
         return str(self.run["project_name"])
+
+    @property
+    def measured_only(self) -> bool:
+        """Whether filters removed nothing, whatever their bounds: the run was an analysis."""
+        import yaml
+
+        recipe = yaml.safe_load(self.run["recipe"])
+        return isinstance(recipe, dict) and recipe.get("measure_only") is True
 
 
 @dataclass(frozen=True)

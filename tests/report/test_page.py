@@ -11,7 +11,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from refinery.api import Run
-from refinery.report.page import SECTIONS, page
+from refinery.report.page import SECTIONS, page, report
 from tests.engine.runs import refine
 from tests.report.conftest import EVIL, HOSTILE
 
@@ -251,3 +251,19 @@ def test_hundreds_of_statistics_are_listed_and_some_drawn(tmp_path: Path) -> Non
     assert "the first 400 of 503" in found.css_first("#statistics caption").text()
     assert len(found.css("#statistics figure")) < 31 and histogram(found, "text_len")
     assert "of the 503 statistics" in found.css_first("#statistics").text() and len(text) < 3_000_000
+
+
+def test_a_run_that_only_measured_says_so(tmp_path: Path) -> None:
+    step = {"text_length_filter": {"min_len": 10}}
+    run = refine(tmp_path, [{"text": "x" * i} for i in range(30)], [step], measure_only=True)
+    found = LexborHTMLParser(page(run.work_dir))
+    assert "The run only measured" in found.css_first("#statistics").text()
+    assert "Would keep from 10" in histogram(found, "text_len").css_first("figcaption").text()
+
+
+def test_the_next_run_takes_the_page_away(tmp_path: Path) -> None:
+    run = refine(tmp_path, [{"text": "some text"}], [{"clean_email_mapper": None}])
+    report(run.work_dir, None)
+    assert (run.work_dir / "report.html").is_file()
+    refine(tmp_path, [{"text": "another text"}], [{"clean_email_mapper": None}])
+    assert not (run.work_dir / "report.html").exists()
