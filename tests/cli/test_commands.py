@@ -176,7 +176,7 @@ def test_completion_of_recipes(folder: Path) -> None:
 def test_completion_of_keys(folder: Path) -> None:
     assert completions("run", "recipe.yaml", "--trace") == ["--trace_num", "--trace_keys"]
     assert "--explain" in completions("sql", "--") and "--export_path" in completions("sql", "--")
-    assert completions("r") == ["run"]
+    assert completions("ru") == ["run"]
 
 
 def test_completion_scripts(call: Call) -> None:
