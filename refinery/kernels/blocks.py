@@ -71,6 +71,7 @@ letters = lanes(_letter)
 digits = lanes(lambda b, x: within(b, x, 0x30, 0x39))
 # U+0020, tab, line feed: what separates words
 separators = lanes(lambda b, x: any_of(b, is_byte(b, x, b" "), is_byte(b, x, b"\t"), is_byte(b, x, b"\n")))
+blanks = lanes(lambda b, x: is_byte(b, x, b" "))
 controls = lanes(lambda b, x: any_of(b, within(b, x, 0, 0x1F), is_byte(b, x, b"\x7f")))
 tabs_and_line_feeds = lanes(lambda b, x: within(b, x, 0x09, 0x0A))
 spacing = lanes(lambda b, x: within(b, x, 0x09, 0x0D))  # tab to carriage return
@@ -139,6 +140,19 @@ def load_word(typingctx, data, i):
         return builder.load(address(context, builder, _WORD, signature.args[0], *args), align=1)
 
     return types.uint64(data, types.intp), generate
+
+
+@intrinsic
+def copy_block(typingctx, data, i, out, w):
+    """Write the 64 bytes from data[i] on to out[w:]; all of them must be there."""
+
+    def generate(context, builder, signature, args):
+        target = ir.VectorType(_BYTE, BLOCK)
+        block = builder.load(address(context, builder, target, signature.args[0], *args[:2]), align=1)
+        builder.store(block, address(context, builder, target, signature.args[2], *args[2:]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.intp, out, types.intp), generate
 
 
 @intrinsic

@@ -18,13 +18,16 @@ from numba import njit
 
 from refinery.kernels import subwords, words
 from refinery.kernels.arrow import Texts, texts
+from refinery.kernels.blocks import BLOCK, HALF, blanks, copy_block, copy_lower, first_set, low_bits, wide
 from refinery.kernels.charclass import CODE_POINTS
+from refinery.kernels.jit import inlined
 from refinery.kernels.utf8 import decode, encode
 
 TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
 
 DROPPED, TOKEN, SEPARATOR = 0, 1, 2  # kinds of a character, in the low two bits of a rule
 SPACE = 0x20
+AT_LEAST = 8  # bytes of plain text that are worth being taken at once
 ROOM = 16  # bytes behind `data` that a kernel may read without a test
 
 # A single character class, perhaps repeated: taking its matches out is the same as taking its characters out.
@@ -55,13 +58,15 @@ class Rules(NamedTuple):
     """What becomes of each character: int32 by code point, what is written << 2 | kind, -1 where only Python knows.
 
     ascii_kinds (int64) and ascii_bytes (uint8) say the same of ASCII; leads: bool by byte, True where an encoded
-    character of which only Python knows can begin.
+    character of which only Python knows can begin. plain: whether ASCII is copied, at most with its letters lowered, and
+    split at the space alone.
     """
 
     code_points: np.ndarray
     ascii_kinds: np.ndarray
     ascii_bytes: np.ndarray
     leads: np.ndarray
+    plain: bool
 
 
 def tokens(
@@ -127,8 +132,12 @@ def _split(view: Texts, tokenization: str, rules: Rules) -> Tokens:
     # Between two tokens that are not empty there is at least a byte.
     most = view.size if tokenization in ("character", "punctuation") else view.size // 2
     starts, firsts = np.empty(most + 3 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
-    kernel = {"character": _split_characters, "punctuation": _split_at_each}.get(tokenization, _split_at_runs)
-    used, n = kernel(view.data, view.offsets, view.valid, *rules[:3], out, starts, firsts)
+    given = view.data, view.offsets, view.valid, *rules[:3]
+    if tokenization in ("character", "punctuation"):
+        kernel = _split_characters if tokenization == "character" else _split_at_each
+        used, n = kernel(*given, out, starts, firsts)
+    else:
+        used, n = _split_at_runs(*given, rules.plain, rules.ascii_bytes[65] != 65, out, starts, firsts)
     return Tokens(out[:used], starts[:n], firsts, gap, view.valid)
 
 
@@ -171,7 +180,15 @@ def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> Rules:
     ascii_kinds[:128], ascii_bytes[:128] = rules[:128] & 3, rules[:128] >> 2
     leads = np.zeros(256, np.bool_)
     leads[[chr(cp).encode()[0] for cp in np.flatnonzero(~known) if not 0xD800 <= cp < 0xE000]] = True
-    return Rules(rules, ascii_kinds, ascii_bytes, leads)
+    return Rules(rules, ascii_kinds, ascii_bytes, leads, _is_plain(ascii_kinds, ascii_bytes))
+
+
+def _is_plain(kinds: np.ndarray, written: np.ndarray) -> bool:
+    """Whether all of ASCII but the space is part of tokens, written as it is or, all letters of it, in lower case."""
+    as_is = np.arange(128, dtype=np.uint8)
+    lower = np.where((as_is >= 65) & (as_is <= 90), as_is | 32, as_is)
+    tokens = np.where(as_is == SPACE, SEPARATOR, TOKEN)
+    return bool((kinds[:128] == tokens).all() and any((written[:128] == form).all() for form in (as_is, lower)))
 
 
 @lru_cache(maxsize=8)
@@ -210,16 +227,27 @@ def _find_exact(data, offsets, valid, leads, rules, todo):
 
 
 @njit(nogil=True, cache=True)
-def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
+def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain, lower, out, starts, firsts):
     """Runs of separators end a token. The bytes written, and the entries of `starts`.
 
     `outside` is 1 between tokens; where a token would start is written at every character and stays only if one does.
+    Plain text is taken in blocks, up to what is not ASCII or follows a separator and is another one.
     """
     w, k = 0, 0
     for row in range(len(valid)):
         i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
-        outside = 1
+        outside, again = 1, i if plain else end
         while i < end:
+            if i >= again and i + BLOCK <= end:
+                spaces = blanks(data, i)
+                n = first_set(wide(data, i) | (spaces & (spaces << np.uint64(1) | np.uint64(outside))))
+                if n >= AT_LEAST:
+                    k = _take_block(data, i, spaces & low_bits(n - 1), lower, outside, out, w, starts, k)
+                    outside = np.int64(spaces >> np.uint64(n - 1) & np.uint64(1))
+                    i += n
+                    w += n
+                    continue
+                again = i + AT_LEAST
             byte = data[i]
             starts[k] = w
             if byte < 0x80:
@@ -250,6 +278,24 @@ def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, s
         k += 1
         firsts[row + 1] = k
     return w, k
+
+
+@inlined
+def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
+    """Copy a block, and note where a token starts: where the block does, if outside of one, and after each of `spaces`."""
+    if lower:
+        copy_lower(data, i, out, w)
+        copy_lower(data, i + HALF, out, w + HALF)
+    else:
+        copy_block(data, i, out, w)
+    starts[k] = w
+    k += outside
+    while spaces != 0:
+        place = first_set(spaces)
+        starts[k] = w + place + 1
+        k += 1
+        spaces &= spaces - np.uint64(1)
+    return k
 
 
 @njit(nogil=True, cache=True)

@@ -56,6 +56,23 @@ def test_tokens_are_those_of_python(values, tokenization, lowercase, pattern, la
     assert [got(found, row, 2) for row in range(len(values))] == pairs
 
 
+# Long enough for blocks of 64 bytes, which end anywhere in them.
+LONG = st.lists(
+    st.sampled_from(
+        ["Word ", "a ", "x" * 63, "Y" * 64 + " ", " ", "   ", "é ", "漢字", "\n", "two words, THREE ", "b" * 61]
+    ),
+    max_size=60,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(LONG, max_size=3), st.booleans())
+def test_tokens_of_long_texts(values, lowercase):
+    found = shingles.tokens(pa.array(values, pa.large_string()), "space", lowercase, None)
+    want = [expected(value, "space", lowercase, None) for value in values]
+    assert [got(found, row) for row in range(len(values))] == want
+
+
 def test_an_unknown_tokenization_is_refused():
     with pytest.raises(ValueError, match="space, punctuation"):
         shingles.tokens(pa.array(["a"]), "spaces", True, None)
