@@ -68,7 +68,9 @@ def _sizes(codes: np.ndarray | None, count: int, chosen: np.ndarray) -> np.ndarr
 
 
 def _sums(codes: np.ndarray | None, count: int, values: np.ndarray) -> np.ndarray:
-    return np.array([values.sum()]) if codes is None else np.bincount(codes, weights=values, minlength=count)
+    if codes is None:
+        return np.array([values.sum()])
+    return np.bincount(codes, weights=values, minlength=count).astype(np.float64)  # of nothing it gives integers
 
 
 def _ends(codes: np.ndarray | None, count: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
