@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -43,8 +42,11 @@ class Folder(Protocol):
     def read(self, path: str) -> bytes | None:
         """The bytes of one file; None when it is not there."""
 
-    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> str:
-        """Write a file whole or not at all; the SHA-256 of its content."""
+    def holding(self, name: str) -> list[str]:
+        """Folders that hold a file of this name; none when the root is not there."""
+
+    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
+        """Write a file whole or not at all."""
 
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is no error."""
@@ -110,23 +112,26 @@ class LocalFolder:
         return data, starts, ends
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of one file; None when it is not there."""
+        """The bytes of one file; None when it is not there. Raises DataError when it cannot be read."""
         try:
             return (self.root / path).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise DataError(f"{self.name(path)}: cannot be read: {error.strerror or error}") from None
 
-    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> str:
-        """Write a file whole or not at all; the SHA-256 of its content. Raises OutputError."""
-        digest = hashlib.sha256()
+    def holding(self, name: str) -> list[str]:
+        """Folders that hold a file of this name; none when the root is not there."""
+        found = [base for base, _, files in os.walk(self.root) if name in files]
+        return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
+
+    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
+        """Write a file whole or not at all; durable: it outlives a power cut. Raises OutputError."""
         target = self.root / path
         with replacing(target, durable) as file:
-            for piece in pieces:
-                file.write(piece)
-                digest.update(piece)
+            file.writelines(pieces)
         for left in target.parent.glob(f".{target.name}.[0-9]*"):  # of a process that was killed
             left.unlink(missing_ok=True)
-        return digest.hexdigest()
 
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is no error. Raises OutputError."""

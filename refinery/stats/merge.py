@@ -19,7 +19,7 @@ from refinery.kernels.arrow import ints, of_texts
 from refinery.stats.entries import Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import File, Location, open_folder
-from refinery.stats.removal import Removal
+from refinery.stats.removal import NOTE, Removal
 from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TopKConfig
 
 Item = TypeVar("Item")
@@ -131,7 +131,11 @@ class _Merge:
         """Merge the folders of a rank."""
         keys = Keys()
         files: list[File] = []
-        for chunk, future in self._ahead(self._chunks(self.source.leaves()[rank::world_size])):
+        leaves = self.source.leaves()
+        if self.merger.remove_input:  # removals of which only the note is left: their folders hold no file any more
+            for leaf in set(self.target.holding(NOTE)) - set(leaves):
+                self.merged.removed += Removal(self.source, self.target, leaf).finish()
+        for chunk, future in self._ahead(self._chunks(leaves[rank::world_size])):
             files += chunk.files
             try:
                 keys.add(future.result())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -45,7 +44,11 @@ class RemoteFolder:
     def partials(self, leaf: str) -> list[File]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
         found = []
-        for entry in self.fs.ls(self._at(leaf), detail=True):
+        try:
+            entries = self.fs.ls(self._at(leaf), detail=True)
+        except FileNotFoundError:  # on object storage a folder goes with its last file
+            return []
+        for entry in entries:
             name = entry["name"].rpartition("/")[2]
             if entry["type"] == "file" and PARTIAL.fullmatch(name):
                 mark = next((str(entry[field]) for field in _MARKS if entry.get(field)), "")
@@ -70,8 +73,14 @@ class RemoteFolder:
         except FileNotFoundError:
             return None
 
-    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> str:
-        """Put a file, which is durable once it is there; the SHA-256 of its content. Raises OutputError."""
+    def holding(self, name: str) -> list[str]:
+        """Folders that hold a file of this name; none when the root is not there."""
+        self.fs.invalidate_cache()
+        found = [base for base, _, files in self.fs.walk(self.root) if name in files]
+        return sorted(base[len(self.root) :].strip("/") or "." for base in found)
+
+    def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
+        """Put a file, which is durable once it is there. Raises OutputError."""
         content = b"".join(pieces)
         target = self._at(path)
         try:
@@ -79,7 +88,6 @@ class RemoteFolder:
             self.fs.pipe_file(target, content)
         except Exception as error:
             raise OutputError(f"{self.name(path)}: cannot be written: {_said(error)}") from None
-        return hashlib.sha256(content).hexdigest()
 
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is no error. Raises OutputError."""

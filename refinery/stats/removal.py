@@ -49,7 +49,7 @@ class Removal:
         merged = self.target.read(self.merged)
         if merged is None or hashlib.sha256(merged).hexdigest() != digest:
             return 0
-        there = set(self.source.partials(self.leaf))
+        there = set(self.source.partials(self.leaf))  # those written again since are others
         return self._remove([file for file in files if file in there])
 
     def _remove(self, files: list[File]) -> int:

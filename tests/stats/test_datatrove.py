@@ -1,0 +1,145 @@
+"""Files that refinery writes, read and merged by datatrove itself.
+
+In the tests' own environment where datatrove is installed, else by the python that the variable DATATROVE names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from refinery.stats import StatsMerger, write_files
+from refinery.stats.moments import moments_sql
+
+READ = """
+import json, sys
+from pathlib import Path
+from datatrove.pipeline.stats import StatsMerger
+from datatrove.utils.stats import MetricStats, MetricStatsDict
+
+folder, merged = map(Path, sys.argv[1:])
+for _ in StatsMerger(str(folder), str(merged)).run([], 0, 1):
+    raise SystemExit("rows out of nothing")
+found = {}
+for path in sorted(folder.rglob("*.json")):
+    read = MetricStatsDict.from_dict(json.loads(path.read_text()))
+    found[path.relative_to(folder).as_posix()] = {
+        key: [one.n, one.total, one.mean, one.min, one.max, one.variance, one.unit] for key, one in read.items()
+    }
+for leaf in sorted({path.parent for path in folder.rglob("*.json")}):
+    total = MetricStatsDict()
+    for path in sorted(leaf.glob("*.json")):
+        total = total + MetricStatsDict.from_dict(json.loads(path.read_text()))
+    found[leaf.relative_to(folder).as_posix()] = {
+        key: [one.n, one.total, one.mean, one.min, one.max, one.variance, one.unit] for key, one in total.items()
+    }
+print(json.dumps(found))
+"""
+
+VALUES = {
+    ("zeros", 0): [0.0] * 10,
+    ("zeros", 1): [1.0],
+    ("counts", 0): [3.0, 5.0, 8.0],
+    ("counts", 1): [1.0],
+    ("ratios", 0): [0.25, 0.5, 0.125],
+    ("ratios", 1): [0.0, 0.0],
+    ("ones", 0): [1.0, 1.0, 1.0],
+    ("ones", 1): [1.0, 1.0],
+    ("mean of one", 0): [0.0, 2.0],
+    ("mean of one", 1): [1.0, 0.5, 1.5],
+    ("negative", 0): [-1.0, 1.0],
+    ("negative", 1): [-4.0],
+    ("not finite", 0): [float("nan"), float("inf")],
+    ("not finite", 1): [2.0, 3.0],
+}
+
+
+@pytest.fixture(scope="module")
+def datatrove() -> str:
+    """A python that has datatrove."""
+    python = os.environ.get("DATATROVE") or (sys.executable if find_spec("datatrove") else "")
+    if not python:
+        pytest.skip("datatrove is not installed; DATATROVE=path/to/python names an environment that has it")
+    return python
+
+
+@pytest.fixture
+def partials(tmp_path: Path) -> Path:
+    """The values above as two ranks write them."""
+    with duckdb.connect() as con:
+        for rank in range(2):
+            con.execute(
+                'CREATE OR REPLACE TABLE given ("group" VARCHAR, key VARCHAR, stat VARCHAR, value DOUBLE)'
+            ).fetchall()
+            rows = [("g", key, "s", value) for (key, of), values in VALUES.items() if of == rank for value in values]
+            con.executemany("INSERT INTO given VALUES (?, ?, ?, ?)", rows).fetchall()
+            write_files(con, f"({moments_sql('given')})", tmp_path / "in", rank)
+    return tmp_path / "in"
+
+
+def ask(datatrove: str, partials: Path, merged: Path) -> dict[str, dict[str, list[Any]]]:
+    """n, total, mean, min, max, variance and unit of each key as datatrove reads them: of each file, and of both added."""
+    done = subprocess.run(
+        [datatrove, "-c", READ, str(partials), str(merged)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def expected(values: list[float]) -> list[Any]:
+    n, total = len(values), sum(values)
+    mean = total / n
+    variance = sum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else 0.0
+    return [n, total, mean, min(values), max(values), variance]
+
+
+def finite(values: list[float]) -> list[float]:
+    return [value for value in values if abs(value) < 1e300]
+
+
+def test_datatrove_reads_what_we_write(datatrove: str, partials: Path, tmp_path: Path) -> None:
+    found = ask(datatrove, partials, tmp_path / "theirs")
+    for (key, rank), values in VALUES.items():
+        *numbers, unit = found[f"g/s/{rank:05d}.json"][key]
+        if finite(values):
+            assert numbers == pytest.approx(expected(finite(values)), rel=1e-12, abs=1e-300)
+        else:
+            assert numbers[:3] == [0, 0, 0]
+        assert unit == "task"
+
+
+def test_datatrove_adds_it_up_rightly(datatrove: str, partials: Path, tmp_path: Path) -> None:
+    """Also where a part is all zeros or has no value: what it writes of such parts itself it would lose."""
+    found = ask(datatrove, partials, tmp_path / "theirs")["g/s"]
+    for key in {key for key, _ in VALUES}:
+        values = [value for (name, _), some in VALUES.items() if name == key for value in finite(some)]
+        assert found[key][:6] == pytest.approx(expected(values), rel=1e-12, abs=1e-300), key
+
+
+def test_merged_files_agree(datatrove: str, partials: Path, tmp_path: Path) -> None:
+    """Its merge of our files and ours say the same; it reads our metric.json rightly too."""
+    ask(datatrove, partials, tmp_path / "theirs")
+    StatsMerger(partials, tmp_path / "ours").merge()
+    ours = json.loads((tmp_path / "ours/g/s/metric.json").read_bytes())
+    theirs = json.loads((tmp_path / "theirs/g/s/metric.json").read_bytes())
+    assert ours.keys() == theirs.keys()
+    for key, entry in theirs.items():
+        if not isinstance(entry, dict):  # its form of a total of zero
+            assert ours[key]["total"] == entry == 0
+            continue
+        implied = {"variance": 0.0, "min": ours[key]["mean"], "max": ours[key]["mean"]}
+        for name in ("total", "n", "mean", "variance", "min", "max"):
+            if name in entry:
+                assert (implied | ours[key])[name] == pytest.approx(entry[name], rel=1e-12), (key, name)
+    read = ask(datatrove, tmp_path / "ours", tmp_path / "again")["g/s/metric.json"]
+    for key in {key for key, _ in VALUES}:
+        values = [value for (name, _), some in VALUES.items() if name == key for value in finite(some)]
+        assert read[key][:6] == pytest.approx(expected(values), rel=1e-12, abs=1e-300), key

@@ -1,0 +1,167 @@
+"""Statistics files on object storage: a local S3 server, and what is said when a driver is missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from refinery.cli import cli
+from refinery.errors import DataError
+from refinery.stats import StatsMerger
+from refinery.stats.remote import RemoteFolder
+from refinery.stats.removal import NOTE
+
+Where = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of an S3 server on this machine."""
+    pytest.importorskip("s3fs", reason="the driver of s3:// is not installed; the extra remote brings it")
+    moto = pytest.importorskip("moto.server", reason="no S3 server to test with; the extra dev brings moto[server]")
+    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    try:
+        host, port = running.get_host_and_port()
+        yield f"http://{host}:{port}"
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def bucket(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Where:
+    """An empty bucket: its URL, and the options that lead to it."""
+    import s3fs
+
+    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test"), ("DEFAULT_REGION", "us-east-1")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
+    options = {"endpoint_url": server}
+    name = request.node.name.replace("_", "-").lower()[:60].strip("-")
+    s3fs.S3FileSystem(**options).mkdir(name)
+    return f"s3://{name}/stats", options
+
+
+def put(where: Where, path: str, entries: Any) -> None:
+    folder = RemoteFolder(*where)
+    folder.write(path, [entries if isinstance(entries, bytes) else json.dumps(entries).encode()], durable=True)
+
+
+def entry(n: int) -> dict[str, Any]:
+    return {"total": 2.0 * n, "n": n, "mean": 2.0, "unit": "task"}
+
+
+def fill(where: Where) -> None:
+    for rank in range(3):
+        put(where, f"summary/length/{rank:05d}.json", {"summary": entry(rank + 1)})
+        put(where, f"fqdn/length/{rank:05d}.json", {"a.de": entry(1), "é.de": entry(rank + 5)})
+
+
+def everything(where: Where) -> dict[str, Any]:
+    folder = RemoteFolder(*where)
+    folder.fs.invalidate_cache()
+    return {path[len(folder.root) + 1 :]: json.loads(folder.fs.cat_file(path)) for path in folder.fs.find(folder.root)}
+
+
+MERGED = {"summary/length/metric.json": {"summary": 6}, "fqdn/length/metric.json": {"é.de": 18, "a.de": 3}}
+
+
+def counts(files: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {
+        path: {key: found["n"] for key, found in entries.items()}
+        for path, entries in files.items()
+        if path.endswith("metric.json")
+    }
+
+
+def test_from_and_to_a_bucket(bucket: Where, tmp_path: Path) -> None:
+    url, options = bucket
+    fill(bucket)
+    StatsMerger(bucket, (url + "-merged", options)).merge()
+    assert counts(everything((url + "-merged", options))) == MERGED
+    StatsMerger(bucket, tmp_path).merge()
+    assert json.loads((tmp_path / "summary/length/metric.json").read_bytes())["summary"]["n"] == 6
+    assert len(everything(bucket)) == 6
+
+
+def test_input_is_removed_in_place(bucket: Where) -> None:
+    fill(bucket)
+    assert StatsMerger(bucket, bucket, remove_input=True).merge().removed == 6
+    assert counts(everything(bucket)) == MERGED
+    assert everything(bucket).keys() == MERGED.keys()
+    StatsMerger(bucket, bucket, remove_input=True).merge()
+    assert counts(everything(bucket)) == MERGED
+
+
+def test_a_removal_that_was_cut_off_goes_on(bucket: Where, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, options = bucket
+    target = (url + "-merged", options)
+    fill(bucket)
+    real, left = RemoteFolder.remove, [2]
+
+    def dying(self: RemoteFolder, path: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        real(self, path)
+
+    monkeypatch.setattr(RemoteFolder, "remove", dying)
+    with pytest.raises(KeyboardInterrupt):
+        StatsMerger(bucket, target, remove_input=True).merge()
+    monkeypatch.setattr(RemoteFolder, "remove", real)
+    assert any(path.endswith(NOTE) for path in everything(target))
+    assert len(everything(bucket)) == 4
+    StatsMerger(bucket, target, remove_input=True).merge()
+    assert everything(bucket) == {}
+    assert counts(everything(target)) == MERGED
+    assert everything(target).keys() == MERGED.keys()
+
+
+def test_damaged_objects_are_named(bucket: Where, tmp_path: Path) -> None:
+    fill(bucket)
+    put(bucket, "summary/length/00001.json", b'{"a": 1')
+    with pytest.raises(DataError, match=f"{bucket[0]}/summary/length/00001.json: damaged JSON"):
+        StatsMerger(bucket, tmp_path).merge()
+
+
+def test_command(bucket: Where, tmp_path: Path) -> None:
+    """Keys and address from the environment, as every tool of that storage takes them."""
+    fill(bucket)
+    done = CliRunner().invoke(cli, ["stats", "merge", bucket[0], str(tmp_path)], catch_exceptions=False)
+    assert done.exit_code == 0 and "6 files" in done.stdout
+    assert (tmp_path / "fqdn/length/metric.json").exists()
+
+
+def test_nothing_there(bucket: Where, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder|cannot be listed"):
+        StatsMerger((bucket[0] + "/nowhere", bucket[1]), tmp_path).merge()
+
+
+def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    if find_spec("gcsfs") is None:
+        with pytest.raises(DataError, match=r"no driver for gs://.*gcsfs.*refinery\[remote\]"):
+            StatsMerger("gs://somewhere/stats", tmp_path).merge()
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(DataError, match=r"refinery\[remote\]"):
+        StatsMerger("s3://somewhere/stats", tmp_path).merge()
+
+
+def test_an_unknown_scheme(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    with pytest.raises(DataError, match="nonsense"):
+        StatsMerger("nonsense://somewhere", tmp_path).merge()
+
+
+def test_file_urls_are_local(tmp_path: Path) -> None:
+    (tmp_path / "in/g/s").mkdir(parents=True)
+    (tmp_path / "in/g/s/00000.json").write_text('{"k": 2}')
+    StatsMerger(f"file://{tmp_path}/in", tmp_path / "out").merge()
+    assert (tmp_path / "out/g/s/metric.json").exists()
