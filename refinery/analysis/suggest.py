@@ -47,11 +47,11 @@ def fill(db: Database, prepared: Prepared, stats: Sequence[Stat]) -> None:
 
 
 def _ranges(db: Database, column: str) -> list[tuple[str, float, float]]:
-    """(method, low, high) of a statistic that has values."""
+    """(method, low, high) of a statistic; of one that has no values, or always the same, there is nothing to say."""
     where = f"\"group\" = 'summary' AND stat = {lit(column)}"
     ends = db.rows(f"SELECT value FROM quantiles WHERE {where} AND quantile IN (0.01, 0.99) ORDER BY quantile")
-    moments = db.rows(f"SELECT n, mean, m2, min, max FROM stat_summary WHERE {where} AND n > 0")
-    found = [("quantile", ends[0][0], ends[1][0])] if len(ends) == 2 else []
+    moments = db.rows(f"SELECT n, mean, m2, min, max FROM stat_summary WHERE {where} AND n > 0 AND min < max")
+    found = [("quantile", ends[0][0], ends[1][0])] if len(ends) == 2 and moments else []
     for n, mean, m2, least, most in moments:
         spread = 3 * math.sqrt(m2 / (n - 1)) if n > 1 else 0.0
         if math.isfinite(mean) and math.isfinite(spread):
@@ -95,34 +95,32 @@ def fragment(prepared: Prepared, suggestions: Sequence[dict[str, Any]], method: 
 
     suggestions: rows of the table. Steps that have none stay as they are.
     """
-    by_step: dict[int, list[dict[str, Any]]] = {}
-    for row in (row for row in suggestions if row["method"] == method):
-        by_step.setdefault(row["step"], []).append(row)
     stats = {stat.column: stat for stat in prepared.stats}
+    rows = [row for row in suggestions if row["method"] == method]
+    free = [row for row in rows if stats[row["stat"]].low is None]
     steps: list[tuple[Step, str]] = []
     for step in prepared.recipe.steps:
-        steps += _bounded(step, by_step.get(step.index, []), stats)
+        own = [row for row in rows if row["step"] == step.index and row not in free]
+        steps.append(_bounded(step, own, stats))
+    steps += [_filter(row) for row in free]  # at the end, so that steps keep their numbers and statistics their names
     recipe = _plain(prepared.recipe, [step for step, _ in steps])
     return f"# Bounds: {METHODS[method]}.\n" + _commented(dump(recipe), [comment for _, comment in steps])
 
 
-def _bounded(step: Step, rows: list[dict[str, Any]], stats: dict[str, Stat]) -> list[tuple[Step, str]]:
-    """The step as the fragment has it, and the filter after it where it is one that only measures."""
+def _bounded(step: Step, rows: Sequence[dict[str, Any]], stats: dict[str, Stat]) -> tuple[Step, str]:
+    """The step as the fragment has it, and what its bounds would remove."""
     params = {name: value for name, value in step.params.items() if name in step.given}
-    own = [row for row in rows if stats[row["stat"]].low is not None]
-    for row in own:
+    for row in rows:
         params = {name: value for name, value in params.items() if name not in RANGE_PARAMS}
         stat = stats[row["stat"]]
         params |= {str(stat.low): _number(row["low"]), str(stat.high): _number(row["high"])}
-    found = [(replace(step, params=params), "; ".join(_share(row) for row in own))]
-    free = [row for row in rows if stats[row["stat"]].low is None]
-    if free:
-        where = " AND ".join(
-            f"{ident(row['stat'])} BETWEEN {_number(row['low'])!r} AND {_number(row['high'])!r}" for row in free
-        )
-        after = replace(step, name="sql_filter", params={"where": where}, given=frozenset({"where"}))
-        found.append((after, "; ".join(f"{row['stat']} {_share(row)}" for row in free)))
-    return found
+    return replace(step, params=params), "; ".join(_share(row) for row in rows)
+
+
+def _filter(row: dict[str, Any]) -> tuple[Step, str]:
+    """A filter by a statistic of an operator that only measures."""
+    where = f"{ident(row['stat'])} BETWEEN {_number(row['low'])!r} AND {_number(row['high'])!r}"
+    return Step(0, "sql_filter", {"where": where}, frozenset({"where"})), _share(row)
 
 
 def _number(value: float) -> float | int:
