@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from refinery.compiler.env import ident, lit
 from refinery.report.facts import Step
 from refinery.report.replayed import Again
 from refinery.report.tables import Row, Tables
@@ -14,9 +15,8 @@ from refinery.report.tables import Row, Tables
 # Examples of each step that are shown, and how many of each are recomputed.
 MOST = 5
 _RECOMPUTED = 3
-# Steps of which examples are recomputed, and further samples that are looked at for changes.
+# Steps of which examples are recomputed.
 _STEPS = 20
-_FURTHER = 12
 # A traced text of more bytes is cut, to so many characters, before it is looked at.
 _LONG, _WINDOW = 1_000_000, 10_000
 
@@ -73,20 +73,32 @@ def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
 
 
 def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
-    """Fill in what was not traced. Which samples a mapper changed is not stored: those that are looked at tell."""
-    changed = {step.step for step in list(_missing(steps, found))[:_STEPS] if not found.changed.get(step.step)}
+    """Fill in what was not traced."""
     seen = set[int]()
     for row in _untold(tables, found):
         told = again.tell(row["_row"], row["step"], row["kept_instead"])
         seen.add(row["_row"])
         known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
         found.removed[row["step"]].append(Example(row["_row"], told.text, told.kept, **known))
-        _changes(told.changes, row["_row"], changed, found)
-    for further in _further(tables) if changed else ():
-        if further not in seen and any(len(found.changed.get(step, ())) < _RECOMPUTED for step in changed):
-            _changes(again.tell(further).changes, further, changed, found)
-            seen.add(further)
+    missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
+    wanted = {step: _changed_by(tables, step) for step in missing}
+    for number in sorted({number for rows in wanted.values() for number in rows}):
+        changes = again.tell(number).changes
+        seen.add(number)
+        for step in missing:
+            if number in wanted[step] and step in changes:
+                found.changed[step].append(Example(number, *changes[step]))
     found.recomputed = bool(seen)
+
+
+def _changed_by(tables: Tables, step: int) -> list[int]:
+    """The first rows that a step changed."""
+    flag = f"_changed_{step}"
+    known = tables.rows(f"SELECT 1 FROM duckdb_columns() WHERE table_name = 'fates' AND column_name = {lit(flag)}")
+    if not known:
+        return []
+    rows = tables.rows(f"SELECT _row FROM fates WHERE {ident(flag)} ORDER BY _row LIMIT {_RECOMPUTED}")
+    return [row["_row"] for row in rows]
 
 
 def _untold(tables: Tables, found: Examples) -> list[Row]:
@@ -101,15 +113,3 @@ def _untold(tables: Tables, found: Examples) -> list[Row]:
 def _kind(reason: str | None) -> str:
     """A reason without the numbers in it."""
     return re.sub(r"\d+", "", reason or "")
-
-
-def _changes(changes: dict[int, tuple[str, str]], row: int, steps: set[int], found: Examples) -> None:
-    for step, (before, after) in changes.items():
-        if step in steps and len(found.changed[step]) < MOST:
-            found.changed[step].append(Example(row, before, after))
-
-
-def _further(tables: Tables) -> list[int]:
-    """The first rows of the input that stayed to the end."""
-    rows = tables.rows(f"SELECT _row FROM stats WHERE kept ORDER BY _row LIMIT {_FURTHER}")
-    return [row["_row"] for row in rows]

@@ -63,6 +63,7 @@ def cluster_sizes(name: str, sizes: Sequence[tuple[str, int]]) -> Markup:
     places = range(len(sizes))
     axes.bar(places, [clusters for _, clusters in sizes], color=KEPT, width=0.7)
     axes.set_xticks(places, [label for label, _ in sizes])
+    axes.set_xlim(-0.6, max(len(sizes), 8) - 0.4)
     axes.set_xlabel("samples in the cluster")
     axes.set_ylabel("clusters")
     _counts(axes)

@@ -208,6 +208,7 @@ def test_examples_without_a_trace_are_recomputed(untraced: Run, tree: LexborHTML
     found = LexborHTMLParser(page(untraced.work_dir))
     assert "recomputed from the input" in found.css_first("#removed").text()
     assert len(found.css("#removed ol.examples")) == len(tree.css("#removed ol.examples"))
+    assert len(found.css("#changed ol.examples")) == len(tree.css("#changed ol.examples"))
     assert found.css("#changed del") and "No example can be shown" not in found.css_first("#removed").text()
 
 
