@@ -121,6 +121,7 @@ def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
     for field in fields(Recipe):
         name = field.name
         if field.compare and name not in _FREE and getattr(old, name) != getattr(new, name):
+            name = {"inputs": "dataset_path"}.get(name, name)
             what = f"{name} is another than in the run, which decides what is read"
             problems.append(Problem(name, what, f"{command} --set {name}=... runs with it."))
     if [step.name for step in old.steps] != [step.name for step in new.steps]:

@@ -1,0 +1,135 @@
+"""Measure deciding from the numbers: `refinery tune` and `refinery refilter` on a run over a million short texts.
+
+    python bench/decide.py
+    python bench/decide.py --rows 100000 --repeat 1
+
+Makes the texts (a seed decides them, byte for byte), runs a recipe of two mappers and six filters over them, tries bounds
+on that run and makes new runs of it, and runs the changed recipe afresh to compare with. Every figure is a whole command,
+from its start to its exit, the best of --repeat; "decided in" is what `refilter` says of itself. The samples of each new
+run are compared with those of the fresh one. Exit 1 if they differ, or a command fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from measure import Run, machine, measured
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS = (
+    "the of and a to in is that it was for on are with as his they at be this from have or by one had not but what all"
+)
+RECIPE = """\
+project_name: decide
+dataset_path: {data}
+export_path: {out}/out.jsonl
+work_dir: {out}
+np: 2
+process:
+  - whitespace_normalization_mapper:
+  - clean_links_mapper:
+  - text_length_filter:
+      min_len: 20
+  - alphanumeric_filter:
+      tokenization: false
+      min_ratio: 0.6
+  - average_line_length_filter:
+      min_len: 15
+  - special_characters_filter:
+      max_ratio: 0.4
+  - words_num_filter:
+      min_num: 5
+  - word_repetition_filter:
+      rep_len: 3
+      max_ratio: 0.5
+"""
+STEP = "process.7.min_num"
+
+
+def make(path: Path, rows: int) -> None:
+    """Short texts of 1 to 40 words, a few of them with links, symbols or a word again and again."""
+    dice = np.random.default_rng(2037)
+    words = WORDS.split()
+    with path.open("w", encoding="utf-8") as file:
+        for start in range(0, rows, 10_000):
+            lengths = dice.integers(1, 41, min(10_000, rows - start))
+            picked = dice.integers(0, len(words), int(lengths.sum())).tolist()
+            kinds, at = dice.integers(0, 20, len(lengths)).tolist(), 0
+            for number, (length, kind) in enumerate(zip(lengths.tolist(), kinds, strict=True), start):
+                chosen = [words[k] for k in picked[at : at + length]]
+                at += length
+                flaw = {0: " https://example.org/page", 1: " *** ### ===", 2: " " + f"{chosen[0]} " * 12}.get(kind, "")
+                file.write(json.dumps({"id": number, "text": " ".join(chosen) + flaw}) + "\n")
+
+
+class Bench:
+    """A scratch folder and the commands that are measured in it."""
+
+    def __init__(self, work: Path, repeat: int) -> None:
+        self.work, self.repeat, self.failed = work, repeat, False
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self.env = os.environ | {"PYTHONPATH": path}
+
+    def best(self, label: str, words: Sequence[object], *made: str) -> None:
+        """Run `refinery` with these words, print the best of several; made: folders that every run makes anew."""
+        command = [sys.executable, "-m", "refinery", *map(str, words)]
+        runs: list[Run] = []
+        for _ in range(self.repeat):
+            for name in made:
+                shutil.rmtree(self.work / name, ignore_errors=True)
+            runs.append(measured(command, self.work / "log", cwd=self.work, env=self.env))
+            if runs[-1].exit_code:
+                print((self.work / "log").read_text("utf-8"), file=sys.stderr)
+                self.failed = True
+        best = min(runs, key=lambda run: run.seconds)
+        said = [line for line in (self.work / "log").read_text("utf-8").splitlines() if "decided in" in line]
+        print(f"{label:<58} {best.seconds:6.2f} s  {best.largest_rss / 1e6:6.0f} MB  {' '.join(said)}", flush=True)
+
+    def same(self, one: str, other: str) -> None:
+        """See that two exports are the same, byte for byte."""
+        equal = (self.work / one).read_bytes() == (self.work / other).read_bytes()
+        self.failed |= not equal
+        print(f"  {one} and {other} are {'the same' if equal else 'NOT THE SAME'}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    arguments = parser.parse_args()
+    told = machine()
+    print(f"{told['cores']} cores, {told['cpu']}, load before {told['load_before']}")
+    with tempfile.TemporaryDirectory(prefix="decide-") as name:
+        work = Path(name)
+        bench = Bench(work, arguments.repeat)
+        make(work / "in.jsonl", arguments.rows)
+        size = (work / "in.jsonl").stat().st_size
+        print(f"{arguments.rows:,} rows, {size / 1e6:.0f} MB")
+        (work / "recipe.yaml").write_text(RECIPE.format(data=work / "in.jsonl", out="run"), encoding="utf-8")
+        bench.best("run", ["run", "recipe.yaml", "--quiet"], "run")
+        bench.best("tune, 200 values of min_num", ["tune", "run", "words_num_filter", "--param", "min_num=1..200:1"])
+        bench.best(
+            "tune, 20 values of a ratio", ["tune", "run", "alphanumeric_filter", "--param", "min_ratio=0.5..0.9"]
+        )
+        grid = ["--param", "min_num=1..20:1", "--param", "max_num=20..40:1"]
+        bench.best("tune, grid of 20 x 21 values", ["tune", "run", "words_num_filter", *grid])
+        for label, value in (("tightened", 12), ("loosened", 3)):
+            again = ["refilter", "run", "--set", f"{STEP}={value}", "--work-dir", "again"]
+            bench.best(f"refilter --no-export, {label}", [*again, "--no-export"], "again")
+            bench.best(f"refilter with export, {label}", again, "again")
+            fresh = ["run", "recipe.yaml", "--quiet", "--set", f"{STEP}={value}", "--work_dir", "fresh"]
+            bench.best(f"run afresh, {label}", [*fresh, "--export_path", "fresh/out.jsonl"], "fresh")
+            bench.same("again/out.jsonl", "fresh/out.jsonl")
+        return int(bench.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

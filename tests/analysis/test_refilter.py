@@ -1,0 +1,276 @@
+"""`refinery refilter`: the new run is like one of the changed recipe, and computes no more than it must."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import refinery
+from refinery.analysis.refilter import Refiltered, refilter
+from refinery.api import Run
+from refinery.cli import cli
+from refinery.engine.worker import Worker
+from refinery.errors import DataError, OutputError, RecipeError
+from refinery.samples import read as reading
+from refinery.staging import BATCH
+from tests.deduplication.test_stages import STEPS as STAGES
+from tests.deduplication.test_stages import documents
+from tests.engine.runs import content, lines_of, settings, texts, write_lines
+
+WORDS = "one two three four five six seven eight nine ten"
+STEPS: list[Any] = [
+    {"whitespace_normalization_mapper": None},
+    {"text_length_filter": {"min_len": 6, "max_len": 45}},
+    {"sql_mapper": {"text": "replace(text, 'three', 'THREE')"}},
+    {"words_num_filter": {"min_num": 3}},
+    {"sql_filter": {"where": "num_words <> 6 AND text_len < 44"}},
+    {"sql_mapper": {"text": "CASE WHEN id = 25 THEN CAST(id // (id - 25) AS VARCHAR) ELSE replace(text, 'five', '5') END"}},
+    {"sql_filter": {"where": "id % 7 <> 2"}},
+    {"text_length_filter": {"min_len": 12}},
+]  # fmt: skip
+SAMPLES: list[Any] = [*texts([" ".join(WORDS.split()[: n % 11]) + "\u00a0" * (n % 3) for n in range(60)]), "no json"]
+
+
+def prepared(folder: Path, samples: list[Any], steps: list[Any], suffix: str = "jsonl", **keys: Any) -> Path:
+    """A recipe in `folder` and its run in `folder/run`."""
+    source = write_lines(folder / "in.jsonl", samples)
+    if suffix == "parquet":
+        source = folder / "in.parquet"
+        good = [sample for sample in samples if isinstance(sample, dict)]
+        pq.write_table(pa.Table.from_pylist(good), source, row_group_size=40)
+    recipe = folder / "recipe.json"
+    keys = {"dataset_path": str(source), "shard_size": 1500, **keys}
+    recipe.write_text(json.dumps(settings(folder, steps, **keys)), encoding="utf-8")
+    refinery.run(recipe)
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepared(tmp_path_factory.mktemp("plain"), SAMPLES, STEPS)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepared(tmp_path_factory.mktemp("staged"), documents(), STAGES, shard_size=2500)
+
+
+def again(recipe: Path, folder: Path, changes: dict[str, Any], **options: Any) -> Refiltered:
+    sets = [f"{name}={json.dumps(value) if isinstance(value, bool) else value}" for name, value in changes.items()]
+    return refilter(recipe.parent / "run", sets, work_dir=str(folder / "again"), **options)
+
+
+def as_run(found: Refiltered) -> Run:
+    outcome = found.outcome
+    root, database = outcome.run_dir.root, outcome.run_dir.database
+    return Run(root, database, outcome.outputs, outcome.counts, outcome.notes, outcome.seconds, outcome.bytes)
+
+
+def same_as_fresh(recipe: Path, folder: Path, changes: dict[str, Any]) -> Refiltered:
+    """Refilter, run afresh, and see that both have left the same."""
+    found = again(recipe, folder, changes)
+    name = found.outcome.outputs[0].name
+    fresh = refinery.run(recipe, work_dir=str(folder / "fresh"), export_path=str(folder / "fresh" / name), **changes)
+    assert content(as_run(found)) == content(fresh)
+    assert as_run(found).sql("SELECT bytes, fingerprint FROM runs") == fresh.sql("SELECT bytes, fingerprint FROM runs")
+    for left in sorted((folder / "fresh").rglob("*.jsonl*")) + list(fresh.outputs):
+        assert (folder / "again" / left.relative_to(folder / "fresh")).read_bytes() == left.read_bytes()
+    told = [json.loads((folder / name / "manifest.json").read_text()) for name in ("again", "fresh")]
+    assert [told[0][key] for key in ("rows", "inputs", "shard_size", "recipe")] == [
+        told[1][key] for key in ("rows", "inputs", "shard_size", "recipe")
+    ]
+    return found
+
+
+# Change -> which of the samples that the run has stored are run again, over its tables stats and fates
+CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"process.4.min_num": 5}, "FALSE"),
+    ({"process.words_num_filter.min_num": 1}, "_dropped = 4"),
+    (
+        {"process.2.min_len": 20, "process.5.where": "num_words <> 7"},
+        "_dropped = 5 AND num_words <> 7 AND text_len >= 20",
+    ),
+    ({"process.2.reversed_range": True}, "_dropped = 2"),
+    ({"process.4.min_closed_interval": False, "process.4.max_num": 8}, "FALSE"),
+    ({"process.7.where": "id % 7 <> 3"}, "_dropped IS NULL OR _dropped >= 7"),
+    ({"process.7.where": "_row % 7 <> 3"}, "_dropped = 7 AND _row % 7 <> 3"),
+    ({"process.8.min_len": 30}, "FALSE"),
+    ({"process.8.min_len": 1}, "_dropped = 8 AND (_changed_1 OR _changed_3 OR _changed_6)"),
+    ({"process.3.text": "replace(text, 'three', '3')"}, "_dropped IS NULL OR _dropped > 2"),
+    ({"process.4.tokenization": False}, "FALSE"),
+    ({"keep_stats_in_res_ds": True, "process.4.min_num": 4}, "FALSE"),
+    ({"open_tracer": True, "trace_num": 3, "process.4.min_num": 4}, "FALSE"),
+    ({"export_type": "jsonl.gz"}, "FALSE"),
+]
+
+
+@pytest.mark.parametrize(("changes", "where"), CHANGES, ids=[" ".join(changes) for changes, _ in CHANGES])
+def test_filters_and_mappers(plain: Path, tmp_path: Path, changes: dict[str, Any], where: str) -> None:
+    found = same_as_fresh(plain, tmp_path, changes)
+    with duckdb.connect(str(plain.parent / "run" / "refinery.duckdb"), read_only=True) as con:
+        [(stored,)] = con.execute(f"SELECT count(*) FROM stats JOIN fates USING (_row) WHERE {where}").fetchall()
+        [(failed,)] = con.execute("SELECT count(*) FROM quarantine WHERE step > 0").fetchall()
+    assert failed == 1 and found.again == stored + failed
+
+
+STAGED: list[dict[str, Any]] = [
+    {"process.11.where": "text_len_7 + text_len_2 > 20"},
+    {"process.11.where": "text_len_7 + text_len_2 > 8", "open_tracer": True},
+    {"process.7.min_len": 4},
+    {"process.2.min_len": 6},
+    {"process.6.frequency_threshold": 2},
+    {"process.10.text": "lower(text)"},
+]
+
+
+@pytest.mark.parametrize("changes", STAGED, ids=" ".join)
+def test_deduplicators_before_and_after(staged: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    found = same_as_fresh(staged, tmp_path, changes)
+    step = int(next(iter(changes)).split(".")[1])
+    after = {2: 3, 6: 6, 7: 8}.get(step)
+    assert (f"step {after}, " in found.notes[0]) == (after is not None)
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.jsonl.zst"])
+def test_tables_as_input(tmp_path: Path, out: str) -> None:
+    recipe = prepared(tmp_path, documents(), STAGES, "parquet", export_path=tmp_path / "run" / out)
+    found = same_as_fresh(recipe, tmp_path, {"process.11.where": "text_len_7 + text_len_2 > 17"})
+    assert found.again <= 1
+
+
+def test_a_run_that_only_measured(tmp_path: Path) -> None:
+    recipe = prepared(tmp_path, SAMPLES, STEPS, measure_only=True, export_type="none")
+    options = json.loads(recipe.read_text())
+    del options["measure_only"], options["export_type"]
+    recipe.write_text(json.dumps(options))
+    found = same_as_fresh(recipe, tmp_path, {"process.4.min_num": 4})
+    assert "rows were run again" in found.notes[0]  # texts that mappers changed are nowhere
+
+
+# Nothing is computed that is known
+
+
+def test_no_operator_runs_where_all_is_known(plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = shutil.copytree(plain.parent / "run", tmp_path / "run")
+    asked: list[int] = []
+    attempt = Worker.attempt
+
+    def watched(self: Worker, batch: Any, first_row: int = 0) -> Any:
+        asked.extend(batch.rows.tolist())
+        return attempt(self, batch, first_row)
+
+    monkeypatch.setattr(Worker, "attempt", watched)
+    found = refilter(run, ["process.4.min_num=5"], work_dir=str(tmp_path / "again"))
+    assert len(asked) == found.again == 1  # the sample that has failed
+
+
+def test_without_export_nothing_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = prepared(tmp_path, SAMPLES, STEPS[:5])
+    fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), **{"process.4.min_num": 5})
+    sizes: list[int] = []
+    read = reading.read_lines
+
+    def watched(source: Any, start: int, end: int, limits: Any, *rest: Any) -> Any:
+        sizes.append(limits.batch_bytes)
+        return read(source, start, end, limits, *rest)
+
+    monkeypatch.setattr(reading, "read_lines", watched)
+    found = again(recipe, tmp_path, {"process.4.min_num": 5}, writes=False)
+    assert found.again == 0 and found.outcome.outputs == () and sum(size == BATCH for size in sizes) == 0
+    assert content(as_run(found)) == content(fresh)
+    assert not list((tmp_path / "again").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("damage", ["gone", "touched", "other"])
+def test_an_export_that_is_not_as_it_was_is_not_used(tmp_path: Path, damage: str) -> None:
+    recipe = prepared(tmp_path, SAMPLES, STEPS)
+    export = tmp_path / "run" / "out.jsonl"
+    if damage == "gone":
+        export.unlink()
+    else:
+        lines = lines_of(export)
+        export.write_text("".join(json.dumps(line | {"text": "x"}) + "\n" for line in lines[damage == "other" :]))
+    found = same_as_fresh(recipe, tmp_path, {"process.4.min_num": 5})
+    assert found.again > 10  # what mappers have changed
+
+
+# What cannot be done
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("process.4.min_nun=1", "Did you mean 'min_num'"),
+        ("dataset_path=other.jsonl", "dataset_path is another than in the run.*refinery run .*recipe.json"),
+        ("text_keys=body", "text_keys is another than in the run"),
+        ('process=[{"text_length_filter": {"min_len": 3}}]', "the steps are others.*refinery run .*recipe.json"),
+        ("process.9.min_len=1", "there is no step 9"),
+        ("min_len=1", "there is no key 'min_len'"),
+    ],
+)
+def test_changes_that_need_a_run_of_their_own(plain: Path, tmp_path: Path, change: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        refilter(plain.parent / "run", [change], work_dir=str(tmp_path / "again"))
+    assert not (tmp_path / "again").exists()
+
+
+def test_indexes_need_a_run_of_their_own(tmp_path: Path) -> None:
+    steps = [{"text_length_filter": {"min_len": 1}}, {"document_deduplicator": {"index": str(tmp_path / "index")}}]
+    recipe = prepared(tmp_path, SAMPLES, steps)
+    with pytest.raises(RecipeError, match="has an index, to which every run adds"):
+        again(recipe, tmp_path, {"process.1.min_len": 2})
+
+
+@pytest.mark.parametrize("how", ["size", "time", "gone"])
+def test_the_input_must_be_that_of_the_run(tmp_path: Path, how: str) -> None:
+    recipe = prepared(tmp_path, SAMPLES, STEPS[:2])
+    source = tmp_path / "in.jsonl"
+    if how == "gone":
+        source.unlink()
+    elif how == "size":
+        write_lines(source, SAMPLES[1:])
+    else:
+        os.utime(source, ns=(1, 1))
+    with pytest.raises(DataError, match="no such file" if how == "gone" else r"the input has changed .*in.jsonl"):
+        again(recipe, tmp_path, {"process.2.min_len": 8})
+
+
+def test_nothing_of_the_old_run_is_written_over(plain: Path, tmp_path: Path) -> None:
+    run = plain.parent / "run"
+    with pytest.raises(OutputError, match="Name another --work-dir"):
+        refilter(run, [], work_dir=str(run))
+    with pytest.raises(OutputError, match="Name another --export"):
+        refilter(run, [], work_dir=str(tmp_path / "again"), export=str(run / "out.jsonl"))
+    with pytest.raises(OutputError, match="it is also read"):
+        refilter(run, [], work_dir=str(tmp_path / "again"), export=str(plain.parent / "in.jsonl"))
+
+
+# The command
+
+
+def test_the_command(tmp_path: Path) -> None:
+    recipe = prepared(tmp_path, SAMPLES, STEPS)
+    run, out = str(recipe.parent / "run"), tmp_path / "new.jsonl"
+    arguments = ["refilter", run, "--set", "process.4.min_num=1", "--export", str(out)]
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 0, done.output
+    assert "of 61 rows were run again" in done.output and "words_num_filter" in done.output
+    assert (tmp_path / "run-refiltered" / "refinery.duckdb").is_file()
+    rows = done.output.partition(" rows read = ")[2].partition(" kept")[0]
+    assert len(lines_of(out)) == int(rows)
+    done = CliRunner().invoke(cli, ["refilter", run, "--set", "process.4.min_num=9", "--no-export", "--json"])
+    told = json.loads(done.output)
+    assert told["work_dir"].endswith("run-refiltered-2") and told["outputs"] == [] and told["rows_again"] <= 1
+    chain = ["refilter", told["work_dir"], "--set", "process.4.min_num=5", "--export", str(tmp_path / "third.jsonl")]
+    assert CliRunner().invoke(cli, chain).exit_code == 0
+    fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), **{"process.4.min_num": 5})
+    assert (tmp_path / "third.jsonl").read_bytes() == fresh.outputs[0].read_bytes()
