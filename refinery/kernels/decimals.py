@@ -19,6 +19,7 @@ FINE, HARD, NONE = 0, 1, 2
 
 _SMALLEST, _GREATEST = -342, 308
 _TENS = 10.0 ** np.arange(23)
+_WHOLE_TENS = np.array([10**n for n in range(8)], np.uint64)
 
 
 def _powers() -> np.ndarray:
@@ -81,20 +82,19 @@ def _eight(word):
     return ((word & np.uint64(0x0000FFFF0000FFFF)) * np.uint64(42949672960001)) >> np.uint64(32)
 
 
-@kernel
+@inlined
 def _digits(data, i, w):
     """Take in digits from i on: w followed by them (modulo 2**64), and the position after them."""
-    while True:
-        word = load_word(data, i)
-        n = _digits_of_eight(word)
-        if n < 8:
-            break
+    word = load_word(data, i)
+    n = _digits_of_eight(word)
+    while n == 8:
         w = w * np.uint64(100_000_000) + _eight(word)
         i += 8
-    for _ in range(n):
-        w = w * np.uint64(10) + np.uint64(byte_at(data, i) - 48)
-        i += 1
-    return w, i
+        word = load_word(data, i)
+        n = _digits_of_eight(word)
+    if n > 0:  # shifted to the end of the eight, with zeros before them
+        w = w * _WHOLE_TENS[n] + _eight(word << np.uint64(64 - 8 * n))
+    return w, i + n
 
 
 @kernel

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from refinery.kernels.blocks import load_word, low_bits
+from refinery.kernels.blocks import equal_to, first_set, load_word, low_bits
 from refinery.kernels.decimals import FINE, HARD, NONE, number
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.jsontext import is_space, put_string, skip_space, skip_string, skip_value
@@ -49,7 +49,7 @@ _LOW, _INFINITI, _TASK, _DOC = _word(b"mean_low"), _word(b"infiniti"), _word(b'"
 _INFINITY, _NAN = _word(b"Infinity"), _word(b"NaN")
 _2, _4, _5, _6 = (np.uint64((1 << 8 * size) - 1) for size in (2, 4, 5, 6))
 
-_SKIPPED, _IS_UNIT = -1, -2
+_UNKNOWN, _SKIPPED, _IS_UNIT = -1, -2, -3
 
 
 @inlined
@@ -61,7 +61,7 @@ def _after_space(data, i, end):
 def _field(data, i):
     """Which field the name between quotes is whose first letter is at i, and the position after its closing quote.
 
-    -1, -1 for one that is not known.
+    _UNKNOWN, -1 for one that is not known.
     """
     word = load_word(data, i)
     if word & _6 == _TOTAL:
@@ -91,7 +91,7 @@ def _field(data, i):
         and byte_at(data, i + 10) == 34
     ):
         return INFINITIES, i + 11
-    return -1, -1
+    return _UNKNOWN, -1
 
 
 @kernel
@@ -108,6 +108,16 @@ def _number_or_word(data, i, end):
     if word & np.uint64(0xFFFFFF) == _NAN and not negative and at + 3 <= end:
         return math.nan, at + 3, FINE
     return 0.0, i, NONE
+
+
+@inlined
+def _skip_number(data, i, end):
+    """Position after a number that nobody wants, or -1."""
+    b = byte_at(data, i)
+    if b != 45 and (b < 48 or b > 57):
+        return -1
+    i += first_set(equal_to(data, i, np.uint8(44)) | equal_to(data, i, np.uint8(125)))
+    return i if i < end else -1
 
 
 @kernel
@@ -172,7 +182,7 @@ def _read_object(data, i, end, row, facts, numbers, hard):
             else:
                 return i, DAMAGED
         else:
-            after = skip_value(data, i, end)
+            after = _skip_number(data, i, end) if field == _SKIPPED else skip_value(data, i, end)
         if after < 0:
             return i, DAMAGED
         i = _after_space(data, after, end)
@@ -189,34 +199,40 @@ def _read_object(data, i, end, row, facts, numbers, hard):
 
 @kernel
 def _hash(data, start, length):
-    """A hash of data[start : start + length]; eight bytes after it must be there."""
+    """A hash of data[start : start + length], and all its bytes or-ed; eight bytes after it must be there."""
     h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
+    seen = np.uint64(0)
     i = start
     end = start + length
     while i < end:
         word = load_word(data, i)
         if end - i < 8:
             word = word & low_bits(8 * (end - i))
+        seen = seen | word
         h = (h ^ word) * np.uint64(0xD6E8FEB86659FD93)
         h = h ^ (h >> np.uint64(32))
         i += 8
     h = h * np.uint64(0xD6E8FEB86659FD93)
-    return h ^ (h >> np.uint64(29))
+    return h ^ (h >> np.uint64(29)), seen
 
 
 @kernel
-def _read_key(data, i, end, row, facts, texts, used):
+def _read_key(data, i, end, row, facts, texts, used, hard):
     """Read the key whose quote is at i: the position after it, or -1, and how much of `texts` is in use."""
     plain = skip_text(data, i + 1, end)
     if plain < end and byte_at(data, plain) == 34:
+        hashed, seen = _hash(data, i + 1, plain - i - 1)
         facts[row, START] = i + 1
         facts[row, LENGTH] = plain - i - 1
-        facts[row, HASH] = np.int64(_hash(data, i + 1, plain - i - 1))
-        return plain + 1, used
-    after, written = put_string(data, i, end, texts, used)
-    facts[row, START] = -1 - used
-    facts[row, LENGTH] = written - used
-    facts[row, HASH] = np.int64(_hash(texts, used, written - used))
+        after, written = plain + 1, used
+    else:
+        after, written = put_string(data, i, end, texts, used)
+        hashed, seen = _hash(texts, used, written - used)
+        facts[row, START] = -1 - used
+        facts[row, LENGTH] = written - used
+    facts[row, HASH] = np.int64(hashed)
+    if seen & np.uint64(0x8080808080808080) != 0:
+        hard[0, 1] = 1
     return after, written
 
 
@@ -225,10 +241,11 @@ def read(data, starts, ends, facts, numbers, texts, hard):
     """Read the files data[starts[k]:ends[k]]: (rows, DONE, 0, 0), or (0, FULL or DAMAGED, file, position).
 
     facts int64[., FACTS], numbers float64[., NUMBERS]; texts, for keys with escapes, as long as `data`; hard int64[., 4]: after
-    its first row, which counts them, (row, field, start, end) of numbers that Python must read. SPARE bytes after the last file.
+    its first row (how many; whether a key is not ASCII) (row, field, start, end) of numbers that Python must read. SPARE bytes after the last file.
     """
     row, used = 0, 0
     hard[0, 0] = 0
+    hard[0, 1] = 0
     for file in range(len(starts)):
         end = ends[file]
         i = skip_space(data, starts[file], end)
@@ -241,7 +258,7 @@ def read(data, starts, ends, facts, numbers, texts, hard):
                 return 0, FULL, file, i
             if i >= end or byte_at(data, i) != 34:
                 return 0, DAMAGED, file, i
-            after, used = _read_key(data, i, end, row, facts, texts, used)
+            after, used = _read_key(data, i, end, row, facts, texts, used, hard)
             if after < 0:
                 return 0, DAMAGED, file, i
             i = _after_space(data, after, end)

@@ -86,15 +86,14 @@ def read(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, names: Sequence
             break
         capacity *= 4
         hard = np.empty((4 * len(hard), 4), np.int64)
-    _check_utf8(data, starts, ends, names)
+    if hard[0, 1]:
+        _check_utf8(data, starts, ends, names)
     for row, field, start, end in hard[1 : int(hard[0, 0]) + 1].tolist():
         numbers[row, field] = float(data[start:end].tobytes())
     return Rows(data, texts, facts, numbers, count, names)
 
 
 def _check_utf8(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, names: Sequence[str]) -> None:
-    if not len(starts) or data[: ends[-1]].max(initial=0) < 128:
-        return
     for name, start, end in zip(names, starts, ends, strict=True):
         try:
             data[start:end].tobytes().decode()
