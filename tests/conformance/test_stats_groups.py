@@ -5,8 +5,10 @@ The statistics of each document are given to the run as recorded, so that groups
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,15 @@ from typing import Any
 import pytest
 
 import refinery
+from refinery.library import Library
 from refinery.stats.entries import Keys, joined, read
 from tests.conftest import RECORDED
 from tests.engine.runs import write_lines
 
 STATS = RECORDED / "datatrove" / "stats"
 ALL = ["summary", "histogram", "fqdn", "suffix"]
+# Operators whose statistics depend on words and sentences, which are spaCy's there.
+SPACY = {"word_stats", "sentence_stats", "words_contamination_stats"}
 TOP = ["WordStats", "LineStats", "DocStats"]
 
 
@@ -127,6 +132,39 @@ def test_every_partial_file(tmp_path: Path, docs: Any, values: Any, params: Any)
         run(tmp_path, part, values, groups=ALL, rank=cut["rank"])
     entries = compare_all(tmp_path / "stats", STATS / "partials", range(params["ranks"]))
     assert entries > 10_000
+
+
+def steps_of(params: Any) -> list[Any]:
+    """The operators of the recorded blocks, as far as they are there and can run here."""
+    library, found = Library(), []
+    for block in params["blocks"]:
+        name = "_".join(re.findall("[A-Z][a-z]+", block["class"])).lower()
+        operator = library.operators.get(name)
+        if operator is None or (name in SPACY and importlib.util.find_spec("spacy") is None):
+            continue
+        words = {"words": "spacy"} if name in SPACY and "words" in operator.params else {}
+        found.append({name: {**block["kwargs"], **words}})
+    return found
+
+
+def test_partial_files_of_operators(tmp_path: Path, docs: Any, params: Any) -> None:
+    """The same from the documents alone, their statistics computed by the operators."""
+    steps = steps_of(params)
+    for cut in params["shards"]:
+        rank = cut["rank"]
+        path = write_lines(tmp_path / f"{rank}.jsonl", shard(docs, cut))
+        refinery.run(
+            {
+                "dataset_path": str(path),
+                "export_path": str(tmp_path / f"out_{rank}" / "docs.jsonl"),
+                "process": steps,
+                "stat_summary": {"export": str(tmp_path / "stats"), "groups": ALL, "rank": rank},
+            }
+        )
+    mine = files(tmp_path / "stats")
+    assert sum(compare(tmp_path / "stats" / name, STATS / "partials" / name) for name in mine) > 5000
+    if len(steps) == len(params["blocks"]):
+        assert mine == files(STATS / "partials")
 
 
 def test_the_order_of_keys_is_datatroves(tmp_path: Path, docs: Any, values: Any, params: Any) -> None:
