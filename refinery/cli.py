@@ -189,7 +189,10 @@ def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="The run folder of the analysis.")
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as one JSON object.")
 def analyze(stats: str | None, group_by: str | None, output: str | None, as_json: bool, **options: Any) -> None:
-    """Measure DATA (a file, folder or glob), or what RECIPE (.yaml) makes of it, without removing anything."""
+    """Measure DATA, or what RECIPE makes of it; nothing is removed.
+
+    DATA is a file, folder or glob, RECIPE a .yaml file. Any key of a recipe can be given as an option: --text_keys body
+    """
     from refinery import commands
     from refinery.analysis.request import from_command_line
 
@@ -205,7 +208,7 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Lines and examples of each kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON object.")
 def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
-    """Compare two runs: recipes, rows with another fate, statistics that moved, texts."""
+    """Compare two runs: recipes, rows, statistics, texts."""
     from refinery import commands
 
     commands.diff(run_a, run_b, limit, as_json)
@@ -262,7 +265,10 @@ def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: A
 @cli.command()
 @click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False))
 @click.option(
-    "-o", "--output", metavar="FILE", help="Where the page is written; - is standard output.  [default: RUN/report.html]"
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where the page is written; - is standard output.  [default: RUN/report.html]",
 )
 def report(work_dir: str, output: str | None) -> None:
     """Write one page about the run in folder RUN: what ran, what was removed, changed and found twice, statistics."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import combinations
 
 from refinery.analysis import sketch, suggest
+from refinery.analysis.correlate import correlate
 from refinery.compiler.compiled import Stat
-from refinery.compiler.env import ident, lit, template
+from refinery.compiler.env import ident, lit
 from refinery.compiler.groups import key_name, keyed
 from refinery.errors import Problem, RecipeError, did_you_mean
-from refinery.library import read_sql
 from refinery.outputs.database import Database
 from refinery.preparing import Prepared
 
@@ -40,7 +39,7 @@ class Describer:
         if groups:  # of some groups only the keys of most samples are summed up
             db.run('DELETE FROM sketches WHERE ("group", key) NOT IN (SELECT "group", key FROM stat_summary)')
         db.run(f"CREATE OR REPLACE TABLE quantiles AS {sketch.quantiles('sketches')}")
-        _correlate(db, columns)
+        correlate(db, [stat.column for stat in stats], [column for _, column in columns])
         suggest.fill(db, prepared, stats)
 
 
@@ -67,20 +66,3 @@ def _groups(prepared: Prepared) -> list[tuple[str, str]]:
     """SQL for the name and the key of each group that the recipe asks for."""
     summary = prepared.recipe.stat_summary
     return [(lit(group), key_name(group, summary)) for group in keyed(summary)]
-
-
-def _correlate(db: Database, columns: Sequence[tuple[str, str]]) -> None:
-    """Fill the table `correlations`. On one thread: sums of floating-point numbers depend on their order."""
-    pairs = list(combinations(range(len(columns)), 2))
-    if not pairs:
-        kinds = "'' AS stat_a, '' AS stat_b, 0::BIGINT AS n, 0::DOUBLE AS pearson, 0::DOUBLE AS spearman"
-        db.run(f"CREATE OR REPLACE TABLE correlations AS SELECT {kinds} WHERE FALSE")
-        return
-    ranks = template(read_sql("analysis/ranks.sql")).render(columns=[column for _, column in columns], relation="facts")
-    found = template(read_sql("analysis/correlations.sql")).render(
-        pairs=pairs, names=[name for name, _ in columns], relation="_ranks"
-    )
-    with db.one_thread():
-        db.run(f"CREATE OR REPLACE TEMP TABLE _ranks AS {ranks}")
-        db.run(f"CREATE OR REPLACE TABLE correlations AS {found}")
-    db.run("DROP TABLE _ranks")
