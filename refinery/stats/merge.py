@@ -24,7 +24,7 @@ from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TopKConfig
 
 Item = TypeVar("Item")
 
-_CHUNK = 8 << 20  # bytes of files that are read by one call
+_CHUNK = 2 << 20  # bytes of files that are read by one call: more leaves the processor cache
 _KEYS_AT_ONCE = 200_000  # that wait to be written
 
 
