@@ -7,7 +7,9 @@ Samples are looked at in blocks that do not depend on shards; the moments of sev
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,33 +38,45 @@ def summarise(db: Database, programs: Sequence[Program], summary: StatSummary) -
     if not stats:
         return
     tokens = any(TOKENS in program.keys for program in programs)
-    for group in (*summary.groups, *(name for name, _ in summary.group_by)):
-        made: _Whole | _Keys | _Histogram
-        if group == "summary":
-            made = _Whole(stats)
-        elif group == "histogram":
-            made = _Histogram(stats, summary.histogram_round_digits, tokens)
-        else:
-            made = _Keys(db, stats, key_name(group, summary), summary.top_k if group in summary.top_k_groups else None)
-        _fill(db, group, made)
+    # Rows are written beside: of a histogram there may be many, and the next group is summed up meanwhile.
+    with db.con.cursor() as other, ThreadPoolExecutor(1) as beside:
+        written, samples = [], db.count("SELECT count(*) FROM facts")
+        for group in (*summary.groups, *(name for name, _ in summary.group_by)):
+            made: _Whole | _Keys | _Histogram
+            if group == "summary":
+                made = _Whole(stats)
+            elif group == "histogram":
+                made = _Histogram(stats, summary.histogram_round_digits, tokens)
+            else:
+                most = summary.top_k if group in summary.top_k_groups else None
+                made = _Keys(db, stats, key_name(group, summary), most)
+            rows = [table for block in _blocks(db, made.columns, samples) for table in made.rows(block)]
+            if rows:
+                written.append(beside.submit(_write, other, group, made, pa.concat_tables(rows), samples > BLOCK))
+        for done in written:
+            done.result()
 
 
-def _fill(db: Database, group: str, made: _Whole | _Keys | _Histogram) -> None:
-    """Add the rows of a group: those of one block as they are, those of several merged."""
-    samples = db.count("SELECT count(*) FROM facts")
-    select = f"SELECT {', '.join(made.columns)} FROM facts"
-    ends = [f" WHERE rowid BETWEEN {at} AND {at + BLOCK - 1}" for at in range(0, samples, BLOCK)]
-    ends = ends if len(ends) > 1 else [""]
-    tables = [table for end in ends for table in made.rows(db.con.sql(select + end).to_arrow_table())]
-    if not tables:
-        return
-    rows = pa.concat_tables(tables)
-    db.con.register("_rows", rows.append_column("stat", of_texts(made.names).take(rows["nth"])))
+def _blocks(db: Database, columns: Sequence[str], samples: int) -> Iterator[pa.Table]:
+    """Columns of all samples, in their order."""
+    select = f"SELECT {', '.join(columns)} FROM facts"
+    for start in range(0, samples, BLOCK):
+        where = f" WHERE rowid BETWEEN {start} AND {start + BLOCK - 1}" if samples > BLOCK else ""
+        yield db.con.sql(select + where).to_arrow_table()
+    if not samples:
+        yield db.con.sql(select).to_arrow_table()
+
+
+def _write(
+    con: duckdb.DuckDBPyConnection, group: str, made: _Whole | _Keys | _Histogram, rows: pa.Table, several: bool
+) -> None:
+    """Add the rows of a group to the table: those of one block as they are, those of several merged."""
+    con.register("_rows", rows.append_column("stat", of_texts(made.names).take(rows["nth"])))
     found = f"SELECT stat, nth, place, {made.key} AS key, {_COLUMNS} FROM _rows"
-    if len(ends) > 1:
+    if several:
         found = _merged(found)
-    db.run(f"INSERT INTO stat_summary SELECT {lit(group)}, key, stat, {_COLUMNS} FROM ({found})")
-    db.con.unregister("_rows")
+    con.execute(f"INSERT INTO stat_summary SELECT {lit(group)}, key, stat, {_COLUMNS} FROM ({found})").fetchall()
+    con.unregister("_rows")
 
 
 def _merged(found: str) -> str:
