@@ -147,6 +147,32 @@ def test_shards_and_workers_change_nothing(found: Analysis, data: Path, tmp_path
     assert other.correlations == found.correlations and other.suggestions == found.suggestions
 
 
+# Groups
+
+
+def test_each_key_of_a_group_is_described(data: Path, tmp_path: Path) -> None:
+    options = ["--set", "stat_summary.groups=histogram"]  # has no quantiles: its keys are the values
+    made = from_command_line(str(data), options, [], [], [], ["text_len"], "source", str(tmp_path / "run"))
+    found = analyze(made)
+    assert [(d.group, d.key) for d in found.descriptions][0] == ("summary", "summary")
+    by_key = {d.key: d for d in found.descriptions if d.group == "source"}
+    assert set(by_key) == {"web", "book"} and len(found.descriptions) == 3
+    sources = [sample["source"] for sample in samples() if isinstance(sample, dict)]
+    lengths = values(found, "text_len")
+    for key, d in by_key.items():
+        own = np.sort(lengths[np.array(sources) == key])
+        assert (d.n, d.missing) == (len(own), 0) and d.mean == pytest.approx(own.mean(), rel=1e-12)
+        assert d.quantiles[0.5] == pytest.approx(own[math.ceil(len(own) / 2) - 1], rel=0.001)
+
+
+def test_only_the_keys_that_are_summed_up_have_quantiles(tmp_path: Path) -> None:
+    rows = [{"text": "x" * n, "kind": kind} for n, kind in enumerate(["a", "b", "b", "c", "c", "c", None])]
+    path = write_lines(tmp_path / "in.jsonl", rows)
+    sets = ["stat_summary.top_k=2", "stat_summary.top_k_groups=kind"]
+    found = analyze(from_command_line(str(path), [], sets, [], [], ["text_len"], "kind", str(tmp_path / "run")))
+    assert [(d.key, d.n) for d in found.descriptions if d.group == "kind"] == [("c", 3), ("b", 2)]
+
+
 # Bounds
 
 
