@@ -16,6 +16,8 @@ _WINDOW = 4000
 _CONTEXT = 60
 _LONGEST = 400
 _LINES = 8
+# Characters of all pieces together.
+_MOST = 1500
 # A word; a letter of scripts without spaces; one white space; any other sign with what belongs to it.
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}_]--[{_ALONE}]]+|\s|\X", regex.V1)
@@ -40,9 +42,20 @@ def difference(before: str, after: str) -> list[Piece]:
     if any(cut):
         pieces = _without_torn_end(pieces)
     shown = [Piece(piece.kind, _short(piece, at == 0, at == len(pieces) - 1)) for at, piece in enumerate(pieces)]
-    if any(cut) and not (shown and shown[-1].text.endswith("…")):
-        shown.append(Piece("same", "…"))
-    return [Piece("same", "…"), *shown] if first and not (shown and shown[0].text.startswith("…")) else shown
+    few = _first(shown)
+    if (any(cut) or len(few) < len(shown)) and not (few and few[-1].text.endswith("…")):
+        few.append(Piece("same", "…"))
+    return [Piece("same", "…"), *few] if first and not (few and few[0].text.startswith("…")) else few
+
+
+def _first(pieces: list[Piece]) -> list[Piece]:
+    """The first pieces, as many as a person would read."""
+    total = 0
+    for at, piece in enumerate(pieces):
+        total += len(piece.text)
+        if total > _MOST and at:
+            return pieces[:at]
+    return pieces
 
 
 def _same_ends(before: str, after: str) -> tuple[int, int]:

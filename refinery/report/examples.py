@@ -74,21 +74,19 @@ def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
 
 def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
     """Fill in what was not traced."""
-    seen = set[int]()
-    for row in _untold(tables, found):
+    removed = _untold(tables, found)
+    missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
+    changed = [(row, step) for step in missing for row in _changed_by(tables, step)]
+    again.prepare([row["_row"] for row in removed] + [row for row, _ in changed])
+    for row in removed:
         told = again.tell(row["_row"], row["step"], row["kept_instead"])
-        seen.add(row["_row"])
         known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
         found.removed[row["step"]].append(Example(row["_row"], told.text, told.kept, **known))
-    missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
-    wanted = {step: _changed_by(tables, step) for step in missing}
-    for number in sorted({number for rows in wanted.values() for number in rows}):
-        changes = again.tell(number).changes
-        seen.add(number)
-        for step in missing:
-            if number in wanted[step] and step in changes:
-                found.changed[step].append(Example(number, *changes[step]))
-    found.recomputed = bool(seen)
+    for number, step in changed:
+        texts = again.tell(number, step).changes.get(step)
+        if texts is not None:
+            found.changed[step].append(Example(number, *texts))
+    found.recomputed = bool(removed or changed)
 
 
 def _changed_by(tables: Tables, step: int) -> list[int]:

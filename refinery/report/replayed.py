@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from refinery.engine.replay import versions_before
+from refinery.engine.replay import replay, versions_before
+from refinery.engine.worker import Task, Worker
 from refinery.errors import RefineryError
 from refinery.history import Histories
-from refinery.retelling import Seen
+from refinery.retelling import Place, Seen
+from refinery.staging import BATCH
 
 
 @dataclass
@@ -32,6 +36,7 @@ class Again:
     def __init__(self, work_dir: Path) -> None:
         self.why_not = ""
         self.histories: Histories | None = None
+        self._first: dict[int, Seen] = {}  # rows that were prepared, in the first stage
         try:
             self.histories = Histories(work_dir)
         except (RefineryError, duckdb.Error) as error:
@@ -49,15 +54,30 @@ class Again:
         """Whether samples can be recomputed."""
         return self.histories is not None
 
-    def tell(self, row: int, step: int | None = None, kept: int | None = None) -> Told:
+    def prepare(self, rows: Iterable[int]) -> None:
+        """Recompute the first stage of rows that will be asked for, those of a shard together: that is much faster."""
+        if self.histories is None or self.histories.prepared.stages[0].program.copies:
+            return
+        by_shard: dict[int, list[Place]] = defaultdict(list)
+        for place in map(self.histories.retelling.place, sorted(set(rows))):
+            by_shard[place.shard.index].append(place)
+        planned = self.histories.prepared.stages[0]
+        worker = Worker(planned.program)
+        try:
+            for places in by_shard.values():
+                task = Task("", BATCH, first_row=places[0].first)
+                inside = [place.inside for place in places]
+                for row in replay(worker, places[0].shard, inside, task):
+                    self._first[row.row + places[0].first] = Seen(planned, planned.program, row, False)
+        finally:
+            worker.close()
+
+    def tell(self, row: int, step: int, kept: int | None = None) -> Told:
         """What became of a row up to `step`; kept: the row that a deduplicator kept instead."""
         told = Told()
-        if self.histories is None:
-            return told
-        retelling = self.histories.retelling
-        for seen in retelling.walk(retelling.place(row)):
+        for seen in self._seen(row, step):
             told.changes |= _changes(seen)
-            if step is not None and _is_in(seen, step):
+            if _is_in(seen, step):
                 told.text = self._text(seen, step)
                 if kept is not None:
                     told.kept = self.text_at(kept, step)
@@ -66,13 +86,20 @@ class Again:
 
     def text_at(self, row: int, step: int) -> str | None:
         """The text of a row as `step` was given it."""
-        if self.histories is None:
-            return None
-        retelling = self.histories.retelling
-        for seen in retelling.walk(retelling.place(row)):
+        for seen in self._seen(row, step):
             if _is_in(seen, step):
                 return self._text(seen, step)
         return None
+
+    def _seen(self, row: int, step: int) -> Iterator[Seen]:
+        """The row in the stages up to the one of `step`."""
+        if self.histories is None:
+            return
+        first = self._first.get(row)
+        if first is not None and _is_in(first, step):
+            yield first
+            return
+        yield from self.histories.retelling.walk(self.histories.retelling.place(row))
 
     def _text(self, seen: Seen, step: int) -> str:
         assert self.histories is not None

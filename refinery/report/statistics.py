@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from refinery.compiler.compiled import Stat
-from refinery.compiler.env import ident, lit
+from refinery.compiler.env import ident
 from refinery.report.axes import Axis, axis_of
 from refinery.report.bounds import NO_RANGE, Range, measured, range_of
 from refinery.report.facts import Step
@@ -22,6 +22,9 @@ _VALUES = 20
 # Statistics in the correlation map, and samples that it is computed from.
 _CORRELATED = 20
 _SAMPLES = 200_000
+# Values that are sorted for quantiles, and histograms that are counted in one pass.
+_SORTED = 10_000_000
+_TOGETHER = 8
 QUANTILES = (0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995)
 _NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER", "UBIGINT", "UINTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL")
 
@@ -42,7 +45,7 @@ class Histogram:
 class Statistic:
     """One column of table `stats`.
 
-    step: the one that measured it, where that is known. n: samples that have it, of `all`. quantiles: at QUANTILES.
+    step: the one that measured it, where that is known. n: samples that have it, of `all`. quantiles: at QUANTILES, of one sample in `every`.
     histogram: of numbers with details. values: the most frequent ones of what is no number.
     """
 
@@ -59,6 +62,7 @@ class Statistic:
     odd: int = 0
     removed: int = 0
     quantiles: dict[float, float] = field(default_factory=dict)
+    every: int = 1
     histogram: Histogram | None = None
     values: list[Row] = field(default_factory=list)
 
@@ -110,8 +114,7 @@ def read_statistics(tables: Tables, steps: Sequence[Step], again: Again) -> list
             statistic.values = tables.query("values", column=column, limit=_VALUES)
     detailed = [s for s in sorted(found, key=_unbounded)[:MOST_DETAILS] if s.numeric and s.n]
     _quantiles(tables, detailed)
-    for statistic in detailed:
-        _count(tables, statistic)
+    _count(tables, detailed)
     return found
 
 
@@ -139,34 +142,44 @@ def _moments(tables: Tables, statistics: Sequence[Statistic]) -> None:
 
 
 def _quantiles(tables: Tables, statistics: Sequence[Statistic]) -> None:
+    """Where values lie; of many values, those of every few samples are sorted."""
     if not statistics:
         return
-    columns = [(lit(statistic.column), ident(statistic.column)) for statistic in statistics]
-    told = {row["stat"]: row for row in tables.query("quantiles", columns=columns, shares=list(QUANTILES))}
-    for statistic in statistics:
-        row = told[statistic.column]
+    every = max(1, math.ceil(statistics[0].all * len(statistics) / _SORTED))
+    columns = [ident(statistic.column) for statistic in statistics]
+    told = tables.query("quantiles", columns=columns, shares=list(QUANTILES), every=every)
+    for statistic, row in zip(statistics, told, strict=True):
         statistic.odd = max(0, statistic.n - row["finite"])
-        if row["finite"]:
-            statistic.low, statistic.high = row["low"], row["high"]
+        if row["finite"] and row["quantiles"]:
+            statistic.low, statistic.high, statistic.every = row["low"], row["high"], every
             statistic.quantiles = dict(zip(QUANTILES, row["quantiles"], strict=True))
 
 
-def _count(tables: Tables, statistic: Statistic) -> None:
+def _count(tables: Tables, statistics: Sequence[Statistic]) -> None:
     """Let DuckDB count the samples of each bin."""
-    axis = axis_of(statistic.low, statistic.high, statistic.quantiles, statistic.range.ends, statistic.whole)
-    if axis is None:
-        return
-    rows = tables.query(
-        "histogram",
-        column=ident(statistic.column),
-        step=statistic.step.step if statistic.step else -1,
-        low=axis.low,
-        high=axis.high,
-        log=axis.log,
-        start=axis.start,
-        width=axis.width,
-        bins=axis.bins,
-    )
+    drawn = []
+    for statistic in statistics:
+        axis = axis_of(statistic.low, statistic.high, statistic.quantiles, statistic.range.ends, statistic.whole)
+        if axis is not None:
+            drawn.append((statistic, axis))
+    for start in range(0, len(drawn), _TOGETHER):
+        some = drawn[start : start + _TOGETHER]
+        wanted = [_Wanted(ident(s.column), s.step.step if s.step else -1, axis) for s, axis in some]
+        rows = tables.query("histogram", wanted=wanted)
+        for at, (statistic, axis) in enumerate(some):
+            statistic.histogram = _histogram(axis, [row for row in rows if row["nth"] == at])
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What SQL needs to count one histogram."""
+
+    column: str
+    step: int
+    axis: Axis
+
+
+def _histogram(axis: Axis, rows: Sequence[Row]) -> Histogram:
     counts = {fate: [0] * axis.bins for fate in ("kept", "here", "elsewhere")}
     outside = {-1: 0, axis.bins: 0}
     for row in rows:
@@ -174,7 +187,7 @@ def _count(tables: Tables, statistic: Statistic) -> None:
             outside[row["bin"]] += row["samples"]
         else:
             counts[row["fate"]][row["bin"]] = row["samples"]
-    statistic.histogram = Histogram(axis, **counts, below=outside[-1], above=outside[axis.bins])
+    return Histogram(axis, **counts, below=outside[-1], above=outside[axis.bins])
 
 
 def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:

@@ -1,18 +1,28 @@
--- Samples by bin of one statistic and by their fate: kept, removed by the step that measures it, or by another one.
--- Bins are numbered from 0; -1 and {{ bins }} hold what lies outside of the axis.
-SELECT
-  CASE
-    WHEN x < {{ low | lit }} THEN -1
-    WHEN x > {{ high | lit }} THEN {{ bins }}
-    ELSE least(greatest(CAST(floor(({{ 'ln(x)' if log else 'x' }} - {{ start | lit }}) / {{ width | lit }}) AS INTEGER), 0), {{ bins - 1 }})
-  END AS bin,
-  CASE WHEN step IS NULL THEN 'kept' WHEN step = {{ step | lit }} THEN 'here' ELSE 'elsewhere' END AS fate,
-  count(*) AS samples
-FROM (
-  SELECT CAST(s.{{ column }} AS DOUBLE) AS x, l.step AS step
-  FROM stats AS s LEFT JOIN ledger AS l ON l._row = s._row
-  WHERE s.{{ column }} IS NOT NULL
+-- Samples by bin of some statistics and by their fate: kept, removed by the step that measures it, or by another one.
+-- Bins are numbered from 0; -1 and the number of bins hold what lies outside of the axis.
+WITH known AS MATERIALIZED (
+  SELECT
+{% for one in wanted %}
+    CAST({{ one.column }} AS DOUBLE) AS x_{{ loop.index0 }},
+{% endfor %}
+    step
+  FROM stats LEFT JOIN ledger ON ledger._row = stats._row
 )
-WHERE isfinite(x)
+{% for one in wanted %}
+{% set axis = one.axis %}
+{% set x = 'x_' ~ loop.index0 %}
+{{ 'UNION ALL' if not loop.first }}
+SELECT
+  {{ loop.index0 }} AS nth,
+  CASE
+    WHEN {{ x }} < {{ axis.low | lit }} THEN -1
+    WHEN {{ x }} > {{ axis.high | lit }} THEN {{ axis.bins }}
+    ELSE least(greatest(CAST(floor(({{ 'ln(' ~ x ~ ')' if axis.log else x }} - {{ axis.start | lit }}) / {{ axis.width | lit }}) AS INTEGER), 0), {{ axis.bins - 1 }})
+  END AS bin,
+  CASE WHEN step IS NULL THEN 'kept' WHEN step = {{ one.step }} THEN 'here' ELSE 'elsewhere' END AS fate,
+  count(*) AS samples
+FROM known
+WHERE isfinite({{ x }})
 GROUP BY ALL
+{% endfor %}
 ORDER BY ALL

@@ -121,3 +121,17 @@ def test_reversed_ranges_shade_the_inside(tmp_path: Path) -> None:
     run = refine(tmp_path, [{"text": "x" * i} for i in range(40)], [step])
     text = page(run.work_dir)
     assert text.count("fill: var(--shade)") == 1 and "up to 10, from 20" in text
+
+
+def test_of_many_values_every_few_samples_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from refinery.report import statistics as module
+    from refinery.report.page import page
+
+    monkeypatch.setattr(module, "_SORTED", 100)
+    run = refine(tmp_path, [{"text": "x" * i} for i in range(400)], [{"text_length_filter": {"min_len": 10}}])
+    with Tables(run.work_dir) as tables, Again(run.work_dir) as again:
+        [statistic] = read_statistics(tables, read_steps(tables), again)
+    expected = np.quantile(np.arange(0, 400, 4), QUANTILES, method="inverted_cdf")
+    assert statistic.every == 4 and [*statistic.quantiles.values()] == expected.tolist()
+    assert (statistic.low, statistic.high, statistic.n) == (0, 399, 400)
+    assert "Quantiles are those of one sample in 4." in page(run.work_dir)

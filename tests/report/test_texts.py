@@ -71,7 +71,13 @@ def test_words_are_marked_in_what_surrounds_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("a " * 200_000, "b " * 200_000), ("\n" * 5000, ""), ("字" * 100_000, "字")]
+    ("before", "after"),
+    [
+        ("a " * 200_000, "b " * 200_000),
+        ("\n" * 5000, ""),
+        ("字" * 100_000, "字"),
+        ("\u202e\u2066a " * 9000, "b a c d " * 9000),
+    ],
 )
 def test_large_differences_stay_small(before: str, after: str) -> None:
     pieces = difference(before, after)
