@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from refinery.errors import DataError, OutputError
-from refinery.stats.entries import room
+from refinery.stats.entries import Buffers, room
 from refinery.stats.files import PARTIAL, replacing
 
 Location = str | os.PathLike[str] | tuple[str, dict[str, Any]]
@@ -36,8 +36,8 @@ class Folder(Protocol):
     def partials(self, leaf: str) -> list[File]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
 
-    def load(self, files: Sequence[File]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The bytes of files, as `entries.room` lays them out."""
+    def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The bytes of files, as `entries.room` lays them out in buffers."""
 
     def read(self, path: str) -> bytes | None:
         """The bytes of one file; None when it is not there."""
@@ -101,9 +101,9 @@ class LocalFolder:
         status = entry.stat()
         return File(f"{leaf}/{entry.name}", status.st_size, str(status.st_mtime_ns))
 
-    def load(self, files: Sequence[File]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files. Raises DataError for one that cannot be read."""
-        data, starts, ends = room(np.array([file.size for file in files], np.int64))
+        data, starts, ends = room(np.array([file.size for file in files], np.int64), buffers)
         for file, start, end in zip(files, starts.tolist(), ends.tolist(), strict=True):
             try:
                 _fill(self.root / file.path, data[start:end])

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from refinery.errors import DataError
 from refinery.kernels.arrow import ints, of_texts
-from refinery.stats.entries import Keys, Rows, read
+from refinery.stats.entries import Buffers, Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import File, Location, open_folder
 from refinery.stats.removal import NOTE, Removal
@@ -126,6 +126,7 @@ class _Merge:
         self.waiting: list[tuple[str, list[File], pa.Table]] = []
         self.keys_waiting = 0
         self.damaged: dict[str, list[str]] = {}
+        self.buffers: list[Buffers] = []  # that no chunk is using; taken and given back by threads, each at one go
 
     def folders(self, rank: int, world_size: int) -> Merged:
         """Merge the folders of a rank."""
@@ -138,7 +139,9 @@ class _Merge:
         for chunk, future in self._ahead(self._chunks(leaves[rank::world_size])):
             files += chunk.files
             try:
-                keys.add(future.result())
+                rows, buffers = future.result()
+                keys.add(rows)
+                self.buffers.append(buffers)
             except DataError as error:
                 self.damaged.setdefault(chunk.leaf, []).append(str(error))
             if chunk.last:
@@ -168,9 +171,9 @@ class _Merge:
                 size += file.size
             yield _Chunk(leaf, chunk, True)
 
-    def _ahead(self, chunks: Iterator[_Chunk]) -> Iterator[tuple[_Chunk, Future[Rows]]]:
+    def _ahead(self, chunks: Iterator[_Chunk]) -> Iterator[tuple[_Chunk, Future[tuple[Rows, Buffers]]]]:
         """Chunks in order with their entries, of which threads read a few ahead."""
-        queue: deque[tuple[_Chunk, Future[Rows]]] = deque()
+        queue: deque[tuple[_Chunk, Future[tuple[Rows, Buffers]]]] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             for chunk in chunks:
                 queue.append((chunk, pool.submit(self._read, chunk)))
@@ -179,9 +182,13 @@ class _Merge:
             while queue:
                 yield queue.popleft()
 
-    def _read(self, chunk: _Chunk) -> Rows:
+    def _read(self, chunk: _Chunk) -> tuple[Rows, Buffers]:
         names = [self.source.name(file.path) for file in chunk.files]
-        return read(*self.source.load(chunk.files), names)
+        try:
+            buffers = self.buffers.pop()
+        except IndexError:
+            buffers = Buffers()
+        return read(*self.source.load(chunk.files, buffers), names, buffers), buffers
 
     def _finish(self, leaf: str, files: list[File], keys: Keys) -> None:
         """A leaf has been added up: keep what is to be written."""

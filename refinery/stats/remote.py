@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from refinery.errors import DataError, OutputError
-from refinery.stats.entries import joined
+from refinery.stats.entries import Buffers, joined
 from refinery.stats.files import PARTIAL
 from refinery.stats.folders import File
 
@@ -55,7 +55,7 @@ class RemoteFolder:
                 found.append(File(f"{leaf}/{name}", int(entry.get("size") or 0), mark))
         return sorted(found, key=_by_path)
 
-    def load(self, files: Sequence[File]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files, fetched beside one another where the driver can. Raises DataError for one that cannot be read."""
         found = self.fs.cat([self._at(file.path) for file in files], on_error="return")
         if isinstance(found, bytes):
@@ -64,7 +64,7 @@ class RemoteFolder:
         for file, content in zip(files, contents, strict=True):
             if isinstance(content, BaseException):
                 raise DataError(f"{self.name(file.path)}: cannot be read: {_said(content)}")
-        return joined(contents)
+        return joined(contents, buffers)
 
     def read(self, path: str) -> bytes | None:
         """The bytes of one file; None when it is not there."""
