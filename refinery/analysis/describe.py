@@ -15,7 +15,8 @@ from refinery.outputs.database import Database
 from refinery.preparing import Prepared
 
 SUMMARY = ("'summary'", "'summary'")
-NUMBERS = {"BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "DOUBLE", "FLOAT", "BOOLEAN"}
+NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+NUMBERS |= {"FLOAT", "DOUBLE", "BOOLEAN"}
 
 
 @dataclass(frozen=True)

@@ -114,14 +114,16 @@ def test_what_is_missing_is_counted_and_what_does_not_vary_has_no_correlation(tm
     own = tmp_path / "own" / "statistics"
     own.mkdir(parents=True)
     body = (
-        "/*---\ndoc: For a test.\nversion: 1\nstats: {odd: {type: DOUBLE, doc: x}, same: {type: BIGINT, doc: x}}\n---*/\n"
+        "/*---\ndoc: For a test.\nversion: 1\nstats: {odd: {type: DOUBLE, doc: x}, same: {type: BIGINT, doc: x}, "
+        "short: {type: BOOLEAN, doc: x}, first: {type: VARCHAR, doc: x}}\n---*/\n"
         "SELECT CASE WHEN length({{ text }}) % 2 = 1 THEN length({{ text }}) WHEN length({{ text }}) = 0 "
-        "THEN 'nan'::DOUBLE END AS odd, 7 AS same"
+        "THEN 'nan'::DOUBLE END AS odd, 7 AS same, "
+        "length({{ text }}) < 2 AS short, left({{ text }}, 1) AS first"
     )
     (own / "odd_stats.sql").write_text(body, encoding="utf-8")
     path = write_lines(tmp_path / "in.jsonl", texts(["", "a", "bb", "ccc", "dddd", "e" * 5]))
     made = from_command_line(
-        str(path), [], [], [], [str(own.parent)], ["odd", "same", "text_len"], None, str(tmp_path / "run")
+        str(path), [], [], [], [str(own.parent)], ["odd_stats", "text_len"], None, str(tmp_path / "run")
     )
     found = analyze(made)
     odd = next(d for d in found.descriptions if d.stat == "odd")
@@ -135,9 +137,16 @@ def test_what_is_missing_is_counted_and_what_does_not_vary_has_no_correlation(tm
         {"odd_stats": None},
         {"text_length_filter": {"min_len": 0, "max_len": 5}},
         {"sql_filter": {"where": "odd BETWEEN 1 AND 5"}},  # what is always the same suggests nothing
+        {"sql_filter": {"where": "short BETWEEN 0 AND 1"}},
     ]
     opened, library = open_recipe(written | {"operators": [str(own.parent)]})
-    assert len(prepare(opened, library).stages[0].steps) == 3
+    assert len(prepare(opened, library).stages[0].steps) == 4
+    assert [d.stat for d in found.descriptions] == [
+        "odd",
+        "same",
+        "short",
+        "text_len",
+    ]  # a text is no statistic to describe
 
 
 @pytest.mark.parametrize("keys", [{"shard_size": 500, "np": 1}, {"shard_size": 3000, "np": 2}])
