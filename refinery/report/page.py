@@ -32,6 +32,7 @@ from refinery.report.statistics import (
 )
 from refinery.report.tables import Tables
 from refinery.report.visible import beginning, visible
+from refinery.rundir import RunDir
 from refinery.wording import number, rate, size
 
 SECTIONS = (
@@ -64,10 +65,10 @@ def report(work_dir: Path, output: str | None) -> Path | None:
     charts.require()
     text = page(work_dir)
     if output == "-":
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the terminal's encoding is
         return None
-    with Tables(work_dir) as tables:
-        path = Path(output) if output else tables.run_dir.report
+    path = Path(output) if output else RunDir(work_dir).report
     try:
         manifest.publish(path, text)
     except OSError as error:

@@ -49,7 +49,11 @@ class Tables:
         return self.rows(template(read_sql(f"report/{name}.sql")).render(values))
 
     def rows(self, sql: str) -> list[Row]:
-        """Rows of a query, by column."""
-        cursor = self.con.execute(sql)
+        """Rows of a query, by column. Raises DataError when the tables are not those of this version."""
+        try:
+            cursor = self.con.execute(sql)
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            database, what = self.run_dir.database, str(error).splitlines()[0]
+            raise DataError(f"{database}: is of another version of refinery ({what}). Run its recipe again") from error
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

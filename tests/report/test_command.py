@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from refinery import cli
@@ -65,11 +66,18 @@ def test_a_folder_without_a_finished_run(
 
 
 def test_another_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import duckdb
-
     duckdb.connect(str(tmp_path / "refinery.duckdb")).close()
     assert call(monkeypatch, str(tmp_path)) == 3
     assert "is not a run's database, it has no table clusters" in capsys.readouterr().err
+
+
+def test_a_database_of_another_version(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with duckdb.connect(str(run_folder / "refinery.duckdb")) as con:
+        con.execute("ALTER TABLE steps DROP COLUMN bytes_in").fetchall()
+    assert call(monkeypatch, str(run_folder)) == 3
+    assert "is of another version of refinery" in capsys.readouterr().err
 
 
 def test_without_the_extra_it_is_named(
