@@ -5,8 +5,8 @@
 
 Makes the texts (a seed decides them, byte for byte), runs a recipe of two mappers and six filters over them, tries bounds
 on that run and makes new runs of it, and runs the changed recipe afresh to compare with. Every figure is a whole command,
-from its start to its exit, the best of --repeat; "decided in" is what `refilter` says of itself. The samples of each new
-run are compared with those of the fresh one. Exit 1 if they differ, or a command fails.
+from its start to its exit, the best of --repeat; "decided" is when `refilter` knew of every sample whether it stays. The
+samples of each new run are compared with those of the fresh one. Exit 1 if they differ, or a command fails.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -90,8 +91,9 @@ class Bench:
                 print((self.work / "log").read_text("utf-8"), file=sys.stderr)
                 self.failed = True
         best = min(runs, key=lambda run: run.seconds)
-        said = [line for line in (self.work / "log").read_text("utf-8").splitlines() if "decided in" in line]
-        print(f"{label:<58} {best.seconds:6.2f} s  {best.largest_rss / 1e6:6.0f} MB  {' '.join(said)}", flush=True)
+        said = re.search(r'"deciding": ([0-9.]+)', (self.work / "log").read_text("utf-8"))
+        decided = f"  decided after {float(said[1]):.2f} s" if said else ""
+        print(f"{label:<42} {best.seconds:6.2f} s  {best.largest_rss / 1e6:6.0f} MB{decided}", flush=True)
 
     def same(self, one: str, other: str) -> None:
         """See that two exports are the same, byte for byte."""
@@ -122,7 +124,7 @@ def main() -> int:
         grid = ["--param", "min_num=1..20:1", "--param", "max_num=20..40:1"]
         bench.best("tune, grid of 20 x 21 values", ["tune", "run", "words_num_filter", *grid])
         for label, value in (("tightened", 12), ("loosened", 3)):
-            again = ["refilter", "run", "--set", f"{STEP}={value}", "--work-dir", "again"]
+            again = ["refilter", "run", "--set", f"{STEP}={value}", "--work-dir", "again", "--json"]
             bench.best(f"refilter --no-export, {label}", [*again, "--no-export"], "again")
             bench.best(f"refilter with export, {label}", again, "again")
             fresh = ["run", "recipe.yaml", "--quiet", "--set", f"{STEP}={value}", "--work_dir", "fresh"]

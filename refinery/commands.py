@@ -264,7 +264,11 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
     with console.progress(quiet or as_json) as progress:
         found = refiltered(work_dir, **options, progress=progress)
     if as_json:
-        told = as_data(found.outcome) | {"rows_again": found.again, "notes": list(found.notes)}
+        told = as_data(found.outcome) | {
+            "rows_again": found.again,
+            "deciding": round(found.deciding, 3),
+            "notes": list(found.notes),
+        }
         click.echo(json.dumps(told, ensure_ascii=False))
     elif not quiet:
         out = console.console()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from refinery.analysis.change import Change
 from refinery.analysis.exported import exported_texts
 from refinery.analysis.knowing import KnowingWorker
-from refinery.analysis.knowledge import Knowledge, Place, Teller
+from refinery.analysis.knowledge import Knowledge, Place, Teller, told_at_once
 from refinery.analysis.stored import Stored
 from refinery.deduplication import units
 from refinery.deduplication.barrier import Findings
@@ -23,6 +24,7 @@ from refinery.engine.marks import SHARD_BITS
 from refinery.engine.worker import ShardResult
 from refinery.kernels.arrow import ints
 from refinery.preparing import Planned, Prepared
+from refinery.samples.sources import Shard
 from refinery.staging import Done, Stages
 
 _DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
@@ -50,19 +52,12 @@ class Again(Stages):
         super().__init__(prepared, folder, first_rows, **options)
         self.stored, self.change, self.places = stored, change, places
         self.knowledge: dict[int, Knowledge] = {}
+        self.decided = 0.0
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages, as a plain run does."""
         texts = self._texts()
-        teller = Teller(
-            stages=self.prepared.stages,
-            change=self.change,
-            stored=self.stored.columns,
-            writes=self._writes,
-            traced=self.prepared.recipe.open_tracer,
-            texts=texts is not None,
-            units=frozenset(p.stage.number for p in self.prepared.stages if self._of_units(p.stage.before)),
-        )
+        teller = self.teller(texts is not None)
         for planned in self.prepared.stages[: self.change.stage]:
             if not planned.program.copies:
                 folder = texts if planned.program.changes else None
@@ -70,11 +65,24 @@ class Again(Stages):
                     self.stored.con, teller.sql(planned), self.places, folder
                 )
         done = super().run(report)
+        self.decided = time.perf_counter()
         for result in done[0].results:
             result.bytes = 0
         if done[0].results:
             done[0].results[0].bytes = self.stored.manifest["bytes"]
         return done
+
+    def teller(self, texts: bool = False) -> Teller:
+        """Writes the SQL that tells what is stored. texts: whether exported texts are there."""
+        return Teller(
+            stages=self.prepared.stages,
+            change=self.change,
+            stored=self.stored.columns,
+            writes=self._writes,
+            traced=self.prepared.recipe.open_tracer,
+            texts=texts,
+            units=frozenset(p.stage.number for p in self.prepared.stages if self._of_units(p.stage.before)),
+        )
 
     def rows_again(self) -> int:
         """Samples that were run again, as far as the stage of the change."""
@@ -101,6 +109,17 @@ class Again(Stages):
             return None  # what is traced in later stages is replayed from the texts in between
         folder = self.folder(1).parent / "texts"
         return folder if exported_texts(self.stored, stages, self.places, folder) else None
+
+    def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
+        if len(self.prepared.stages) == 1 and not self._writes and not planned.program.copies:
+            folder = self.folder(planned.stage.number)
+            folder.mkdir(parents=True, exist_ok=True)
+            sql = self.teller().sql(planned, whole=True)
+            results = told_at_once(self.knowledge[planned.stage.number], sql, folder)
+            if results is not None:
+                pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
+                return Done(planned, pool, shards, results, partial(self._task, planned, str(folder), True))
+        return super()._stage(planned, shards, report)
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         knowledge = self.knowledge.get(planned.stage.number)

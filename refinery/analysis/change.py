@@ -51,10 +51,8 @@ def compare(before: Sequence[Planned], after: Sequence[Planned]) -> Change:
     differ = {name for name in old.keys() | new.keys() if old.get(name, ("",))[0] != new.get(name, ("",))[0]}
     conditions = {step: alive for planned in after for step, alive in planned.chain.alive.items()}
     decided_otherwise = {step for step, alive in conditions.items() if alive in differ}
-    computed = {(new.get(name) or old[name])[1] for name in differ if not _ALIVE.fullmatch(name)}
+    computed = {max(1, (new.get(name) or old[name])[1]) for name in differ if not _ALIVE.fullmatch(name)}
     computed |= _barriers(before, after)
-    if _columns(after) - _columns(before):
-        computed |= {step.index for step in after[0].steps[:1]}
     told = verdicts([planned.chain for planned in after])
     unknown = computed | {step for step in decided_otherwise if told[step] is None}
     first = min(unknown | decided_otherwise, default=None)
@@ -72,11 +70,6 @@ def _definitions(stages: Sequence[Planned]) -> dict[str, tuple[str, int]]:
             sql = _ALIVE.sub("_alive", definition.expression.sql("duckdb"))
             found[definition.name] = sql, definition.step
     return found
-
-
-def _columns(stages: Sequence[Planned]) -> set[str]:
-    """Hidden columns that are noted of every sample at the beginning."""
-    return {name for planned in stages for name in getattr(planned.program, "keys", ())}
 
 
 def _barriers(before: Sequence[Planned], after: Sequence[Planned]) -> set[int]:

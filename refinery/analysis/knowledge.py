@@ -9,11 +9,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from refinery.analysis.change import Change
 from refinery.compiler.compiled import bytes_name
-from refinery.compiler.env import ident, template
+from refinery.compiler.env import ident, lit, template
 from refinery.compiler.program import stats_object
+from refinery.engine.worker import QUARANTINE, ShardResult
 from refinery.library import read_sql
 from refinery.preparing import Planned
 
@@ -70,6 +72,33 @@ def texts_file(folder: Path, shard: int) -> Path:
     return folder / f"{shard:05d}.texts.parquet"
 
 
+def told_at_once(knowledge: Knowledge, sql: str, folder: Path) -> list[ShardResult] | None:
+    """What the shards of a recipe's only stage leave, by one statement; None where samples have to be run again.
+
+    sql: the statement for all shards. The facts of all are in the file of the first.
+    """
+    places, con = knowledge.places, knowledge.con
+    if con.execute(
+        "SELECT 1 FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row LIMIT 1"
+    ).fetchall():
+        return None
+    some_bad = con.execute("SELECT 1 FROM quarantine WHERE step = 0 LIMIT 1").fetchall()
+    bad = [knowledge.unreadable(shard) for shard in range(len(places))] if some_bad else []
+    facts = str(folder / "00000.facts.parquet")
+    [(rows,)] = con.execute(f"COPY ({sql}) TO {lit(facts)} (FORMAT parquet, COMPRESSION lz4)").fetchall()
+    if rows + sum(map(len, bad)) != sum(place.rows for place in places):
+        return None
+    [(kept,)] = con.execute(f"SELECT count(*) FROM read_parquet({lit(facts)}) WHERE _dropped IS NULL").fetchall()
+    results = [ShardResult(shard, place.rows, place.lines) for shard, place in enumerate(places)]
+    for result, lines in zip(results, bad, strict=False):
+        if lines:
+            result.quarantined, result.quarantine = len(lines), str(folder / f"{result.shard:05d}.quarantine.parquet")
+            pq.write_table(pa.Table.from_pylist(lines, QUARANTINE), result.quarantine)
+    for result in results[:1]:
+        result.facts, result.kept = facts, kept
+    return results
+
+
 @dataclass(frozen=True)
 class Teller:
     """Writes the SQL that tells a stage's samples.
@@ -87,8 +116,8 @@ class Teller:
     texts: bool
     units: frozenset[int]  # numbers of stages that begin with taking units out
 
-    def sql(self, planned: Planned) -> str:
-        """The statement for a stage up to that of the change."""
+    def sql(self, planned: Planned, whole: bool = False) -> str:
+        """The statement for a stage up to that of the change; whole: of all shards, for samples as they were read."""
         number = planned.stage.number
         changed = self._changed(planned)
         final = self.change.decision(self._stage(self.change.stage))
@@ -99,6 +128,7 @@ class Teller:
             given=self._given(planned),
             columns=self._columns(planned, changed),
             texts=self.texts and bool(changed),
+            whole=whole,
             again=" OR ".join(f"coalesce({reason}, FALSE)" for reason in self._again(planned, changed)),
         )
 
@@ -151,7 +181,7 @@ class Teller:
             alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
             found.append(f"{alive if change.changed in self.stored['fates'] else 'FALSE'} AS {change.changed}")
         found += [f"{self._bytes(step)} AS {bytes_name(step)}" for step in planned.chain.versions]
-        found += [f"decided.{ident(name)}" for name in getattr(planned.program, "keys", ()) if self._has(name)]
+        found += [self._hidden(name, planned) for name in planned.program.hidden if self._has(name)]
         if self.texts:
             for keys, column in planned.program.outs.items():
                 flags = [change.changed for change in planned.program.changes if change.field == keys]
@@ -160,6 +190,14 @@ class Teller:
             stats = [stat for stage in self.stages for stat in stage.program.stats if self._has(stat.column, "stats")]
             found.append(f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END AS _stats")
         return found
+
+    def _hidden(self, name: str, planned: Planned) -> str:
+        """A key, known of all samples, or the length of a text that a step has counted first."""
+        steps = [step for step, column in planned.program.chars.items() if column == name]
+        column = f"decided.{ident(name)}"
+        return (
+            f"CASE WHEN _here IS NULL OR _here >= {min(steps)} THEN {column} END AS {ident(name)}" if steps else column
+        )
 
     def _has(self, column: str, table: str = "fates") -> bool:
         return column in self.stored[table]

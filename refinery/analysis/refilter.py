@@ -37,13 +37,13 @@ _FREE = {
 class Refiltered:
     """What became of it. again: samples that were run again, up to the stage of the change. notes: said of it.
 
-    preparing: seconds until the first sample was looked at.
+    deciding: seconds until the fate of every sample was known, and what is exported of it written.
     """
 
     outcome: Outcome
     again: int
     notes: tuple[str, ...]
-    preparing: float
+    deciding: float
 
 
 def refilter(
@@ -75,11 +75,10 @@ def refilter(
             made.append(Again(*arguments, stored=stored, change=change, places=places, **options))
             return made[0]
 
-        preparing = time.perf_counter() - clock[0]
         outcome = execute_prepared(prepared, progress, None, make, clock)
         again = made[0].rows_again()
         notes = _notes(prepared, change, again, outcome.counts.read)
-        return Refiltered(outcome, again, tuple(notes), preparing)
+        return Refiltered(outcome, again, tuple(notes), made[0].decided - clock[0])
 
 
 def changed_recipe(
@@ -142,6 +141,9 @@ def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
     outputs = {os.path.realpath(output["path"]) for output in stored.manifest["outputs"]}
     if recipe.export_format != "none" and os.path.realpath(os.path.expanduser(recipe.export_path)) in outputs:
         raise OutputError(f"{recipe.export_path}: belongs to the run that is refiltered. Name another --export")
+    if recipe.stat_summary.export and recipe.stat_summary.export == stored.recipe.stat_summary.export:
+        what = f"{recipe.stat_summary.export}: the statistics of the run that is refiltered are here"
+        raise OutputError(f"{what}. Name another folder with --set stat_summary.export=...")
 
 
 def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:
@@ -172,7 +174,8 @@ def _planned_then(stored: Stored, prepared: Prepared) -> list[Planned]:
     stages = cut_at_barriers(old.steps, library, old.measure_only)
     if stages[-1].fingerprint != stored.manifest["fingerprint"]:
         raise DataError("the operators have changed since the run, so what it has stored cannot be used; run it again")
-    schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library)
+    named = bool(old.stat_summary.group_by)
+    schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
     found: list[Planned] = []
     earlier: list[Stat] = []
     for stage in stages:

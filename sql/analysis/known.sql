@@ -1,14 +1,20 @@
 -- What a stage of the changed recipe would compute of a shard's samples, as far as the run has stored it: a row for each
--- sample that need not be run again. $first, $end: numbers of the shard's samples in the whole input.
+-- sample that need not be run again. $first, $end: numbers of the shard's samples in the whole input. Both tables are in
+-- the order of the same samples, so all of them are put side by side without looking any up.
 WITH stored AS (
   SELECT stats.*, fates.* EXCLUDE (_row), {{ reached }} AS _reached
+  {% if whole %}
+  FROM stats
+  POSITIONAL JOIN fates
+  {% else %}
   FROM stats
   JOIN fates ON fates._row = stats._row
   WHERE stats._row >= $first AND stats._row < $end AND fates._row >= $first AND fates._row < $end
+  {% endif %}
 ),
 decided AS (SELECT *, {{ decision }} AS _here, {{ later }} AS _end FROM stored WHERE {{ given }})
 SELECT
-  decided._row - $first AS _row,
+  decided._row{{ '' if whole else ' - $first' }} AS _row,
   _here AS _dropped,
   {% for column in columns %}
   {{ column }},
@@ -18,4 +24,6 @@ FROM decided
 LEFT JOIN (SELECT *, TRUE AS _has_text FROM read_parquet($texts)) AS texts ON texts._row = decided._row
 {% endif %}
 WHERE NOT ({{ again }})
+{% if not whole %}
 ORDER BY 1
+{% endif %}
