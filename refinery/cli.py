@@ -199,7 +199,8 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
     path, changes = _named(options)
     names = [name.strip() for name in (stats or "").split(",") if name.strip()]
     given = (options["sets"], options["variables"], options["operators"])
-    commands.analyze(from_command_line(path, changes, *given, names, group_by, output), as_json)
+    recipe = True if options["config"] else None
+    commands.analyze(from_command_line(path, changes, *given, names, group_by, output, recipe), as_json)
 
 
 @cli.command()

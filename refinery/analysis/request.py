@@ -42,21 +42,25 @@ def from_command_line(
     names: Sequence[str],
     group_by: str | None,
     folder: str | None,
+    recipe: bool | None = None,
 ) -> Request:
-    """The request of a command: DATA or RECIPE, changes of keys, --stats and --group-by. Raises RecipeError."""
+    """The request of a command: DATA or RECIPE, changes of keys, --stats and --group-by.
+
+    recipe: whether the path names a recipe; None: as it tells itself. Raises RecipeError.
+    """
     if path is None:
         raise RecipeError([Problem("", "nothing to analyze is given", "Write refinery analyze docs.jsonl.")])
     changes = [*parse_overrides(options), *(parse_set(text) for text in sets)]
     if group_by:
         changes.append(Override(("stat_summary", "group_by"), group_by, "--group-by", is_text=False))
-    if is_recipe(path):
-        recipe, library = open_recipe(path, changes, parse_variables(variables), operators)
-        recipe = _appended(recipe, library, _missing(recipe, library, names))
-        return Request(_measuring(recipe, folder or str(Path(recipe.work_dir) / "analysis")), library, tuple(names))
-    recipe, library = _of_data(path, changes, operators, names)
-    return Request(
-        _measuring(recipe, folder or os.path.join("outputs", f"{_stem(path)}_analysis")), library, tuple(names)
-    )
+    if recipe if recipe is not None else is_recipe(path):
+        opened, library = open_recipe(path, changes, parse_variables(variables), operators)
+        opened = _appended(opened, library, _missing(opened, library, names))
+        default = Path(opened.work_dir) / "analysis"
+    else:
+        opened, library = _of_data(path, changes, operators, names)
+        default = Path("outputs") / f"{_stem(path)}_analysis"
+    return Request(_measuring(opened, folder or str(default)), library, tuple(names))
 
 
 def _measuring(recipe: Recipe, folder: str) -> Recipe:

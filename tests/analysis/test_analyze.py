@@ -300,6 +300,15 @@ def test_the_command_as_json(call: Call, tmp_path: Path) -> None:
     assert set(found["recipes"]) == {"quantile", "3-sigma"} and found["correlations"] == []
 
 
+def test_a_recipe_in_json(call: Call, tmp_path: Path) -> None:
+    recipe = {"dataset_path": "in.json", "export_path": "run/o.jsonl", "process": ["text_length_filter"]}
+    Path("recipe.json").write_text(json.dumps(recipe), "utf-8")
+    Path("in.json").write_text(json.dumps([{"text": "one"}, {"text": "three"}]), "utf-8")
+    assert told(call, "analyze", "--config", "recipe.json")["work_dir"] == "run/analysis"
+    found = told(call, "analyze", "in.json", "--stats", "text_len", "-o", "data")
+    assert found["work_dir"] == "data" and found["statistics"][0]["max"] == 5
+
+
 @pytest.mark.parametrize("name", ["docs.csv", "docs.parquet"])
 def test_other_formats(tmp_path: Path, name: str) -> None:
     frame = pd.DataFrame({"body": ["one", "two words", "three more words"], "n": [1, 2, 3]})
