@@ -9,7 +9,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup quality clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-stats-merge quality clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-dedup: $(VENV)/ready  ## Measure deduplication (CORPUS=, DATA_JUICER=, and
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python $(if $(CORPUS),bench/copies.py $(CORPUS) $(DEDUPED),bench/corpus.py $(DEDUPED)))
 	$(BIN)/python bench/dedup.py --corpus $(DEDUPED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)") \
 		$(if $(DATATROVE),--datatrove "$(DATATROVE)") $(if $(DAFT),--daft "$(DAFT)") $(if $(RENSA),--rensa "$(RENSA)") $(BENCH)
+
+bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE=path of a python that has it; BENCH="--keys 100000 --distinct 20")
+	$(BIN)/python bench/stats_merge.py $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
 
 quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrite the tables and plot in docs/deduplication.md
 	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
