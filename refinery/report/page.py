@@ -30,7 +30,7 @@ from refinery.report.statistics import (
     read_correlations,
     read_statistics,
 )
-from refinery.report.tables import Tables
+from refinery.report.tables import Row, Tables
 from refinery.report.visible import beginning, visible
 from refinery.rundir import RunDir
 from refinery.wording import number, rate, size
@@ -89,7 +89,7 @@ def page(work_dir: Path) -> str:
             "examples": read_examples(tables, steps, again),
             "duplicates": read_duplicates(tables, steps, again),
             "sources": read_sources(tables, again),
-            "broken": tables.query("quarantine", limit=_BROKEN, width=_RAW + 1),
+            "broken": [_legible(row) for row in tables.query("quarantine", limit=_BROKEN, width=_RAW + 1)],
             "errors": tables.query("errors", limit=_ERRORS),
             "why_not": again.why_not,
         }
@@ -152,7 +152,13 @@ def _files(count: int) -> str:
 
 def _setting(value: object) -> str:
     """A parameter as a recipe would have it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    plain = isinstance(value, str) and value.isprintable() and value.strip() == value != ""
+    return str(value) if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _legible(row: Row) -> Row:
+    """A row of the quarantine, where bytes that are no UTF-8 stand as \\xff."""
+    return row if row["bytes"] is None else row | {"raw": row["bytes"].decode("utf-8", "backslashreplace")}
 
 
 def _share(part: float, whole: float) -> str:

@@ -197,7 +197,7 @@ def test_quarantine_tells_file_line_and_reason(tree: LexborHTMLParser) -> None:
     first, second = [[cell.text().strip() for cell in row.css("th, td")] for row in lines.css("tbody tr")]
     assert first[0].endswith("in.jsonl:221") and "malformed JSON" in first[1]
     assert first[2] == f"<script>{EVIL}</script> U+202E"
-    assert second[0].endswith("in.jsonl:222") and "invalid UTF-8" in second[1] and "\\xFF\\xFE<b>" in second[2]
+    assert second[0].endswith("in.jsonl:222") and "invalid UTF-8" in second[1] and "\\xff\\xfe<b>" in second[2]
 
 
 def test_the_same_run_gives_the_same_page(hostile: Run, hostile_page: str) -> None:
