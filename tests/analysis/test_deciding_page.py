@@ -14,7 +14,7 @@ from tests.test_docs import commands
 PAGE = ROOT / "docs" / "deciding.md"
 
 
-@pytest.mark.parametrize("heading", ["Analyze", "Compare two runs"])
+@pytest.mark.parametrize("heading", ["Analyze", "Tune", "Refilter", "Compare two runs"])
 def test_the_commands_of_a_section(
     heading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
