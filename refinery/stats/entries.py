@@ -19,13 +19,14 @@ import pyarrow as pa
 
 from refinery.errors import DataError
 from refinery.kernels import stat_entries as kernels
+from refinery.kernels import stat_sums as sums
 from refinery.kernels.arrow import ints, of_texts
 
 _UNITS = {"doc": 0, "task": 1}
 _MESSAGES = {
-    kernels.NO_TOTAL: "has no total",
-    kernels.BAD_N: "has an n that is not a whole number",
-    kernels.TWICE: "is there twice",
+    sums.NO_TOTAL: "has no total",
+    sums.BAD_N: "has an n that is not a whole number",
+    sums.TWICE: "is there twice",
 }
 
 
@@ -152,19 +153,19 @@ class Keys:
     @property
     def unknown(self) -> int:
         """Entries whose n their writer left out and nobody can know: the number 0, a spread without n."""
-        return int(self._tallies[kernels.UNKNOWN])
+        return int(self._tallies[sums.UNKNOWN])
 
     @property
     def not_finite(self) -> int:
         """Values of entries whose mean is no number: one value among them was NaN or infinite, the others are lost with it."""
-        return int(self._tallies[kernels.NOT_FINITE])
+        return int(self._tallies[sums.NOT_FINITE])
 
     def add(self, rows: Rows) -> None:
         """Add the entries of files, in order. Raises DataError naming file and key of one that has no meaning."""
         self._name_units(rows)
         at, how = 0, kernels.DONE
         while at < rows.count:
-            at, how = kernels.add(
+            at, how = sums.add(
                 at, rows.count, self._files, rows.data, rows.texts, rows.facts, rows.numbers, self._table, self._known,
                 self._values, self._arena, self._sizes, self._scratch, self._tallies,
             )  # fmt: skip
@@ -191,7 +192,7 @@ class Keys:
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
         if 2 * count >= len(self._table):
             self._table = np.full(4 * len(self._table), -1, np.int64)
-            kernels.fill(self._table, self._known, count)
+            sums.fill(self._table, self._known, count)
         if self._sizes[1] + length + kernels.SPARE > len(self._arena):
             more = np.empty(len(self._arena) + length, np.uint8)
             self._arena = np.concatenate([self._arena, more])
@@ -200,23 +201,23 @@ class Keys:
         """key, n, mean, m2, min, max, total, nans, infinities, mean_low, unit of each key, as they were met."""
         count = len(self)
         known, values = self._known[:count], self._values[:count]
-        offsets = np.append(known[:, kernels.KEY_START], self._sizes[1])
+        offsets = np.append(known[:, sums.KEY_START], self._sizes[1])
         keys = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(self._arena))
-        some = known[:, kernels.KEY_N] > 0
-        mean, low = values[:, kernels.KEY_MEAN], values[:, kernels.KEY_MEAN_LOW]
+        some = known[:, sums.KEY_N] > 0
+        mean, low = values[:, sums.KEY_MEAN], values[:, sums.KEY_MEAN_LOW]
         nearest = mean + low
         columns = {
             "key": keys,
-            "n": ints(known[:, kernels.KEY_N]),
+            "n": ints(known[:, sums.KEY_N]),
             "mean": ints(nearest, some),
-            "m2": ints(_sum(values, kernels.KEY_M2), some),
-            "min": ints(values[:, kernels.KEY_MIN]),
-            "max": ints(values[:, kernels.KEY_MAX]),
-            "total": ints(_sum(values, kernels.KEY_TOTAL)),
-            "nans": ints(known[:, kernels.KEY_NANS]),
-            "infinities": ints(known[:, kernels.KEY_INFINITIES]),
+            "m2": ints(_sum(values, sums.KEY_M2), some),
+            "min": ints(values[:, sums.KEY_MIN]),
+            "max": ints(values[:, sums.KEY_MAX]),
+            "total": ints(_sum(values, sums.KEY_TOTAL)),
+            "nans": ints(known[:, sums.KEY_NANS]),
+            "infinities": ints(known[:, sums.KEY_INFINITIES]),
             "mean_low": ints(low - (nearest - mean), some),
-            "unit": self._unit_names(known[:, kernels.KEY_UNIT]),
+            "unit": self._unit_names(known[:, sums.KEY_UNIT]),
         }
         return pa.table(columns)
 
