@@ -14,11 +14,12 @@ MOST_FILES = 50
 
 @dataclass(frozen=True)
 class File:
-    """A file that was read or written. size: bytes, rows: samples, where the manifest tells."""
+    """A file that was read or written. size: bytes, rows: samples, format: as it was read, where the manifest tells."""
 
     path: str
     size: int | None = None
     rows: int | None = None
+    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,5 +97,5 @@ def _files(paths: list[str], told: Any) -> list[File]:
     found = []
     for path in paths[:MOST_FILES]:
         item = known.get(path, {})
-        found.append(File(path, item.get("size", item.get("bytes")), item.get("rows")))
+        found.append(File(path, item.get("size", item.get("bytes")), item.get("rows"), item.get("format")))
     return found

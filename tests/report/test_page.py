@@ -268,3 +268,15 @@ def test_the_next_run_takes_the_page_away(tmp_path: Path) -> None:
     assert (run.work_dir / "report.html").is_file()
     refine(tmp_path, [{"text": "another text"}], [{"clean_email_mapper": None}])
     assert not (run.work_dir / "report.html").exists()
+
+
+def test_text_files_are_counted_in_groups(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for at in range(5):
+        (tmp_path / "in" / f"{at}.txt").write_text("x" * at * 5, "utf-8")
+    steps = [{"text_length_filter": {"min_len": 12}}]
+    run = refine(tmp_path, [], steps, dataset_path=tmp_path / "in")
+    found = LexborHTMLParser(page(run.work_dir)).css_first("#sources")
+    [row] = found.css("tbody tr")
+    assert [cell.text() for cell in row.css("td")] == ["5", "2", "3", "0", "40.0 %"]
+    assert "under the first file of the group" in found.text()
