@@ -52,13 +52,15 @@ def key_columns(summary: StatSummary, reader: Reader) -> Iterator[tuple[str, str
             yield key_name(group, summary), _of_url(group, fields, summary, reader.schema), f"{group} of the address"
     for name, sql in summary.group_by:
         own = reader.own(sql)
-        text = f"CAST({own} AS VARCHAR)"
+        mixed = reader.schema.columns.get(sql) == "JSON"  # a text among values of other types is no quoted one
+        text = f"json_extract_string({own}, '$')" if mixed else f"CAST({own} AS VARCHAR)"
         # A sample is not lost because its key cannot be computed; TRY takes no subqueries.
         text = text if parse(own).find(exp.Select) else f"TRY({text})"
         yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"
     if "tokens" in fields:
-        number = f"TRY_CAST({fields['tokens']} AS BIGINT)"
-        yield TOKENS, f"CASE WHEN {number} BETWEEN 0 AND {_MOST_TOKENS} THEN {number} END", "number of tokens"
+        number = f"TRY_CAST({fields['tokens']} AS DOUBLE)"
+        whole = f"{number} BETWEEN 0 AND {_MOST_TOKENS} AND {number} = floor({number})"
+        yield TOKENS, f"CASE WHEN {whole} THEN CAST({number} AS BIGINT) END", "number of tokens"
 
 
 def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Schema) -> str:

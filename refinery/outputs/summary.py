@@ -211,6 +211,8 @@ def write_statistics(db: Database, summary: StatSummary) -> list[str]:
 
 def left_out(db: Database, summary: StatSummary) -> list[str]:
     """A line for each group that has more keys than the table, and for one in which no sample has a key."""
+    if (summary.grouped or summary.export) and not db.rows("SELECT * FROM stat_summary LIMIT 1"):
+        return ["stat_summary: there is nothing to sum up; no step of the recipe computes a statistic"]
     found = []
     for group in keyed(summary):
         column = ident(key_name(group, summary))

@@ -62,8 +62,9 @@ WITH _read AS NOT MATERIALIZED (
       length(_text_0) > 30
     ) AS TEXT)), '') AS _key_2, /* what statistics are summed up by */
     CASE
-      WHEN TRY_CAST(_told[3] AS BIGINT) BETWEEN 0 AND 1099511627776
-      THEN TRY_CAST(_told[3] AS BIGINT)
+      WHEN TRY_CAST(_told[3] AS DOUBLE) BETWEEN 0 AND 1099511627776
+      AND TRY_CAST(_told[3] AS DOUBLE) = floor(TRY_CAST(_told[3] AS DOUBLE))
+      THEN CAST(TRY_CAST(_told[3] AS DOUBLE) AS BIGINT)
     END AS _tokens /* number of tokens */
   FROM _read
 ), _s2 AS NOT MATERIALIZED (

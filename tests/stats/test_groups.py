@@ -76,6 +76,30 @@ def test_an_expression_that_fails_loses_no_sample(tmp_path: Path) -> None:
     assert of_group(run, "number", "key, n") == [("8", 1), ("", 1)] and run.counts.kept == 2
 
 
+def test_fields_of_any_type(tmp_path: Path) -> None:
+    samples = [
+        {"text": "one", "url": {"a": 1}, "source": [1], "token_count": -1},
+        {"text": "two", "url": 5, "fqdn": 7, "source": "x", "token_count": "9"},
+        {"text": "six", "url": "http://[::1]:80/", "source": True, "token_count": 2.5},
+    ]
+    run = refine(tmp_path, samples, [LENGTH], stat_summary={"groups": ["fqdn", "histogram"], "group_by": "source"})
+    assert of_group(run, "fqdn", "key, n") == [("", 2), ("7", 1)]
+    assert of_group(run, "source", "key, n") == [("[1]", 1), ("x", 1), ("true", 1)]
+    assert of_group(run, "histogram", "stat, n, total")[2:] == [("text_len__tokens", 1, 9.0)]
+    table = pa.table({"text": ["one"], "meta": [{"url": "http://x.org/", "n": 3.0}]})
+    keys = {"groups": ["suffix", "histogram"], "url_key": "meta.url", "tokens_key": "meta.n"}
+    recipe = {"export_path": str(tmp_path / "o.jsonl"), "process": [LENGTH], "stat_summary": keys}
+    typed = refinery.run(recipe, dataset=table)
+    assert of_group(typed, "suffix", "key") == [("org",)]
+    assert of_group(typed, "histogram", "stat, total")[2:] == [("text_len__tokens", 3.0)]
+
+
+def test_nothing_to_sum_up_is_told(tmp_path: Path) -> None:
+    run = refine(tmp_path, SAMPLES, ["clean_email_mapper"], stat_summary={"groups": GROUPS})
+    assert rows(run, "stat_summary") == []
+    assert any("no step of the recipe computes a statistic" in line for line in run.warnings)
+
+
 def test_after_deduplicators(tmp_path: Path) -> None:
     """Keys are those of the samples as read; statistics of later stages count what is left."""
     steps = [LENGTH, {"document_deduplicator": None}, {"sql_mapper": {"text": "text || text"}}, LENGTH]
