@@ -40,9 +40,13 @@ from refinery.kernels.stat_entries import (
 # How `add` ends beside DONE and FULL: what is wrong with an entry.
 NO_TOTAL, BAD_N, TWICE = 3, 4, 5
 
-# Columns of what is known of a key. The numbers are sums of two.
+# Columns of what is known of a key, 128 bytes: those of `known` are int64, those of `values`, over the same memory, float64.
+# The numbers are sums of two.
 KEY_HASH, KEY_START, KEY_LENGTH, KEY_N, KEY_NANS, KEY_INFINITIES, KEY_UNIT, KEY_FILE = range(8)
-KEY_MEAN, KEY_MEAN_LOW, KEY_M2, KEY_M2_LOW, KEY_TOTAL, KEY_TOTAL_LOW, KEY_MIN, KEY_MAX = range(8)
+KEY_MEAN, KEY_MEAN_LOW, KEY_M2, KEY_M2_LOW, KEY_TOTAL, KEY_TOTAL_LOW, KEY_MIN, KEY_MAX = range(8, 16)
+KEY_COLUMNS = 16
+
+AHEAD = 32  # rows whose keys are fetched from memory together, since each comes from somewhere else
 
 # Counters of `add`.
 UNKNOWN, NOT_FINITE = range(2)
@@ -138,9 +142,8 @@ def _new_key(key, hashed, data, start, length, known, values, arena, used):
     """Set up a key that was not there; its bytes go to arena[used:]."""
     for at in range(length):
         arena[used + at] = byte_at(data, start + at)
-    for column in range(8):
-        known[key, column] = 0
-        values[key, column] = 0.0
+    for column in range(KEY_COLUMNS):
+        known[key, column] = 0  # which is also 0.0
     known[key, KEY_HASH] = hashed
     known[key, KEY_START] = used
     known[key, KEY_LENGTH] = length
@@ -179,13 +182,35 @@ def _add_entry(key, row, facts, numbers, out, known, values, tallies):
 
 
 @kernel
-def add(first, count, file_number, data, texts, facts, numbers, table, known, values, arena, sizes, out, tallies):
+def _fetch(first, end, facts, table, known, arena, ahead):
+    """Have the memory at hand that `add` will ask for: loads that wait for nothing wait beside one another."""
+    mask = len(table) - 1
+    for row in range(first, end):
+        ahead[row - first] = table[facts[row, HASH] & mask]
+    seen = 0
+    for at in range(end - first):
+        if ahead[at] >= 0:
+            seen += known[ahead[at], KEY_START]
+            seen ^= known[ahead[at], KEY_MIN]
+    for at in range(end - first):
+        if ahead[at] >= 0:
+            seen += arena[known[ahead[at], KEY_START]]
+    ahead[0] = seen  # or nothing would be loaded
+
+
+@kernel
+def add(
+    first, count, file_number, data, texts, facts, numbers, table, known, values, arena, sizes, out, tallies, ahead
+):
     """Add rows first to count - 1 to what is known of their keys: (next row, DONE), or (row, what ended it).
 
     sizes: keys and bytes of `arena` in use. FULL: `known`, `values`, `table` (a power of two, a half of it free) or `arena` has
-    no room for the row's key. file_number: of the first file that was read, to see that no key is in a file twice.
+    no room for the row's key. file_number: of the first file that was read, to see that no key is in a file twice. ahead: room
+    for AHEAD numbers.
     """
     for row in range(first, count):
+        if (row - first) % AHEAD == 0:
+            _fetch(row, min(row + AHEAD, count), facts, table, known, arena, ahead)
         hashed, start, length = facts[row, HASH], facts[row, START], facts[row, LENGTH]
         escaped = start < 0
         if escaped:

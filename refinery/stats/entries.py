@@ -137,18 +137,23 @@ class Keys:
     """What is known of each key: entries are added one after another, memory follows the number of different keys."""
 
     def __init__(self) -> None:
-        self._table = np.full(256, -1, np.int64)
-        self._known = np.empty((128, 8), np.int64)
-        self._values = np.empty((128, 8))
+        self._table = np.full(256, -1, np.int32)
+        self._known = np.empty((128, sums.KEY_COLUMNS), np.int64)
         self._arena = np.empty(8192, np.uint8)
         self._sizes = np.zeros(2, np.int64)
         self._tallies = np.zeros(2, np.int64)
         self._scratch = np.empty(6)
+        self._ahead = np.empty(sums.AHEAD, np.int64)
         self._units = dict(_UNITS)
         self._files = 0
 
     def __len__(self) -> int:
         return int(self._sizes[0])
+
+    @property
+    def _values(self) -> np.ndarray:
+        """What is known of keys as numbers: the second half of its columns."""
+        return self._known.view(np.float64)
 
     @property
     def unknown(self) -> int:
@@ -167,7 +172,7 @@ class Keys:
         while at < rows.count:
             at, how = sums.add(
                 at, rows.count, self._files, rows.data, rows.texts, rows.facts, rows.numbers, self._table, self._known,
-                self._values, self._arena, self._sizes, self._scratch, self._tallies,
+                self._values, self._arena, self._sizes, self._scratch, self._tallies, self._ahead,
             )  # fmt: skip
             if how == kernels.FULL:
                 self._grow(int(rows.facts[at, kernels.LENGTH]))
@@ -189,9 +194,8 @@ class Keys:
         count = len(self)
         if count >= len(self._known):
             self._known = np.concatenate([self._known, np.empty_like(self._known)])
-            self._values = np.concatenate([self._values, np.empty_like(self._values)])
         if 2 * count >= len(self._table):
-            self._table = np.full(4 * len(self._table), -1, np.int64)
+            self._table = np.full(2 * len(self._table), -1, np.int32)
             sums.fill(self._table, self._known, count)
         if self._sizes[1] + length + kernels.SPARE > len(self._arena):
             more = np.empty(len(self._arena) + length, np.uint8)
