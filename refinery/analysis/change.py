@@ -48,10 +48,10 @@ class Change:
 def compare(before: Sequence[Planned], after: Sequence[Planned]) -> Change:
     """What the stages `after` do otherwise than those that ran; both have the same operators at the same places."""
     old, new = _definitions(before), _definitions(after)
-    differ = {name for name in old.keys() | new.keys() if old.get(name, ("",))[0] != new.get(name, ("",))[0]}
+    differ = {name for name, (sql, _) in new.items() if old.get(name, ("",))[0] != sql}
     conditions = {step: alive for planned in after for step, alive in planned.chain.alive.items()}
     decided_otherwise = {step for step, alive in conditions.items() if alive in differ}
-    computed = {max(1, (new.get(name) or old[name])[1]) for name in differ if not _ALIVE.fullmatch(name)}
+    computed = {max(1, new[name][1]) for name in differ if not _ALIVE.fullmatch(name)}
     computed |= _barriers(before, after)
     told = verdicts([planned.chain for planned in after])
     unknown = computed | {step for step in decided_otherwise if told[step] is None}

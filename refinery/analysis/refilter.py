@@ -126,6 +126,9 @@ def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
     if [step.name for step in old.steps] != [step.name for step in new.steps]:
         what = "the steps are others than in the run: only parameters can be changed"
         problems.append(Problem("process", what, f"Change the recipe; {command} runs it."))
+    if new.measure_only and not old.measure_only:
+        what = "the run has removed samples before all was measured"
+        problems.append(Problem("--set measure_only", what, f"{command} --set measure_only=true measures them all."))
     for step in new.steps:
         if step.params.get("index"):
             what = f"{step.name} has an index, to which every run adds its samples"

@@ -59,6 +59,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"keep_stats_in_res_ds": True, "process.4.min_num": 4}, "FALSE"),
     ({"open_tracer": True, "trace_num": 3, "process.4.min_num": 4}, "FALSE"),
     ({"export_type": "jsonl.gz"}, "FALSE"),
+    ({"stat_summary.groups": ["summary", "histogram"]}, "TRUE"),
 ]
 
 
@@ -136,6 +137,7 @@ def test_an_export_that_is_not_as_it_was_is_not_used(tmp_path: Path, damage: str
         ("dataset_path=other.jsonl", "dataset_path is another than in the run.*refinery run .*recipe.json"),
         ("text_keys=body", "text_keys is another than in the run"),
         ('process=[{"text_length_filter": {"min_len": 3}}]', "the steps are others.*refinery run .*recipe.json"),
+        ("measure_only=true", "has removed samples before all was measured"),
         ("process.9.min_len=1", "there is no step 9"),
         ("min_len=1", "there is no key 'min_len'"),
     ],
