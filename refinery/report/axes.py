@@ -47,15 +47,17 @@ def axis_of(
 ) -> Axis | None:
     """An axis for values between `low` and `high`: nearly all of them, and every bound that removes some.
 
-    quantiles: at least those of 0.005, 0.5 and 0.995. None when there are no values.
+    quantiles: at least those of 0.005, 0.5 and 0.995. None when there are not two values.
     """
-    if low is None or high is None or not quantiles:
+    if low is None or high is None or not quantiles or low == high:
         return None
     first, middle, last = quantiles[0.005], quantiles[0.5], quantiles[0.995]
     log = first > 0 and last > _SKEWED * middle
     if log and low > 0 and math.log(high / low) <= _ALL * math.log(last / first):
         first, last = low, high
     elif not log and high - low <= _ALL * (last - first):
+        first, last = low, high
+    if first == last:  # nearly all are the same: the others are what can be seen
         first, last = low, high
     for bound in ends:
         if low <= bound.value <= high:  # a little of what lies beyond it is seen as well
@@ -64,8 +66,6 @@ def axis_of(
     log = log and first > 0
     if whole and last - first < _BINS and not log:
         return Axis(math.floor(first) - 0.5, math.ceil(last) + 0.5, False, math.ceil(last) - math.floor(first) + 1)
-    if first == last:
-        return Axis(first - 0.5, last + 0.5, False, 1)
     if not math.isfinite(last - first) or first + (last - first) / _BINS == first:
         return None
     if whole and not log:  # every bin holds the same number of whole values

@@ -67,6 +67,11 @@ class Statistic:
     values: list[Row] = field(default_factory=list)
 
     @property
+    def constant(self) -> bool:
+        """Whether all samples have the same number."""
+        return self.numeric and self.low is not None and self.low == self.high and not self.odd
+
+    @property
     def numeric(self) -> bool:
         """Whether its values are numbers."""
         return self.type.startswith(_NUMBERS)
@@ -191,8 +196,10 @@ def _histogram(axis: Axis, rows: Sequence[Row]) -> Histogram:
 
 
 def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:
-    """Correlations of the first numbers among the statistics; None for fewer than two."""
-    numbers = [s.column for s in statistics if s.numeric and s.n > 1][:_CORRELATED]
+    """Correlations of numbers that vary, those with bounds before others; None for fewer than two."""
+    vary = [statistic for statistic in statistics if statistic.numeric and statistic.n > 1 and not statistic.constant]
+    chosen = {statistic.column for statistic in sorted(vary, key=_unbounded)[:_CORRELATED]}
+    numbers = [statistic.column for statistic in vary if statistic.column in chosen]
     pairs = [(left, right) for at, left in enumerate(numbers) for right in numbers[at + 1 :]]
     if not pairs:
         return None

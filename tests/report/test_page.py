@@ -280,3 +280,11 @@ def test_text_files_are_counted_in_groups(tmp_path: Path) -> None:
     [row] = found.css("tbody tr")
     assert [cell.text() for cell in row.css("td")] == ["5", "2", "3", "0", "40.0 %"]
     assert "under the first file of the group" in found.text()
+
+
+def test_a_statistic_that_does_not_vary_has_no_histogram(tmp_path: Path) -> None:
+    steps = [{"text_length_filter": {"min_len": 2}}, {"words_num_filter": {"min_num": 1}}]
+    run = refine(tmp_path, [{"text": "three words here"}] * 9, steps)
+    found = LexborHTMLParser(page(run.work_dir))
+    assert "All 9 samples have the value 16. Bounds: from 2." in histogram(found, "text_len").text()
+    assert not found.css("#statistics svg") and "not two statistics" in found.css_first("#correlations").text()
