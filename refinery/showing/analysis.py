@@ -40,15 +40,19 @@ def show(found: Analysis) -> Iterator[Any]:
     counts, outcome = found.outcome.counts, found.outcome
     yield f"{counts.read:,} rows read, {counts.kept:,} measured, {counts.quarantined:,} quarantined; nothing was removed"
     yield from (f"note: {note}" for note in outcome.notes)
+    if not found.descriptions:
+        yield "no sample could be measured, so there is nothing to describe"
+        return
     yield _table("statistic", ((d.stat, d) for d in found.descriptions if d.group == "summary"))
     without = (
         "missing: rows without a finite value" if any(d.missing for d in found.descriptions) else "none is missing"
     )
     yield f"quantiles are within {100 * ERROR:g} % of the true values; {without}"
     yield from _by_group([d for d in found.descriptions if d.group != "summary"])
-    if found.correlations:
+    some = [row for row in found.correlations if row["pearson"] is not None or row["spearman"] is not None]
+    if some:
         yield ""
-        yield _correlations(found.correlations)
+        yield _correlations(some)
     for method in METHODS if found.suggestions else ():
         yield ""
         yield found.fragments[method].rstrip("\n")

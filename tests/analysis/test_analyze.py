@@ -300,6 +300,13 @@ def test_the_command_as_json(call: Call, tmp_path: Path) -> None:
     assert set(found["recipes"]) == {"quantile", "3-sigma"} and found["correlations"] == []
 
 
+def test_nothing_to_measure(call: Call, tmp_path: Path) -> None:
+    Path("bad.jsonl").write_text("not json\n", "utf-8")
+    code, out, _ = call("analyze", "bad.jsonl", "--stats", "text_len,num_words")
+    assert code == 0 and "no sample could be measured" in out
+    assert told(call, "analyze", "bad.jsonl", "--stats", "text_len")["statistics"] == []
+
+
 def test_a_recipe_in_json(call: Call, tmp_path: Path) -> None:
     recipe = {"dataset_path": "in.json", "export_path": "run/o.jsonl", "process": ["text_length_filter"]}
     Path("recipe.json").write_text(json.dumps(recipe), "utf-8")
