@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from refinery.kernels import text_set
 from refinery.kernels.arrow import ints, structs, texts
 from refinery.kernels.blocks import BLOCK, count_set, first_set, lanes, line_feeds, low_bits, within
 from refinery.kernels.charclass import classes
+from refinery.kernels.jit import kernel
 from refinery.kernels.line_units import key_of, stripped
 from refinery.kernels.utf8 import decode
 
@@ -52,7 +52,7 @@ def lists(values: np.ndarray) -> pa.Array:
     return pa.ListArray.from_buffers(pa.list_(pa.int64()), rows, [None, offsets], 0, 0, [ints(values.ravel())])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _measure(
     row, table, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
 ):  # fmt: skip
@@ -70,7 +70,7 @@ def _measure(
     return row
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, class_table, shorter, longer):
     pieces = taken = chars = terminal = bullets = duplicates = duplicate_chars = different = 0
     shorter[:] = 0
@@ -104,7 +104,7 @@ def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, 
     return pieces, taken, chars, terminal, bullets, duplicates, duplicate_chars
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _piece_end(data, begin, end, paragraphs):
     """Where the piece that starts at `begin` ends, and its code points."""
     i = begin
@@ -129,12 +129,12 @@ def _piece_end(data, begin, end, paragraphs):
     return end, end - begin - inner
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _ends_a_sentence(byte):
     return byte == 0x2E or byte == 0x3F or byte == 0x21 or byte == 0x22 or byte == 0x27
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_bullet(data, i):
     cp, _ = decode(data, i)
     return cp == 0x2D or cp == 0x2A or cp == BULLET

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import refinery
+from refinery.kernels import sentence_units, spacy_words, word_rules
 from refinery.library import Library
 
 OPERATORS = {
@@ -17,7 +18,13 @@ OPERATORS = {
     "LineStats": "line_stats",
     "ParagraphStats": "paragraph_stats",
     "TokenStats": "token_stats",
+    "LangStats": "lang_stats",
+    "WordStats": "word_stats",
+    "SentenceStats": "sentence_stats",
+    "WordsContaminationStats": "words_contamination_stats",
 }
+FROM = {"word_stats": "words", "sentence_stats": "words", "words_contamination_stats": "words_from"}
+MODES = ["fast", "spacy"]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -52,32 +59,79 @@ def datatrove(recorded: Path) -> Path:
     return recorded / "datatrove"
 
 
-def test_values_of_every_document(datatrove: Path, tmp_path: Path) -> None:
+def parameters(name: str, kwargs: dict[str, Any], mode: str) -> dict[str, Any]:
+    """The operator's parameters for a block's: those of the run's statistics files are not its own."""
+    own = Library().operators[name].params
+    flat = {**kwargs, **kwargs.get("norm_config", {})}
+    return {n: v for n, v in flat.items() if n in own} | ({FROM[name]: mode} if name in FROM else {})
+
+
+def need(mode: str) -> None:
+    for package in ("spacy", "jieba") if mode == "spacy" else ():
+        pytest.importorskip(package)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_values_of_every_document(mode: str, datatrove: Path, tmp_path: Path) -> None:
+    need(mode)
     expected = {line["id"]: line["values"] for line in lines(datatrove / "stats" / "per_doc.jsonl")}
     documents = lines(datatrove / "docs.jsonl")
-    found = measured(documents, tmp_path, *({name: {}} for name in OPERATORS.values()))
+    blocks = json.loads((datatrove / "stats" / "params.json").read_bytes())["blocks"]
+    steps = [(OPERATORS[block["class"]], block["kwargs"]) for block in blocks]
+    found = measured(documents, tmp_path, *({name: parameters(name, kwargs, mode)} for name, kwargs in steps))
     assert len(found) == len(expected) == 415
     for id, values in found.items():
-        same(values, {name: value for name, value in expected[id].items() if name in values})
-    names = {name for values in expected.values() for name in values}
-    assert {name for values in found.values() for name in values} <= names
+        assert set(values) == set(expected[id])
+        same(values, expected[id])
 
 
 VARIANTS = [
-    ("lines_no_thresholds", {}),
-    ("lines_skip_empty", {}),
-    ("lang_from_metadata", {}),
+    ("lines_no_thresholds", "fast"),
+    ("lines_skip_empty", "fast"),
+    ("lang_from_metadata", "fast"),
+    ("contamination_raw", "fast"),
+    ("contamination_raw", "spacy"),
+    ("words_spanish", "spacy"),
+    ("words_chinese_cmn", "spacy"),
+    ("words_chinese_zh_code", "spacy"),
+    ("sentences_spanish", "spacy"),
+    ("sentences_chinese_cmn", "spacy"),
 ]
 
 
-@pytest.mark.parametrize(("name", "more"), VARIANTS, ids=[name for name, _ in VARIANTS])
-def test_variant(name: str, more: dict[str, Any], datatrove: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "mode"), VARIANTS)
+def test_variant(name: str, mode: str, datatrove: Path, tmp_path: Path) -> None:
+    need(mode)
     variant = json.loads((datatrove / "stats" / "variants" / f"{name}.json").read_bytes())
-    operator = Library().operators[{**OPERATORS, "LangStats": "lang_stats"}[variant["class"]]]
-    params = {n: v for n, v in variant["kwargs"].items() if n in operator.params} | more
+    operator = OPERATORS[variant["class"]]
     documents = [d for d in lines(datatrove / "docs.jsonl") if d["id"] in variant["per_doc"]]
-    found = measured(documents, tmp_path, {operator.name: params})
+    found = measured(documents, tmp_path, {operator: parameters(operator, variant["kwargs"], mode)})
     assert len(found) == variant["n_docs"]
     for id, expected in variant["per_doc"].items():
         assert set(found[id]) == set(expected)
         same(found[id], expected)
+
+
+@pytest.mark.parametrize("name", ["eng", "spa", "cmn", "zh"])
+def test_words_and_sentences(name: str, datatrove: Path) -> None:
+    need("spacy")
+    texts = {d["id"]: d["text"] for d in lines(datatrove / "docs.jsonl")}
+    for case in lines(datatrove / "tokenization" / f"{name}.jsonl"):
+        text, language = texts[case["id"]], case["language_code"]
+        assert spacy_words.words(text, language) == case["words"]
+        assert spacy_words.sentences(text, language) == case["sentences"]
+        if name == "eng":
+            assert word_rules.words(text) == case["words"]
+            assert word_rules.sentences(text) == case["sentences"]
+
+
+def test_languages_choose_their_tokenizers(datatrove: Path) -> None:
+    chosen = json.loads((datatrove / "tokenization" / "languages.json").read_bytes())
+    for code, choice in chosen.items():
+        spacy = choice is not None and choice["tokenizer"] == "SpaCyTokenizer"
+        assert spacy_words.languages().get(code) == (choice["argument"] if spacy else None), code
+
+
+def test_marks_and_terminals(datatrove: Path) -> None:
+    constants = json.loads((datatrove / "constants.json").read_bytes())
+    assert sorted(map(ord, sentence_units.MARKS)) == sorted(set(constants["punctuation_code_points"]))

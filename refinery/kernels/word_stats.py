@@ -1,0 +1,271 @@
+"""Measures of the words of a text, with the meaning that datatrove gives them; words are those of `word_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels import text_set
+from refinery.kernels.arrow import structs, texts
+from refinery.kernels.blocks import count_set
+from refinery.kernels.jit import inlined, kernel
+from refinery.kernels.piece_stats import lists
+from refinery.kernels.utf8 import decode
+from refinery.kernels.word_rules import CASED_LOWER, CASED_UPPER, SPACE, TITLE
+from refinery.kernels.word_tokens import (
+    EXCEPTION,
+    Lexicon,
+    cut_piece,
+    equal,
+    lexicon,
+    look_up,
+    rules,
+    word_key,
+)
+
+FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
+WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range(len(FIELDS) + 2)
+
+UPPER_BITS = np.uint64(0x2020202020202020)  # of an ASCII letter: whether it is in lower case
+ROOM = 3 * 4096 + 3
+
+
+@lru_cache(maxsize=16)
+def stop_words(words: tuple[str, ...]) -> Lexicon:
+    """The words as a table."""
+    return lexicon(dict.fromkeys(words, 1))
+
+
+def word_stats(
+    column: pa.Array | pa.ChunkedArray, stops: Sequence[str], short: Sequence[int], long: Sequence[int]
+) -> pa.Array:
+    """A struct for each text, NULL for NULL.
+
+    words, their code points, how many are str.isupper, str.istitle, in `stops`, how many different ones there are; lines
+    as str.splitlines; and (lists) how many words have at most, at least so many code points as each limit says.
+    """
+    view = texts(column)
+    rows = len(view)
+    counts = np.zeros((rows, len(FIELDS) + 2), np.int64)
+    shorter, longer = np.zeros((rows, len(short)), np.int64), np.zeros((rows, len(long)), np.int64)
+    limits = np.array(short, np.int64), np.array(long, np.int64)
+    row, table, room = 0, text_set.new_table(), np.zeros(ROOM, np.int64)
+    while row < rows:
+        row, needed = _measure(
+            row, table, room, view.data, view.offsets, view.valid, *rules(), stop_words(tuple(stops)), *limits,
+            counts, shorter, longer,
+        )  # fmt: skip
+        if needed > len(room):
+            room = np.zeros(2 * needed, np.int64)
+        elif row < rows:
+            table = text_set.new_table(4 * len(table))
+    fields = {name: counts[:, k] for k, name in enumerate(FIELDS)}
+    return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
+
+
+@kernel
+def _measure(
+    row, table, room, data, offsets, valid, classes, known, stops, short, long, counts, shorter, longer
+):  # fmt: skip
+    """Measure rows from `row` on: the row that it has come to, and the numbers that `room` must have place for there."""
+    while row < len(valid):
+        if valid[row]:
+            needed = _measure_text(
+                data, offsets[row], offsets[row + 1], table, room, classes, known, stops, short, long, counts[row],
+                shorter[row], longer[row],
+            )  # fmt: skip
+            if needed >= 0:
+                return row, needed
+        row += 1
+    return row, 0
+
+
+@kernel
+def _measure_text(data, start, end, table, room, classes, known, stops, short, long, counts, shorter, longer):
+    """Measure one text; -1, or when it does not fit the numbers that `room` needs (0: the table is full)."""
+    counts[:] = 0
+    shorter[:] = 0
+    longer[:] = 0
+    i = start
+    while i < end:
+        begin = i
+        while i < end and _is_letter(data[i]):
+            i += 1
+        size = i - begin
+        byte = data[i] if i < end else 0x20
+        if size == 0 and byte <= 0x20 and classes[byte] & SPACE:
+            i += 1
+            continue
+        ends = byte <= 0x20 and classes[byte] & SPACE != 0  # a piece of nothing but letters
+        mark = not ends and size > 0 and _is_plain_mark(byte) and _at_end(data, i + 1, end, classes)
+        if (
+            mark
+            and byte == 0x2E
+            and (data[i - 1] < 0x61 or look_up(known, word_key(data, begin, i + 1), data, begin, i + 1))
+        ):
+            mark = False
+        if 2 * counts[TYPES] >= len(table):
+            return 0
+        if size > 0 and (ends or mark):
+            key = word_key(data, begin, i)
+            value = look_up(known, key, data, begin, i)
+            if not value & EXCEPTION or (value >> 8) & 0xFF == size:
+                _add_letters(data, begin, i, key, start, table, stops, short, long, counts, shorter, longer)
+                if mark:
+                    _add_mark(data, i, stops, short, long, counts, shorter, longer)
+                    i += 1
+                continue
+        while i < end:
+            cp, after = decode(data, i)
+            if classes[cp] & SPACE:
+                break
+            i = after
+        if i == begin:
+            _, i = decode(data, i)
+            continue
+        if 3 * (i - begin) + 3 > len(room):
+            return 3 * (i - begin) + 3
+        n = cut_piece(data, begin, i, classes, known, room)
+        if 2 * (counts[TYPES] + n) > len(table):
+            return 0
+        for k in range(n):
+            stop = room[k + 1] if k + 1 < n else i
+            begin = room[k]
+            if stop == begin + 1 and _is_mark(data[begin]):
+                _add_mark(data, begin, stops, short, long, counts, shorter, longer)
+            else:
+                _add(data, begin, stop, start, table, classes, stops, short, long, counts, shorter, longer)
+    counts[LINES] = _lines(data, start, end)
+    counts[TYPES] += count_set(np.uint64(counts[MARKS_LOW])) + count_set(np.uint64(counts[MARKS_HIGH]))
+    return -1
+
+
+@inlined
+def _is_letter(byte):
+    return 0x61 <= (byte | 0x20) <= 0x7A
+
+
+@inlined
+def _is_plain_mark(byte):
+    """Marks that end a word, with which no exception ends that begins with a letter, but the full stop."""
+    return byte == 0x2C or byte == 0x2E or byte == 0x3A or byte == 0x3B or byte == 0x21 or byte == 0x3F or byte == 0x22
+
+
+@inlined
+def _at_end(data, i, end, classes):
+    """Whether ASCII white space, or the end of the text, is at i."""
+    return i >= end or (data[i] <= 0x20 and classes[data[i]] & SPACE != 0)
+
+
+@inlined
+def _is_mark(byte):
+    """ASCII but letters and digits."""
+    return byte < 0x80 and not _is_letter(byte) and not 0x30 <= byte <= 0x39
+
+
+@inlined
+def _add_mark(data, i, stops, short, long, counts, shorter, longer):
+    """Count a word of one ASCII character that is no letter or digit; which ones there are is noted as bits."""
+    byte = np.int64(data[i])
+    counts[WORDS] += 1
+    counts[CHARS] += 1
+    for k in range(len(short)):
+        shorter[k] += 1 <= short[k]
+    for k in range(len(long)):
+        longer[k] += 1 >= long[k]
+    counts[MARKS_LOW if byte < 64 else MARKS_HIGH] |= np.int64(1) << (byte & 63)
+    if look_up(stops, word_key(data, i, i + 1), data, i, i + 1):
+        counts[STOPS] += 1
+
+
+@inlined
+def _add_letters(data, begin, end, key, text, table, stops, short, long, counts, shorter, longer):
+    """Count a word of ASCII letters."""
+    size = end - begin
+    counts[WORDS] += 1
+    counts[CHARS] += size
+    for k in range(len(short)):
+        shorter[k] += size <= short[k]
+    for k in range(len(long)):
+        longer[k] += size >= long[k]
+    if data[begin] < 0x61:
+        lower = 0
+        for i in range(begin + 1, end):
+            lower += data[i] >= 0x61
+        counts[UPPERS] += lower == 0
+        counts[TITLES] += lower == size - 1
+    if look_up(stops, key, data, begin, end):
+        counts[STOPS] += 1
+    counts[TYPES] += _is_new(table, data, key, begin, end, text)
+
+
+@kernel
+def _add(data, begin, end, text, table, classes, stops, short, long, counts, shorter, longer):
+    """Count any word."""
+    size = 0
+    upper = title = True
+    cased = inside = False  # whether there is a character with case; whether the one before is one
+    i = begin
+    while i < end:
+        cp, i = decode(data, i)
+        bits = classes[cp]
+        size += 1
+        if bits & (CASED_UPPER | TITLE):
+            title = title and not inside
+            upper = upper and not bits & TITLE
+            cased = inside = True
+        elif bits & CASED_LOWER:
+            title = title and inside
+            upper = False
+            cased = inside = True
+        else:
+            inside = False
+    counts[WORDS] += 1
+    counts[CHARS] += size
+    counts[UPPERS] += cased and upper
+    counts[TITLES] += cased and title
+    for k in range(len(short)):
+        shorter[k] += size <= short[k]
+    for k in range(len(long)):
+        longer[k] += size >= long[k]
+    key = word_key(data, begin, end)
+    if look_up(stops, key, data, begin, end):
+        counts[STOPS] += 1
+    counts[TYPES] += _is_new(table, data, key, begin, end, text)
+
+
+@inlined
+def _is_new(table, data, key, begin, end, text):
+    """Add a word to the set of the text's words; whether it was not there."""
+    mask = len(table) - 1
+    place = np.int64(key) & mask
+    while table[place, 1] >= text:
+        if table[place, 0] == np.int64(key) and equal(data, begin, end, data, table[place, 1], table[place, 2]):
+            return False
+        place = (place + 1) & mask
+    table[place, 0], table[place, 1], table[place, 2] = np.int64(key), begin, end
+    return True
+
+
+@kernel
+def _lines(data, start, end):
+    """Lines as str.splitlines cuts them."""
+    lines = 0
+    last = start  # where the current line begins
+    i = start
+    while i < end:
+        byte = data[i]
+        if byte > 0x1E and byte != 0xC2 and byte != 0xE2:
+            i += 1
+            continue
+        cp, after = decode(data, i)
+        if 0x0A <= cp <= 0x0D or 0x1C <= cp <= 0x1E or cp == 0x85 or cp == 0x2028 or cp == 0x2029:
+            if cp == 0x0D and after < end and data[after] == 0x0A:
+                after += 1
+            lines += 1
+            last = after
+        i = after
+    return lines + (last < end)

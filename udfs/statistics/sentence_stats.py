@@ -1,0 +1,120 @@
+"""Number and lengths of the sentences of a text, by rules that follow spaCy's English ones, or by spaCy itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import sentence_stats, spacy_words
+
+OPERATOR = {
+    "doc": (
+        "Measure the sentences of each text: how many, how long. They come from a kernel that follows spaCy's English "
+        "tokenizer and its sentencizer (fast), or from spaCy's of the language (spacy). A sentence ends after a word that "
+        "is a full stop, a question mark or the like, and the punctuation behind it; a line break ends none. White space "
+        "at its ends does not count. Every statistic is 0 for a text without sentences."
+    ),
+    "version": 1,
+    "peer": "SentenceStats of datatrove 0.10.1",
+    "params": {
+        "words": {
+            "type": "str",
+            "default": "fast",
+            "choices": ["fast", "spacy"],
+            "doc": "Where words, which sentences consist of, come from; spacy needs the extra of that name.",
+        },
+        "language": {
+            "type": "str",
+            "default": "eng",
+            "doc": "Code of the language, such as spa or cmn_Hani; other than English for `words: spacy` alone.",
+        },
+        "short_sentence_max_chars_threshold": {
+            "type": "list[int]",
+            "default": [20],
+            "doc": "For each, the share of sentences of at most so many characters.",
+        },
+        "long_sentence_max_chars_threshold": {
+            "type": "list[int]",
+            "default": [75],
+            "doc": "For each, the share of sentences of at least so many characters.",
+        },
+    },
+    "stats": {
+        "n_sentences": {"type": "BIGINT", "doc": "Sentences."},
+        "avg_sentence_length": {"type": "DOUBLE", "doc": "Characters for each sentence."},
+        "short_sentence_ratio_{short_sentence_max_chars_threshold}": {
+            "type": "DOUBLE",
+            "doc": "Share of sentences of at most so many characters.",
+        },
+        "long_sentence_ratio_{long_sentence_max_chars_threshold}": {
+            "type": "DOUBLE",
+            "doc": "Share of sentences of at least so many characters.",
+        },
+    },
+    "checks": "check",
+    "functions": {
+        "sentence_counts": {
+            "columns": ["VARCHAR"],
+            "constants": ["BIGINT[]", "BIGINT[]"],
+            "returns": "STRUCT(sentences BIGINT, chars BIGINT, short BIGINT[], long BIGINT[])",
+        },
+        "spacy_sentence_counts": {
+            "columns": ["VARCHAR"],
+            "constants": ["BIGINT[]", "BIGINT[]", "VARCHAR"],
+            "returns": "STRUCT(sentences BIGINT, chars BIGINT, short BIGINT[], long BIGINT[])",
+            "runs": "python",
+        },
+    },
+    "sql": """
+        {% set shorts = short_sentence_max_chars_threshold | unique | list %}
+        {% set longs = long_sentence_max_chars_threshold | unique | list %}
+        SELECT
+          {% if words == 'spacy' %}spacy_sentence_counts{% else %}sentence_counts{% endif %}(
+            {{ text }}, {{ shorts | lit }}::BIGINT[], {{ longs | lit }}::BIGINT[]
+            {% if words == 'spacy' %}, {{ language | lit }}{% endif %}
+          ) AS _counts,
+          _counts.sentences AS n_sentences,
+          coalesce(_counts.chars / nullif(_counts.sentences, 0), 0) AS avg_sentence_length
+          {% for chars in shorts %}
+          , coalesce(_counts.short[{{ loop.index }}] / nullif(_counts.sentences, 0), 0)
+            AS {{ ('short_sentence_ratio_' ~ chars) | ident }}
+          {% endfor %}
+          {% for chars in longs %}
+          , coalesce(_counts.long[{{ loop.index }}] / nullif(_counts.sentences, 0), 0)
+            AS {{ ('long_sentence_ratio_' ~ chars) | ident }}
+          {% endfor %}
+    """,
+    "examples": [
+        {
+            "text": 'He said "Go!" Mr. Smith went.\n\nThe end... Really?',
+            "stats": {
+                "n_sentences": 3,
+                "avg_sentence_length": 15.333333333333334,
+                "short_sentence_ratio_20": 1.0,
+                "long_sentence_ratio_75": 0.0,
+            },
+            "keep": True,
+        },
+        {"text": "一。二！三", "params": {"short_sentence_max_chars_threshold": [1]}, "stats": {"n_sentences": 1}},
+        {"text": " \n ", "stats": {"n_sentences": 0, "avg_sentence_length": 0.0}, "keep": True},
+        {"text": "", "stats": {"n_sentences": 0, "short_sentence_ratio_20": 0.0}},
+        {"text": "One.", "params": {"language": "deu"}, "error": True},
+    ],
+}
+
+
+def check(params: Mapping[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return spacy_words.problems(params["words"], params["language"])
+
+
+def sentence_counts(column: pa.Array, short: list[int], long: list[int]) -> pa.Array:
+    """A struct of counts for each text, NULL for NULL; sentences by the kernel."""
+    return sentence_stats.sentence_stats(column, short or [], long or [])
+
+
+def spacy_sentence_counts(column: pa.Array, short: list[int], long: list[int], language: str) -> pa.Array:
+    """A struct of counts for each text, NULL for NULL; sentences by spaCy."""
+    return spacy_words.sentence_counts(column.to_pylist(), short or [], long or [], language)

@@ -1,0 +1,160 @@
+"""Number, lengths and kinds of the words of a text; a kernel knows spaCy's rules for English, or spaCy cuts itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels import spacy_words, word_stats
+
+OPERATOR = {
+    "doc": (
+        "Measure the words of each text: how many, how long, how many different ones, how many in capitals, how many stop "
+        "words. Punctuation marks are words too. They come from a kernel that follows the rules of spaCy's English "
+        "tokenizer (fast), or from spaCy's tokenizer of the language (spacy). Every statistic is 0 for a text "
+        "without words; lines are those of str.splitlines."
+    ),
+    "version": 1,
+    "peer": "WordStats of datatrove 0.10.1",
+    "params": {
+        "words": {
+            "type": "str",
+            "default": "fast",
+            "choices": ["fast", "spacy"],
+            "doc": "Where words come from; spacy needs the extra of that name.",
+        },
+        "language": {
+            "type": "str",
+            "default": "eng",
+            "doc": "Code of the language, such as spa or cmn_Hani; other than English for `words: spacy` alone.",
+        },
+        "stop_words": {
+            "type": "list[str]",
+            "default": ["the", "be", "to", "of", "and", "that", "have", "with"],
+            "doc": "Stop words, as they are spelled: `The` is none of these.",
+        },
+        "short_word_max_chars_threshold": {
+            "type": "list[int]",
+            "default": [3],
+            "doc": "For each, the share of words of at most so many characters.",
+        },
+        "long_word_max_chars_threshold": {
+            "type": "list[int]",
+            "default": [7],
+            "doc": "For each, the share of words of at least so many characters.",
+        },
+    },
+    "stats": {
+        "n_words": {"type": "BIGINT", "doc": "Words and punctuation marks."},
+        "avg_word_length": {"type": "DOUBLE", "doc": "Characters for each word."},
+        "avg_words_per_line": {"type": "DOUBLE", "doc": "Words for each line."},
+        "short_word_ratio_{short_word_max_chars_threshold}": {
+            "type": "DOUBLE",
+            "doc": "Share of words of at most so many characters.",
+        },
+        "long_word_ratio_{long_word_max_chars_threshold}": {
+            "type": "DOUBLE",
+            "doc": "Share of words of at least so many characters.",
+        },
+        "type_token_ratio": {"type": "DOUBLE", "doc": "Different words for each word."},
+        "uppercase_word_ratio": {"type": "DOUBLE", "doc": "Share of words in capitals (str.isupper)."},
+        "capitalized_word_ratio": {"type": "DOUBLE", "doc": "Share of words with a capital first (str.istitle)."},
+        "stop_word_ratio": {"type": "DOUBLE", "doc": "Share of stop words."},
+    },
+    "checks": "check",
+    "functions": {
+        "word_counts": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR[]", "BIGINT[]", "BIGINT[]"],
+            "returns": (
+                "STRUCT(words BIGINT, chars BIGINT, uppers BIGINT, titles BIGINT, stops BIGINT, types BIGINT, "
+                "lines BIGINT, short BIGINT[], long BIGINT[])"
+            ),
+        },
+        "spacy_word_counts": {
+            "columns": ["VARCHAR"],
+            "constants": ["VARCHAR[]", "BIGINT[]", "BIGINT[]", "VARCHAR"],
+            "returns": (
+                "STRUCT(words BIGINT, chars BIGINT, uppers BIGINT, titles BIGINT, stops BIGINT, types BIGINT, "
+                "lines BIGINT, short BIGINT[], long BIGINT[])"
+            ),
+            "runs": "python",
+        },
+    },
+    "sql": """
+        {% set shorts = short_word_max_chars_threshold | unique | list %}
+        {% set longs = long_word_max_chars_threshold | unique | list %}
+        SELECT
+          {% if words == 'spacy' %}spacy_word_counts{% else %}word_counts{% endif %}(
+            {{ text }}, {{ stop_words | lit }}::VARCHAR[], {{ shorts | lit }}::BIGINT[], {{ longs | lit }}::BIGINT[]
+            {% if words == 'spacy' %}, {{ language | lit }}{% endif %}
+          ) AS _counts,
+          _counts.words AS n_words,
+          coalesce(_counts.chars / nullif(_counts.words, 0), 0) AS avg_word_length,
+          coalesce(_counts.words / nullif(_counts.lines, 0), 0) AS avg_words_per_line,
+          {% for chars in shorts %}
+          coalesce(_counts.short[{{ loop.index }}] / nullif(_counts.words, 0), 0)
+            AS {{ ('short_word_ratio_' ~ chars) | ident }},
+          {% endfor %}
+          {% for chars in longs %}
+          coalesce(_counts.long[{{ loop.index }}] / nullif(_counts.words, 0), 0)
+            AS {{ ('long_word_ratio_' ~ chars) | ident }},
+          {% endfor %}
+          coalesce(_counts.types / nullif(_counts.words, 0), 0) AS type_token_ratio,
+          coalesce(_counts.uppers / nullif(_counts.words, 0), 0) AS uppercase_word_ratio,
+          coalesce(_counts.titles / nullif(_counts.words, 0), 0) AS capitalized_word_ratio,
+          coalesce(_counts.stops / nullif(_counts.words, 0), 0) AS stop_word_ratio
+    """,
+    "examples": [
+        {
+            "text": "Don't go to NASA, e.g. to\nthe U.S.",
+            "stats": {
+                "n_words": 10,
+                "avg_word_length": 2.7,
+                "avg_words_per_line": 5.0,
+                "short_word_ratio_3": 0.7,
+                "long_word_ratio_7": 0.0,
+                "type_token_ratio": 0.9,
+                "uppercase_word_ratio": 0.2,
+                "capitalized_word_ratio": 0.2,
+                "stop_word_ratio": 0.3,
+            },
+            "keep": True,
+        },
+        {
+            "text": "(see https://example.org/a?b=c) well-known",
+            "params": {"short_word_max_chars_threshold": [1, 4], "long_word_max_chars_threshold": []},
+            "stats": {
+                "n_words": 7,
+                "short_word_ratio_1": 0.42857142857142855,
+                "short_word_ratio_4": 0.7142857142857143,
+            },
+        },
+        {
+            "text": "这是一个例子。",
+            "params": {"words": "fast", "stop_words": ["。"]},
+            "stats": {"n_words": 2, "stop_word_ratio": 0.5},
+        },
+        {"text": " \n ", "stats": {"n_words": 0, "avg_word_length": 0.0, "avg_words_per_line": 0.0}, "keep": True},
+        {"text": "", "stats": {"n_words": 0, "avg_words_per_line": 0.0, "type_token_ratio": 0.0}, "keep": True},
+        {"text": "Una frase.", "params": {"language": "spa"}, "error": True},
+        {"text": "One.", "params": {"words": "spacy", "language": "no such"}, "error": True},
+    ],
+}
+
+
+def check(params: Mapping[str, Any]) -> list[str]:
+    """What stands in the way of running with these parameters."""
+    return spacy_words.problems(params["words"], params["language"])
+
+
+def word_counts(column: pa.Array, stops: list[str], short: list[int], long: list[int]) -> pa.Array:
+    """A struct of counts for each text, NULL for NULL; words by the kernel."""
+    return word_stats.word_stats(column, stops or [], short or [], long or [])
+
+
+def spacy_word_counts(column: pa.Array, stops: list[str], short: list[int], long: list[int], language: str) -> pa.Array:
+    """A struct of counts for each text, NULL for NULL; words by spaCy."""
+    return spacy_words.word_counts(column.to_pylist(), stops or [], short or [], long or [], language)
