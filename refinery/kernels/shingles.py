@@ -243,7 +243,7 @@ def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain,
                 n = first_set(wide(data, i) | (spaces & (spaces << np.uint64(1) | np.uint64(outside))))
                 if n >= AT_LEAST:
                     k = _take_block(data, i, spaces & low_bits(n - 1), lower, outside, out, w, starts, k)
-                    outside = np.int64(spaces >> np.uint64(n - 1) & np.uint64(1))
+                    outside = 1 if spaces >> np.uint64(n - 1) & np.uint64(1) else 0
                     i += n
                     w += n
                     continue

@@ -215,7 +215,7 @@ class PartWriter:
 
     def _put(self, data: np.ndarray) -> None:
         if len(data):
-            self._file.write(memoryview(data))
+            self._file.write(memoryview(data.data))
         if self._into is not None:
             self._into.count(int(count_lines(data, 0, len(data))))
 
