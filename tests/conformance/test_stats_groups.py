@@ -142,8 +142,8 @@ def steps_of(params: Any) -> list[Any]:
         operator = library.operators.get(name)
         if operator is None or (name in SPACY and importlib.util.find_spec("spacy") is None):
             continue
-        words = {"words": "spacy"} if name in SPACY and "words" in operator.params else {}
-        found.append({name: {**block["kwargs"], **words}})
+        own = {"words_from": "spacy"} if "words_from" in operator.params else {"words": "spacy"}
+        found.append({name: {**block["kwargs"], **(own if name in SPACY else {})}})
     return found
 
 
