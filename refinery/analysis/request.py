@@ -56,6 +56,9 @@ def from_command_line(
     if recipe if recipe is not None else is_recipe(path):
         opened, library = open_recipe(path, changes, parse_variables(variables), operators)
         opened = _appended(opened, library, _missing(opened, library, names))
+        if not any(change.path == ("stat_summary", "export") for change in changes):
+            # The recipe's files are of the samples that come to its filters; those of an analysis would replace them.
+            opened = replace(opened, stat_summary=replace(opened.stat_summary, export=None))
         default = Path(opened.work_dir) / "analysis"
     else:
         opened, library = _of_data(path, changes, operators, names)

@@ -358,3 +358,19 @@ def test_why_knows_what_was_left_out(call: Call, tmp_path: Path) -> None:
     assert call("analyze", "r.yaml", "-o", "run")[0] == 0
     code, out, _ = call("why", "1", "--run", "run")
     assert code == 0 and "text_length_filter  kept  text_len = 1" in out and "document_deduplicator" not in out
+
+
+def test_an_analysis_leaves_the_files_of_the_recipe_alone(call: Call, tmp_path: Path) -> None:
+    """They are of the samples that came to the filters; only who asks for files of an analysis gets some."""
+    write_lines(tmp_path / "in.jsonl", samples())
+    recipe = tmp_path / "recipe.json"
+    steps = [{"text_length_filter": {"min_len": 3}}]
+    recipe.write_text(
+        json.dumps(settings(tmp_path, steps, stat_summary={"groups": ["summary"], "export": str(tmp_path / "files")}))
+    )
+    code, _, err = call("analyze", "--config", recipe, "-o", tmp_path / "a")
+    assert code == 0, err
+    assert not (tmp_path / "files").exists()
+    code, _, err = call("analyze", "--config", recipe, "-o", tmp_path / "b", "--stat_summary.export", tmp_path / "mine")
+    assert code == 0, err
+    assert (tmp_path / "mine" / "summary" / "text_len" / "00000.json").exists()
