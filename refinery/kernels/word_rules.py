@@ -66,7 +66,7 @@ def classes() -> np.ndarray:
     for c, category in categories.items():
         char = chr(c)
         bits = SPACE if char.isspace() else PUNCT if category[0] == "P" else 0
-        if category[0] in "LN" or category == "So":  # only of these a character can have case
+        if c < 0x20000:  # beyond, no character has case; a test asks them all
             bits |= char.isupper() * CASED_UPPER | char.islower() * CASED_LOWER
             bits |= (char.istitle() and not char.isupper()) * TITLE
         if category in ("Ll", "Lu") and c in known:

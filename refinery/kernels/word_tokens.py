@@ -168,7 +168,15 @@ def _exception(known, data, start, end):
         return np.int64(0)
     if not known.gate[size, data[start]] & FIRST or not known.gate[size, data[end - 1]] & LAST:
         return np.int64(0)
-    return look_up(known, word_key(data, start, end), data, start, end)
+    return _known(known.keys, known.entries, known.data, data, start, end)
+
+
+@kernel
+def _known(keys, entries, texts, data, start, end):
+    key = word_key(data, start, end)
+    if keys[np.int64(key) & (len(keys) - 1)] == np.uint64(0):
+        return np.int64(0)
+    return _find(keys, entries, texts, key, data, start, end)
 
 
 # Pieces: what stands between white space
