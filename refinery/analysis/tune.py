@@ -189,6 +189,7 @@ def _counted(
         " AND ".join(f"({_condition(stat, {**step.params, **values})})" for stat in moving) for values in combinations
     ]
     rows = stored.con.execute(template(read_sql("analysis/tune.sql")).render(conditions=conditions)).fetchall()
+    rows = rows or [(number, 0, 0, 0, 0, 0, 0) for number in range(len(conditions))]  # no sample came to the step
     return [
         Trial(
             params=values,
