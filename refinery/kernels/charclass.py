@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -57,18 +58,23 @@ def _build() -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def classes() -> np.ndarray:
-    """uint8 (0x110000): the bits of every code point. Takes half a second once per machine, then a file is mapped."""
+    """uint8 (0x110000): the bits of every code point. Takes half a second once per machine, then a file is read."""
     import importlib.metadata
 
+    return kept(f"classes-regex{importlib.metadata.version('regex')}", np.uint8, _build)
+
+
+def kept(name: str, kind: type[np.generic], build: Callable[[], np.ndarray]) -> np.ndarray:
+    """A table of all code points that `build` makes, from a file once it has been made with this Python."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
-    path = CACHE / f"classes-{versions}-regex{importlib.metadata.version('regex')}.npy"
+    path = CACHE / f"{name}-{versions}.npy"
     try:
         table = np.load(path)
-        if table.shape == (CODE_POINTS,) and table.dtype == np.uint8:
+        if table.shape == (CODE_POINTS,) and table.dtype == kind:
             return table
     except (OSError, ValueError):
         pass
-    table = _build()
+    table = build()
     try:
         aside = path.with_suffix(f".{os.getpid()}.tmp.npy")
         np.save(aside, table)

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from refinery.kernels.charclass import kept
 from refinery.kernels.sentence_units import TERMINALS
 
 # Bits of a code point.
@@ -60,6 +61,10 @@ LONGEST_RUN = 11  # words that an exception is cut into at most
 @lru_cache(maxsize=1)
 def classes() -> np.ndarray:
     """uint32 (0x110000): the bits of every code point."""
+    return kept("words", np.uint32, _classes)
+
+
+def _classes() -> np.ndarray:
     table = np.zeros(0x110000, np.uint32)
     categories = {c: unicodedata.category(chr(c)) for c in range(0x110000)}
     known = set(characters(_CASED)) - {0x294}
