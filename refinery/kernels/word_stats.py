@@ -29,7 +29,6 @@ from refinery.kernels.word_tokens import (
 FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
 WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range(len(FIELDS) + 2)
 
-UPPER_BITS = np.uint64(0x2020202020202020)  # of an ASCII letter: whether it is in lower case
 ROOM = 3 * 4096 + 3
 
 
@@ -68,13 +67,13 @@ def word_stats(
 
 @kernel
 def _measure(
-    row, table, room, data, offsets, valid, classes, known, stops, short, long, counts, shorter, longer
+    row, table, room, data, offsets, valid, classes, known, pairs, stops, short, long, counts, shorter, longer
 ):  # fmt: skip
     """Measure rows from `row` on: the row that it has come to, and the numbers that `room` must have place for there."""
     while row < len(valid):
         if valid[row]:
             needed = _measure_text(
-                data, offsets[row], offsets[row + 1], table, room, classes, known, stops, short, long, counts[row],
+                data, offsets[row], offsets[row + 1], table, room, classes, known, pairs, stops, short, long, counts[row],
                 shorter[row], longer[row],
             )  # fmt: skip
             if needed >= 0:
@@ -84,7 +83,7 @@ def _measure(
 
 
 @kernel
-def _measure_text(data, start, end, table, room, classes, known, stops, short, long, counts, shorter, longer):
+def _measure_text(data, start, end, table, room, classes, known, pairs, stops, short, long, counts, shorter, longer):
     """Measure one text; -1, or when it does not fit the numbers that `room` needs (0: the table is full)."""
     counts[:] = 0
     shorter[:] = 0
@@ -118,6 +117,10 @@ def _measure_text(data, start, end, table, room, classes, known, stops, short, l
                     _add_mark(data, i, stops, short, long, counts, shorter, longer)
                     i += 1
                 continue
+        if size == 0 and _is_mark(byte) and _at_end(data, i + 1, end, classes):
+            _add_mark(data, i, stops, short, long, counts, shorter, longer)
+            i += 1
+            continue
         while i < end:
             cp, after = decode(data, i)
             if classes[cp] & SPACE:
@@ -128,7 +131,7 @@ def _measure_text(data, start, end, table, room, classes, known, stops, short, l
             continue
         if 3 * (i - begin) + 3 > len(room):
             return 3 * (i - begin) + 3
-        n = cut_piece(data, begin, i, classes, known, room)
+        n = cut_piece(data, begin, i, classes, known, pairs, room)
         if 2 * (counts[TYPES] + n) > len(table):
             return 0
         for k in range(n):

@@ -56,11 +56,21 @@ class Lexicon(NamedTuple):
     gate: np.ndarray
 
 
+def _pairs(cut: Mapping[str, tuple[str, ...]]) -> np.ndarray:
+    """uint8 (256, 256): whether an exception is cut into words of which the first two begin with these bytes."""
+    found = np.zeros((256, 256), np.uint8)
+    for text in cut:
+        first, second = (word.encode()[0] for word in word_rules.cut(text, known=False)[:2])
+        found[first, second] = 1
+    return found
+
+
 class Rules(NamedTuple):
-    """What the kernels know: classes of characters, and exceptions and units."""
+    """What the kernels know: classes of characters, exceptions and units, and how exceptions that are cut begin."""
 
     classes: np.ndarray
     lexicon: Lexicon
+    pairs: np.ndarray
 
 
 @lru_cache(maxsize=1)
@@ -74,7 +84,7 @@ def rules() -> Rules:
         for place in range(3):
             value |= int(ends[min(place, len(parts) - 1)]) << (8 + 8 * place)
         found[text] = found.get(text, 0) | value
-    return Rules(word_rules.classes(), lexicon(found))
+    return Rules(word_rules.classes(), lexicon(found), _pairs(cut))
 
 
 def lexicon(entries: Mapping[str, int]) -> Lexicon:
@@ -183,13 +193,11 @@ def _known(keys, entries, texts, data, start, end):
 
 
 @kernel
-def cut_piece(data, start, end, table, known, room):
+def cut_piece(data, start, end, table, known, pairs, room):
     """Write where the words of data[start:end], which holds no white space, begin to room[0:]; how many there are.
 
     `room` has place for three times as many numbers as the piece has bytes, and three more.
     """
-    if _exception(known, data, start, end) & EXCEPTION:
-        return _parts(_exception(known, data, start, end), start, room, 0)
     n = 0
     tail = len(room)
     first_start, last_end = start, end
@@ -224,7 +232,10 @@ def cut_piece(data, start, end, table, known, room):
         room[n] = room[tail]
         n += 1
         tail += 1
-    return _joined(data, first_start, last_end, known, room, n) if n > 1 else n
+    for k in range(n - 1):
+        if pairs[data[room[k]], data[room[k + 1]]]:
+            return _joined(data, first_start, last_end, known, room, n)
+    return n
 
 
 @kernel
