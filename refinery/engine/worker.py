@@ -254,7 +254,7 @@ class Worker:
             )
         reasons = done["_bad"]
         if reasons.null_count < len(reasons):
-            for at in np.flatnonzero(reasons.is_valid().to_numpy()):
+            for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # not by numpy, for which pandas is imported
                 i = int(done["_i"][int(at)].as_py())
                 raw = batch.raw(i)
                 reason = self._reason(reasons[int(at)].as_py(), raw)
