@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from refinery.kernels import text_set
 from refinery.kernels.arrow import structs, texts
-from refinery.kernels.blocks import count_set
+from refinery.kernels.blocks import BLOCK, any_of, count_set, first_set, is_byte, lanes, letters, within
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.piece_stats import lists
 from refinery.kernels.utf8 import decode
@@ -30,6 +30,13 @@ FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
 WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range(len(FIELDS) + 2)
 
 ROOM = 3 * 4096 + 3
+
+# ASCII ends of lines, and bytes with which the others begin.
+_line_ends = lanes(
+    lambda b, x: any_of(
+        b, within(b, x, 0x0A, 0x0D), within(b, x, 0x1C, 0x1E), is_byte(b, x, b"\xc2"), is_byte(b, x, b"\xe2")
+    )
+)
 
 
 @lru_cache(maxsize=16)
@@ -91,8 +98,7 @@ def _measure_text(data, start, end, table, room, classes, known, pairs, stops, s
     i = start
     while i < end:
         begin = i
-        while i < end and _is_letter(data[i]):
-            i += 1
+        i = _letters_end(data, i, end)
         size = i - begin
         byte = data[i] if i < end else 0x20
         if size == 0 and byte <= 0x20 and classes[byte] & SPACE:
@@ -144,6 +150,19 @@ def _measure_text(data, start, end, table, room, classes, known, pairs, stops, s
     counts[LINES] = _lines(data, start, end)
     counts[TYPES] += count_set(np.uint64(counts[MARKS_LOW])) + count_set(np.uint64(counts[MARKS_HIGH]))
     return -1
+
+
+@inlined
+def _letters_end(data, i, end):
+    """Where the run of ASCII letters at i ends."""
+    while i < end and i + BLOCK <= len(data):
+        run = first_set(~letters(data, i))
+        i += run
+        if run < BLOCK:
+            return min(i, end)
+    while i < end and _is_letter(data[i]):
+        i += 1
+    return min(i, end)
 
 
 @inlined
@@ -260,10 +279,13 @@ def _lines(data, start, end):
     last = start  # where the current line begins
     i = start
     while i < end:
-        byte = data[i]
-        if byte > 0x1E and byte != 0xC2 and byte != 0xE2:
-            i += 1
-            continue
+        if i + BLOCK <= len(data):
+            found = first_set(_line_ends(data, i))
+            i += found
+            if found == BLOCK:
+                continue
+            if i >= end:
+                break
         cp, after = decode(data, i)
         if 0x0A <= cp <= 0x0D or 0x1C <= cp <= 0x1E or cp == 0x85 or cp == 0x2028 or cp == 0x2029:
             if cp == 0x0D and after < end and data[after] == 0x0A:
