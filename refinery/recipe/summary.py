@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-from refinery.errors import did_you_mean, suggestion
+from refinery.errors import suggestion
 from refinery.recipe.inputs import is_remote
 from refinery.recipe.keys import Key
 from refinery.recipe.model import GROUPS, StatSummary
@@ -92,7 +92,8 @@ def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
     known = [*GROUPS, *(name for name, _ in summary.group_by)]
     for name in summary.top_k_groups:
         if name not in known:
-            problems.add(place("top_k_groups"), f"stat_summary.top_k_groups names {name!r}{did_you_mean(name, known)}")
+            hint = suggestion(name, known) or f"It names groups and the names of group_by: {', '.join(known)}."
+            problems.add(place("top_k_groups"), f"stat_summary.top_k_groups names {name!r}, which is no group", hint)
     if not summary.groups and not summary.group_by:
         problems.add(place("groups"), "stat_summary.groups is empty", f"Groups are {', '.join(GROUPS)}.")
     hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]

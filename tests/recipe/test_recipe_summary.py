@@ -65,7 +65,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         "recipe.yaml:6: stat_summary.group_by has an empty expression. Name a column, or write SQL.",
         "recipe.yaml:7: stat_summary.top_k must be at least 1, not 0",
         "recipe.yaml:8: stat_summary.rank must be at most 99999, not 100000",
-        "recipe.yaml:9: stat_summary.top_k_groups names 'fqdm'. Did you mean 'fqdn'?",
+        "recipe.yaml:9: stat_summary.top_k_groups names 'fqdm', which is no group. Did you mean 'fqdn'?",
         "recipe.yaml:10: s3://x cannot be written: this version writes local files only. Name a local folder.",
         "recipe.yaml:11: stat_summary.url_key is empty",
         "recipe.yaml:12: stat_summary.histogram_round_digits must be a whole number, not 'three'",
@@ -73,6 +73,9 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 def test_nothing_to_compute_is_a_mistake() -> None:
+    assert problems("  top_k_groups: [zzz]\n  group_by: [source]\n").endswith(
+        "names 'zzz', which is no group. It names groups and the names of group_by: summary, histogram, fqdn, suffix, source."
+    )
     assert problems("  groups: []\n").startswith("recipe.yaml:4: stat_summary.groups is empty. Groups are summary")
     with pytest.raises(RecipeError, match="stat_summary must be a mapping"):
         loads(BASE + "stat_summary: fqdn\n", library=FOUNDATION, environ={})
