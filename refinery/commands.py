@@ -247,7 +247,7 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
 
     with Stored.open(work_dir) as stored:
         found = tried(stored, operator, params)
-        recipe = str(stored.manifest.get("recipe") or stored.run_dir.recipe)
+        recipe = str(stored.run_dir.recipe)  # with what the command line had changed of the one that was run
     if as_json:
         click.echo(json.dumps(asdict(found), ensure_ascii=False))
         return
