@@ -150,7 +150,8 @@ class _Merge:
         self._write()
         if self.damaged:
             said = [line for lines in self.damaged.values() for line in lines]
-            raise DataError("\n".join([*said, "the folders of these files were not merged; the others were"]))
+            left = f"the folders of these files were not merged; folders merged: {self.merged.folders:,}"
+            raise DataError("\n".join([*said, left]))
         return self.merged
 
     def _chunks(self, leaves: list[str]) -> Iterator[_Chunk]:

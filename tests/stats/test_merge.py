@@ -176,6 +176,7 @@ def test_damaged_files_leave_their_folders_alone(partials: Path, tmp_path: Path)
         StatsMerger(partials, tmp_path / "out", remove_input=True).merge()
     said = str(error.value)
     assert str(partials / "summary/length/00001.json") in said and str(partials / "fqdn/length/00000.json") in said
+    assert said.endswith("not merged; folders merged: 1")
     assert counts(tmp_path / "out") == {"summary/n_words": {"summary": 21}}
     assert before - paths(partials) == {"summary/n_words/00000.json", "summary/n_words/00001.json"}
 
