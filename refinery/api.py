@@ -133,7 +133,9 @@ def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
     if recipe.measure_only:
         found.append("Filters measure and remove nothing, deduplicators are left out: measure_only is on.")
     if recipe.stat_summary.export:
-        found.append(f"stat_summary.export ({recipe.stat_summary.export}) is not followed: it writes no statistics files.")
+        found.append(
+            f"stat_summary.export ({recipe.stat_summary.export}) is not followed: it writes no statistics files."
+        )
     if recipe.open_tracer:
         found.append("It writes no traces; `refinery run` does.")
     for step in (planned.stage.after for planned in prepared.stages if planned.stage.after is not None):

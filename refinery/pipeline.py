@@ -210,7 +210,10 @@ def _plan(done: list[Done]) -> list[dict[str, Any]]:
     for stage in done:
         planned = stage.planned.stage
         after = [planned.after] if planned.after is not None else []
-        steps = [{"step": s.index, "operator": s.name, "recipe_line": s.where, "given": sorted(s.given)} for s in (*planned.steps, *after)]
+        steps = [
+            {"step": s.index, "operator": s.name, "recipe_line": s.where, "given": sorted(s.given)}
+            for s in (*planned.steps, *after)
+        ]
         sql = stage.program.pass_sql
         found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
     return found

@@ -123,7 +123,7 @@ class Stages:
         last = planned is self.prepared.stages[-1]
         if last and self.exports:
             size = recipe.export_shard_size
-            self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines)
+            self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines, folder)
         task = partial(self._task, planned, str(folder), last)
         return Done(planned, pool, shards, run_shards(pool, shards, task, report), task)
 

@@ -115,7 +115,7 @@ def _beside(root: Path) -> str:
 
 def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
     """Raises RecipeError for what only a run can do, with the command that does."""
-    command = f"refinery run {stored.manifest.get('recipe') or stored.run_dir.recipe}"
+    command = f"refinery run {stored.run_dir.recipe}"
     problems = []
     for field in fields(Recipe):
         name = field.name
@@ -200,7 +200,7 @@ def _places(stored: Stored, prepared: Prepared, before: Sequence[Planned]) -> li
         changed = sorted({path for path, *_ in set(then) ^ set(now)})
         raise DataError(
             f"the input has changed since the run ({', '.join(changed[:3])}), so what is stored is not of these samples; "
-            f"refinery run {stored.manifest.get('recipe') or stored.run_dir.recipe} reads it anew"
+            f"refinery run {stored.run_dir.recipe} reads it anew"
         )
     query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
     shards = stored.con.execute(query).fetchall()

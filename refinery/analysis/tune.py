@@ -108,7 +108,7 @@ def _values(stored: Stored, step: Any, spec: Any, texts: Sequence[str]) -> dict[
     bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params]
     bounds = [] if re.search(r"\bAS\s+keep\b", spec.sql, re.IGNORECASE) else bounds  # it has a condition besides
     known = [*bounds, *RANGE_PARAMS] if bounds else []
-    again = f"refinery run {stored.manifest.get('recipe') or stored.run_dir.recipe} --set process.{step.index}"
+    again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}"
     found: dict[str, list[Any]] = {}
     for text in texts:
         name, given, values = text.partition("=")

@@ -25,11 +25,12 @@ def find(marks: Marks, operator: Operator, params: Mapping[str, Any], target: Pa
     return marks.write(sql, str(target))
 
 
-def by_shard(found: Path, column: str, folder: Path) -> dict[int, str]:
+def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
     """Files with the units of each shard's samples, as lists in `column`; a shard that loses none has no file."""
-    table = pq.read_table(found, columns=["_row", "unit"])
+    table = pq.read_table(duplicates, columns=["_row", "unit"])
     rows, units = table["_row"].to_numpy(), table["unit"].to_numpy()
-    numbers, starts = np.unique(rows, return_index=True)
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is in their order
+    numbers = rows[starts]
     lists = pa.ListArray.from_arrays(pa.array(np.append(starts, len(rows)).astype(np.int32)), pa.array(units))
     shards = numbers >> SHARD_BITS
     files = {}
@@ -37,6 +38,7 @@ def by_shard(found: Path, column: str, folder: Path) -> dict[int, str]:
         at = np.flatnonzero(shards == shard)
         inside = pa.array(numbers[at] & ((1 << SHARD_BITS) - 1))
         path = folder / f"{shard:05d}.units.parquet"
-        pq.write_table(pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))}), path)
+        found = pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))})
+        pq.write_table(found, path, compression="none", use_dictionary=False, write_statistics=False)
         files[shard] = str(path)
     return files

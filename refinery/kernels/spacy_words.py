@@ -142,7 +142,9 @@ def _struct(
     valid = np.array([row is not None for row in rows], np.bool_)
     counts = np.array([row[0] if row else (0,) * len(names) for row in rows], np.int64).reshape(len(rows), len(names))
     lengths = [np.array(row[1] if row else (), np.int64) for row in rows]
-    shorter = np.array([[(n <= limit).sum() for limit in short] for n in lengths], np.int64).reshape(len(rows), len(short))
+    shorter = np.array([[(n <= limit).sum() for limit in short] for n in lengths], np.int64).reshape(
+        len(rows), len(short)
+    )
     longer = np.array([[(n >= limit).sum() for limit in long] for n in lengths], np.int64).reshape(len(rows), len(long))
     fields = {name: counts[:, k] for k, name in enumerate(names)}
     return structs(valid, **fields, short=lists(shorter), long=lists(longer))

@@ -14,37 +14,38 @@ from refinery.samples import parquet_footer
 from refinery.samples.export import Written, aside_of, names
 from refinery.samples.write import open_output, writing
 
-# Bytes that a shard, and all shards together, hold while shards before them are not done.
+# Bytes that a shard holds in memory, and that all complete ones hold together, before they are put into a file of their own.
 _HELD_BY_ONE = 64 << 20
 _HELD_BY_ALL = 256 << 20
+_BLOCK = 4 << 20
 
 
-def share(export_path: str, kind: str, shard_size: int, lines: bool) -> SharedFile | None:
+def share(export_path: str, kind: str, shard_size: int, lines: bool, aside: Path) -> SharedFile | None:
     """The file of an export that shards can write themselves; None where their parts have to be put together.
 
-    That is the case for several files, JSON arrays, and tables made from lines or the other way round.
+    Parts are put together for several files, JSON arrays, and tables made from lines or the other way round. aside: folder
+    for what does not fit memory until its turn comes.
     """
     if shard_size > 0 or kind not in (("jsonl", "jsonl.gz", "jsonl.zst") if lines else ("parquet",)):
         return None
     with writing(export_path):
-        return SharedFile(names(export_path, kind)[0], kind)
+        return SharedFile(names(export_path, kind)[0], kind, aside)
 
 
 class SharedFile:
     """A file under a temporary name into which shards write, the bytes of each after those of the shards before it.
 
-    Where a shard's bytes go is known when all shards before it have theirs; until then they are held in memory. Shards
-    must be begun in order, and all of them be written: the first of those that run is never kept waiting.
+    Where a shard's bytes go is known when all shards before it are complete. Until then they are held in memory, or in a
+    file in the folder `aside` when they are many; nobody waits. Shards that are begun in order seldom need that file.
     """
 
-    def __init__(self, target: str, kind: str) -> None:
-        self.target, self.kind = target, kind
+    def __init__(self, target: str, kind: str, aside: Path) -> None:
+        self.target, self.kind, self.folder = target, kind, aside
         self._aside = aside_of(target)
-        self._turn = threading.Condition()
+        self._lock = threading.Lock()
         self._next, self._end, self._held = 0, len(self._lead), 0
         self._waiting: dict[int, _Shard] = {}
         self._done: list[_Shard] = []
-        self._failed: BaseException | None = None
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
         _tidy(target)
         self._file: int | None = os.open(self._aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -57,43 +58,59 @@ class SharedFile:
         """What shard `index` writes to."""
         return Piece(self, index)
 
-    def add(self, shard: _Shard, complete: bool) -> None:
-        """Write what is known of a shard, or keep it until its turn."""
-        with self._turn:
+    def relieve(self, shard: _Shard) -> None:
+        """Take the bytes of a shard that is not complete out of memory."""
+        with self._lock:
+            ready = self._place(shard) if self._next == shard.index else []
+        if ready:
+            self._write_all(ready)
+        else:
+            self._put_aside(shard)
+
+    def complete(self, shard: _Shard) -> None:
+        """Write a shard that is complete, and those after it that have waited for it; or let it wait itself."""
+        with self._lock:
+            early = self._next != shard.index and self._held + shard.held > _HELD_BY_ALL
+        if early:
+            self._put_aside(shard)
+        ready: list[tuple[int, memoryview | Path]] = []
+        with self._lock:
             self._waiting[shard.index] = shard
-            shard.complete = complete
-            self._held += shard.fresh
-            shard.fresh = 0
-            self._turn.wait_for(lambda: self._may_go_on(shard))
-            if self._failed is not None:
-                raise self._failed
-            ready = self._take()
-            self._turn.notify_all()
-        for place, chunk in ready:
-            self._write(place, chunk)
+            self._held += shard.held
+            while self._next in self._waiting:
+                first = self._waiting.pop(self._next)
+                self._held -= first.held
+                ready += self._place(first)
+                self._done.append(first)
+                self._next += 1
+        self._write_all(ready)
 
-    def _may_go_on(self, shard: _Shard) -> bool:
-        """Whether the shard's thread can leave its bytes here, or write them."""
-        if self._failed is not None or self._next == shard.index or self._waiting.get(shard.index) is not shard:
-            return True
-        return shard.complete and self._held <= _HELD_BY_ALL
-
-    def _take(self) -> list[tuple[int, memoryview]]:
-        """The chunks whose turn it is, each with its place."""
-        ready = []
-        while self._next in self._waiting:
-            shard = self._waiting.pop(self._next)
-            shard.start = self._end if shard.start < 0 else shard.start
-            for chunk in shard.chunks:
-                ready.append((self._end, chunk))
-                self._end += len(chunk)
-                self._held -= len(chunk)
-            shard.chunks = []
-            if not shard.complete:
-                break
-            self._done.append(shard)
-            self._next += 1
+    def _place(self, shard: _Shard) -> list[tuple[int, memoryview | Path]]:
+        """What the shard holds, each with its place from the end of the file on."""
+        shard.start = self._end if shard.start < 0 else shard.start
+        ready: list[tuple[int, memoryview | Path]] = []
+        if shard.aside is not None:
+            ready.append((self._end, shard.aside))
+            self._end += shard.size - shard.written - shard.held
+        for chunk in shard.chunks:
+            ready.append((self._end, chunk))
+            self._end += len(chunk)
+        shard.chunks, shard.held, shard.aside, shard.written = [], 0, None, shard.size
         return ready
+
+    def _put_aside(self, shard: _Shard) -> None:
+        path = self.folder / f"{shard.index:05d}.export"
+        with writing(path), path.open("ab" if shard.aside else "wb") as file:
+            for chunk in shard.chunks:
+                file.write(chunk)
+        shard.chunks, shard.held, shard.aside = [], 0, path
+
+    def _write_all(self, ready: list[tuple[int, memoryview | Path]]) -> None:
+        for place, found in ready:
+            if isinstance(found, Path):
+                self._copy(place, found)
+            else:
+                self._write(place, found)
 
     def _write(self, place: int, chunk: memoryview) -> None:
         assert self._file is not None
@@ -102,11 +119,12 @@ class SharedFile:
                 count = os.pwrite(self._file, chunk, place)
                 place, chunk = place + count, chunk[count:]
 
-    def give_up(self, error: BaseException) -> None:
-        """Let the shards that wait end with the error of the one that has failed."""
-        with self._turn:
-            self._failed = error
-            self._turn.notify_all()
+    def _copy(self, place: int, path: Path) -> None:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                self._write(place, memoryview(block))
+                place += len(block)
+        path.unlink()
 
     def finish(self) -> list[Written]:
         """Give the file its name. Raises OutputError when that fails."""
@@ -174,16 +192,19 @@ def _runs(process: int) -> bool:
 
 @dataclass
 class _Shard:
-    """What a shard has given so far. fresh: bytes that the file has not counted yet. start: place of its first byte."""
+    """What a shard has given so far: `size` bytes, of which `written` are in the file, then those in the file `aside`, then
+    `held` in chunks. start: place of its first byte.
+    """
 
     index: int
     chunks: list[memoryview] = field(default_factory=list)
-    fresh: int = 0
     size: int = 0
+    held: int = 0
+    written: int = 0
+    aside: Path | None = None
     start: int = -1
     rows: int = 0
     footer: bytes = b""
-    complete: bool = False
 
 
 class Piece:
@@ -210,10 +231,10 @@ class Piece:
         """Add bytes, which must not change afterwards."""
         chunk = memoryview(data).cast("B")
         self._shard.chunks.append(chunk)
-        self._shard.fresh += len(chunk)
+        self._shard.held += len(chunk)
         self._shard.size += len(chunk)
-        if sum(map(len, self._shard.chunks)) > _HELD_BY_ONE:
-            self._shared.add(self._shard, complete=False)
+        if self._shard.held > _HELD_BY_ONE:
+            self._shared.relieve(self._shard)
 
     def write_table(self, file: Any) -> None:
         """Add a complete Parquet file: its row groups now, its footer when those of all shards are joined."""
@@ -223,8 +244,4 @@ class Piece:
 
     def close(self) -> None:
         """All is written."""
-        self._shared.add(self._shard, complete=True)
-
-    def give_up(self, error: BaseException) -> None:
-        """The shard has failed."""
-        self._shared.give_up(error)
+        self._shared.complete(self._shard)

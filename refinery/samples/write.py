@@ -155,19 +155,15 @@ class PartWriter:
             self.path = self._final
 
     def _end_piece(self, piece: Piece, failed: BaseException | None) -> None:
-        try:
-            if failed is not None:
-                raise failed
-            if self._pending:
-                self._flush()
-            if self._table is not None:
-                self._table.close()
-                piece.write_table(self._memory.getvalue())
-            (piece if self._file is None else self._file).close()
-            self.bytes = piece.size
-        except BaseException as error:
-            piece.give_up(error)
-            raise
+        if failed is not None:
+            return
+        if self._pending:
+            self._flush()
+        if self._table is not None:
+            self._table.close()
+            piece.write_table(self._memory.getvalue())
+        (piece if self._file is None else self._file).close()
+        self.bytes = piece.size
 
     def write(
         self,

@@ -14,13 +14,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from refinery.errors import DataError
+from refinery.errors import DataError, did_you_mean
 from refinery.kernels.arrow import ints, of_texts
 from refinery.stats.entries import Buffers, Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import File, Location, open_folder
 from refinery.stats.removal import NOTE, Removal
-from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TopKConfig
+from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TOP_K_GROUPS, TopKConfig
 
 Item = TypeVar("Item")
 
@@ -35,7 +35,8 @@ class StatsWarning(UserWarning):
 @dataclass
 class Merged:
     """What a merge did. unknown: entries whose n their writer had left out and nobody can know. not_finite: values of
-    entries that hold a NaN or an infinity. left_alone: folders without a partial file.
+    entries that hold a NaN or an infinity. left_alone: folders without a partial file. no_such_groups: names of top-k
+    groups, other than the default ones, that no folder has; groups: those that there are.
     """
 
     folders: int = 0
@@ -46,6 +47,8 @@ class Merged:
     unknown: int = 0
     not_finite: int = 0
     left_alone: list[str] = field(default_factory=list)
+    no_such_groups: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
 
     def notes(self) -> list[str]:
         """Sentences on what the input had lost; none when nothing."""
@@ -60,6 +63,8 @@ class Merged:
                 f"{self.not_finite:,} values are in entries with a NaN or an infinity: they are counted as `nans` or "
                 "`infinities` and are in no mean"
             )
+        for group in self.no_such_groups:
+            found.append(f"no group is called {group!r}, so nothing is cut for it{did_you_mean(group, self.groups)}")
         return found
 
 
@@ -128,11 +133,18 @@ class _Merge:
         self.damaged: dict[str, list[str]] = {}
         self.buffers: list[Buffers] = []  # that no chunk is using; taken and given back by threads, each at one go
 
+    def _look_at_groups(self, leaves: list[str]) -> None:
+        """Note the groups of the top-k that are not there; the default ones need not be."""
+        self.merged.groups = sorted({_group_of(leaf) for leaf in leaves})
+        asked = set(self.merger.top_k_config.top_k_groups) - set(TOP_K_GROUPS)
+        self.merged.no_such_groups = sorted(asked - set(self.merged.groups))
+
     def folders(self, rank: int, world_size: int) -> Merged:
         """Merge the folders of a rank."""
         keys = Keys()
         files: list[File] = []
         leaves = self.source.leaves()
+        self._look_at_groups(leaves)
         if self.merger.remove_input:  # removals of which only the note is left: their folders hold no file any more
             for leaf in set(self.target.holding(NOTE)) - set(leaves):
                 self.merged.removed += Removal(self.source, self.target, leaf).finish()
@@ -210,8 +222,7 @@ class _Merge:
     def _top(self, leaf: str, moments: pa.Table) -> pa.Table:
         """The keys that stay, those of the most values first; ties in the order in which they were met."""
         config = self.merger.top_k_config
-        group = leaf.rpartition("/")[0].rpartition("/")[2]
-        if group not in config.top_k_groups:
+        if _group_of(leaf) not in config.top_k_groups:
             return moments
         order = np.argsort(-moments["n"].to_numpy(), kind="stable")[: config.top_k]
         return moments.take(ints(order))
@@ -240,6 +251,11 @@ class _Merge:
             self.target.write(path, pieces, durable=False)
             return
         self.merged.removed += Removal(self.source, self.target, leaf).replace(path, pieces, files)
+
+
+def _group_of(leaf: str) -> str:
+    """The group of a folder: the name of the one that it is in."""
+    return leaf.rpartition("/")[0].rpartition("/")[2]
 
 
 def _placed(leaf: str, moments: pa.Table) -> pa.Table:

@@ -134,9 +134,9 @@ def test_an_export_that_is_not_as_it_was_is_not_used(tmp_path: Path, damage: str
     ("change", "message"),
     [
         ("process.4.min_nun=1", "Did you mean 'min_num'"),
-        ("dataset_path=other.jsonl", "dataset_path is another than in the run.*refinery run .*recipe.json"),
+        ("dataset_path=other.jsonl", "dataset_path is another than in the run.*refinery run .*recipe.yaml"),
         ("text_keys=body", "text_keys is another than in the run"),
-        ('process=[{"text_length_filter": {"min_len": 3}}]', "the steps are others.*refinery run .*recipe.json"),
+        ('process=[{"text_length_filter": {"min_len": 3}}]', "the steps are others.*refinery run .*recipe.yaml"),
         ("measure_only=true", "has removed samples before all was measured"),
         ("process.9.min_len=1", "there is no step 9"),
         ("min_len=1", "there is no key 'min_len'"),

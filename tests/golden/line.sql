@@ -128,13 +128,23 @@ WHERE
 
 -- The units that go, which stage 2 takes out of their texts.
 CREATE OR REPLACE TEMPORARY TABLE removed_units AS
-SELECT
-  marks._row,
-  marks.unit,
-  CAST(NULL AS BIGINT) AS kept,
-  'in ' || frequent.samples || ' samples' AS matched
-FROM marks
-JOIN (
+WITH often AS MATERIALIZED (
+  SELECT
+    key
+  FROM marks
+  GROUP BY
+    key
+  HAVING
+    count(*) > 2
+), places AS MATERIALIZED (
+  SELECT
+    _row,
+    unit,
+    key
+  FROM marks
+  SEMI JOIN often
+    USING (key)
+), frequent AS (
   SELECT
     key,
     count(*) AS samples
@@ -142,17 +152,24 @@ JOIN (
     SELECT DISTINCT
       key,
       _row
-    FROM marks
+    FROM places
   )
   GROUP BY
     key
   HAVING
     count(*) > 2
-) AS frequent
-  ON marks.key = frequent.key
+)
+SELECT
+  places._row,
+  places.unit,
+  CAST(NULL AS BIGINT) AS kept,
+  'in ' || frequent.samples || ' samples' AS matched
+FROM places
+JOIN frequent
+  ON places.key = frequent.key
 ORDER BY
-  marks._row,
-  marks.unit;
+  places._row,
+  places.unit;
 
 INSERT INTO duplicates BY NAME
 SELECT

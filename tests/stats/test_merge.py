@@ -147,6 +147,14 @@ def test_top_k(partials: Path, tmp_path: Path) -> None:
     assert list(counts(tmp_path / "out")["fqdn/length"]) == ["a.de", "b.de", "c.de"]
 
 
+def test_a_group_that_is_not_there_is_told(partials: Path, tmp_path: Path) -> None:
+    with pytest.warns(
+        StatsWarning, match="no group is called 'sumary', so nothing is cut for it. Did you mean 'summary'"
+    ):
+        StatsMerger(partials, tmp_path / "out", top_k_config=TopKConfig(["sumary", "suffix"], 1)).merge()
+    assert counts(tmp_path / "out") == MERGED
+
+
 def test_a_step_passes_its_rows_through(partials: Path, tmp_path: Path) -> None:
     """Datatrove's way: run(data, rank, world_size); the merge is done when rows come."""
     rows: Iterator[int] = iter(range(3))
