@@ -156,7 +156,8 @@ def completions(*words: str) -> list[str]:
 
 def test_completion_of_operators(folder: Path) -> None:
     assert completions("ops", "text_") == ["text_length_filter"]
-    assert completions("ops", "word") == ["word_repetition_filter", "words_num_filter"]
+    words = ["word_repetition_filter", "word_stats", "words_contamination_stats", "words_num_filter"]
+    assert completions("ops", "word") == words
     assert completions("ops", "email") == ["clean_email_mapper"]
     (folder / "mine/mappers").mkdir(parents=True)
     (folder / "mine/mappers/my_mapper.sql").write_text("")
