@@ -182,7 +182,7 @@ def test_tokenization_without_what_it_needs(tmp_path: Path, monkeypatch: pytest.
     (problem,) = alphanumeric.check({"tokenization": True, "tokenizer": str(tmp_path)})
     assert str(tmp_path / "tokenizer.json") in problem
     (tmp_path / "tokenizer.json").write_text(json.dumps(TOKENIZER))
-    monkeypatch.setattr(alphanumeric, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     (problem,) = alphanumeric.check({"tokenization": True, "tokenizer": str(tmp_path)})
     assert "pip install refinery[tokenizers]" in problem
 
