@@ -12,19 +12,11 @@ from refinery.kernels import text_set
 from refinery.kernels.arrow import structs, texts
 from refinery.kernels.blocks import BLOCK, any_of, count_set, first_set, is_byte, lanes, letters, within
 from refinery.kernels.jit import inlined, kernel
+from refinery.kernels.lexicon import Lexicon, equal, lexicon, look_up, word_key
 from refinery.kernels.piece_stats import lists
 from refinery.kernels.utf8 import decode
 from refinery.kernels.word_rules import CASED_LOWER, CASED_UPPER, SPACE, TITLE
-from refinery.kernels.word_tokens import (
-    EXCEPTION,
-    Lexicon,
-    cut_piece,
-    equal,
-    lexicon,
-    look_up,
-    rules,
-    word_key,
-)
+from refinery.kernels.word_tokens import EXCEPTION, cut_piece, rules
 
 FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
 WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range(len(FIELDS) + 2)

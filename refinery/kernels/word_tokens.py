@@ -9,18 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from refinery.kernels import word_rules
-from refinery.kernels.arrow import of_texts, texts
-from refinery.kernels.blocks import load_word, low_bits
 from refinery.kernels.jit import inlined, kernel
-from refinery.kernels.line_units import key_of
-from refinery.kernels.utf8 import before, decode, same
+from refinery.kernels.lexicon import FIRST, LAST, Lexicon, find, lexicon, word_key
+from refinery.kernels.utf8 import before, decode
+from refinery.kernels.word_addresses import COLON, FULL_STOP, SLASH, is_address
 from refinery.kernels.word_rules import (
     ALPHA,
     BEFORE_STOP,
     CURRENCY,
     DIGIT,
     ICON,
-    IN_HOST,
     JOINT,
     LONGEST_RUN,
     LOWER,
@@ -30,30 +28,12 @@ from refinery.kernels.word_rules import (
     UPPER,
 )
 
-WORD = 8  # bytes that are compared at once
-
 # Kinds of an entry of the lexicon, and where its words end: in the bits from 8, 16 and 24 on, after the first and the
 # second word, and of the last one.
 EXCEPTION, CUT, UNIT = 1, 2, 4
 
-FIRST, LAST = 1, 2  # bits of a lexicon's gate
-
-FULL_STOP, AT, COLON, SLASH, APOSTROPHE = 0x2E, 0x40, 0x3A, 0x2F, 0x27
+APOSTROPHE = 0x27
 RIGHT_QUOTE, ELLIPSIS, EM_DASH, EN_DASH, DEGREE = 0x2019, 0x2026, 0x2014, 0x2013, 0xB0
-
-
-class Lexicon(NamedTuple):
-    """A hash table of short texts. An entry's place is its key or the next free one after it; key 0: free.
-
-    keys: uint64 (capacity, a power of two). entries: int64 (capacity, 3): value, never 0, and where the text begins and
-    ends in data, uint8. gate: uint8 (bytes of the longest text + 1, 256): FIRST, LAST for bytes that a text of so many
-    begins, ends with; most texts that are not in the table are told by it.
-    """
-
-    keys: np.ndarray
-    entries: np.ndarray
-    data: np.ndarray
-    gate: np.ndarray
 
 
 def _pairs(cut: Mapping[str, tuple[str, ...]]) -> np.ndarray:
@@ -87,89 +67,6 @@ def rules() -> Rules:
     return Rules(word_rules.classes(), lexicon(found), _pairs(cut))
 
 
-def lexicon(entries: Mapping[str, int]) -> Lexicon:
-    """A table of texts with their values, none of which is 0."""
-    capacity = 16
-    while capacity < 8 * len(entries):
-        capacity *= 2
-    view = texts(of_texts(list(entries)))
-    found = np.empty(len(entries), np.uint64)
-    _keys(view.data, view.offsets, found)
-    keys, table = np.zeros(capacity, np.uint64), np.zeros((capacity, 3), np.int64)
-    sizes = np.diff(view.offsets)
-    gate = np.zeros((int(sizes.max(initial=0)) + 1, 256), np.uint8)
-    for n, value in enumerate(entries.values()):
-        place = int(found[n]) & (capacity - 1)
-        while keys[place]:
-            place = (place + 1) & (capacity - 1)
-        start, end = view.offsets[n : n + 2]
-        keys[place], table[place] = found[n], (value, start, end)
-        if end > start:
-            gate[sizes[n], view.data[start]] |= FIRST
-            gate[sizes[n], view.data[end - 1]] |= LAST
-    data = np.zeros(len(view.data) + WORD, np.uint8)
-    data[: len(view.data)] = view.data
-    return Lexicon(keys, table, data, gate)
-
-
-@kernel
-def _keys(data, offsets, keys):
-    for row in range(len(keys)):
-        keys[row] = word_key(data, offsets[row], offsets[row + 1])
-
-
-@inlined
-def word_key(data, start, end):
-    """A hash of data[start:end], never 0."""
-    if end - start > WORD:
-        return key_of(data, start, end)
-    word = short_word(data, start, end)
-    key = (word ^ (word >> np.uint64(29)) ^ np.uint64(end - start)) * np.uint64(0xE7037ED1A0B428DB)
-    key ^= key >> np.uint64(32)
-    return key if key != np.uint64(0) else np.uint64(1)
-
-
-@inlined
-def short_word(data, start, end):
-    """The at most WORD bytes data[start:end] as a number."""
-    if start + WORD <= len(data):
-        return load_word(data, start) & low_bits(8 * (end - start))
-    word = np.uint64(0)
-    for i in range(end - 1, start - 1, -1):
-        word = (word << np.uint64(8)) | np.uint64(data[i])
-    return word
-
-
-@inlined
-def equal(data, start, end, other, other_start, other_end):
-    """Whether data[start:end] and other[other_start:other_end] are the same bytes."""
-    size = end - start
-    if size != other_end - other_start:
-        return False
-    if size <= WORD:
-        return short_word(data, start, end) == short_word(other, other_start, other_end)
-    return same(data, start, end, other, other_start, other_end)
-
-
-@inlined
-def look_up(known, key, data, start, end):
-    """The value of data[start:end], whose key is given, in a lexicon; 0 when it has none."""
-    if known.keys[np.int64(key) & (len(known.keys) - 1)] == np.uint64(0):
-        return np.int64(0)
-    return _find(known.keys, known.entries, known.data, key, data, start, end)
-
-
-@kernel
-def _find(keys, entries, texts, key, data, start, end):
-    mask = len(keys) - 1
-    place = np.int64(key) & mask
-    while keys[place] != np.uint64(0):
-        if keys[place] == key and equal(data, start, end, texts, entries[place, 1], entries[place, 2]):
-            return entries[place, 0]
-        place = (place + 1) & mask
-    return np.int64(0)
-
-
 @inlined
 def _exception(known, data, start, end):
     """The value of an exception or unit; 0 for other texts."""
@@ -186,7 +83,7 @@ def _known(keys, entries, texts, data, start, end):
     key = word_key(data, start, end)
     if keys[np.int64(key) & (len(keys) - 1)] == np.uint64(0):
         return np.int64(0)
-    return _find(keys, entries, texts, key, data, start, end)
+    return find(keys, entries, texts, key, data, start, end)
 
 
 # Pieces: what stands between white space
@@ -456,157 +353,3 @@ def _infix(data, i, end, cp, after, bits, previous, table):
             if table[second] & ALPHA:
                 return after - i
     return 0
-
-
-# Addresses
-
-
-@kernel
-def is_address(data, start, end, table):
-    """Whether data[start:end] is an address: a host, with or without a scheme, a user, a port, a path."""
-    if _is_host(data, start, end, table):
-        return True
-    scheme = True
-    i = start
-    while i < end:
-        byte = data[i]
-        if byte == AT and i > start and _is_host(data, i + 1, end, table):
-            return True
-        if byte == COLON and scheme:
-            scheme = False
-            if i - start >= 2 and i + 2 < end and data[i + 1] == SLASH and data[i + 2] == SLASH:
-                if _has_two(data, start, i) and _is_host(data, i + 3, end, table):
-                    return True
-        elif byte < 0x80 and not (_is_word(byte) or byte == 0x2B or byte == 0x2D or byte == FULL_STOP):
-            scheme = False
-        i += 1
-    return False
-
-
-@kernel
-def _is_word(byte):
-    return 0x30 <= byte <= 0x39 or 0x41 <= byte <= 0x5A or 0x61 <= byte <= 0x7A or byte == 0x5F
-
-
-@kernel
-def _has_two(data, start, end):
-    """Whether data[start:end] has two characters or more."""
-    return end > start and decode(data, start)[1] < end
-
-
-@kernel
-def _is_host(data, start, end, table):
-    """Whether a host begins at `start`, and an address ends at `end`."""
-    i = label = start
-    labels = 0
-    numbers = 0  # labels that are numbers
-    lower = 0  # characters of the label so far that can be of a top-level domain; -1: not all can
-    chars = 0
-    joined = False  # whether the label's last character is one that stands only inside of labels
-    digits = True
-    while i < end:
-        byte = data[i]
-        if byte == COLON or byte == SLASH or byte == 0x3F or byte == 0x23:
-            break
-        cp, after = decode(data, i)
-        bits = table[cp]
-        if byte == FULL_STOP:
-            if chars == 0 or chars > 64 or joined:
-                return False
-            labels += 1
-            numbers += digits
-            label = after
-            lower = chars = 0
-            joined = False
-            digits = True
-        else:
-            inner = byte == 0x2D or byte == 0x5F
-            if not (bits & IN_HOST or (inner and chars > 0)):
-                if not bits & LOWER:  # a last label may have letters that no other one has
-                    return False
-                labels = -1000
-            joined = inner
-            digits = digits and bits & DIGIT != 0 and after - label <= 3
-            lower = lower + 1 if lower >= 0 and bits & LOWER else -1
-            chars += 1
-        i = after
-    if labels < 0:  # a letter beyond U+FFFF: allowed in the last label only, which is looked at again
-        return _ends_in_far_letters(data, start, i, end, table)
-    if labels == 0 or not _is_path(data, i, end):
-        return False
-    if labels == 3 and numbers == 3 and digits and chars > 0:
-        return _is_public(data, start, i)
-    return 2 <= lower <= 63
-
-
-@kernel
-def _ends_in_far_letters(data, start, stop, end, table):
-    """`_is_host` for a host in which there are letters beyond U+FFFF."""
-    dot = stop
-    while dot > start and data[dot - 1] != FULL_STOP:
-        dot -= 1
-    if dot == start or not _is_path(data, stop, end):
-        return False
-    chars = 0
-    i = dot
-    while i < stop:
-        cp, i = decode(data, i)
-        if not table[cp] & LOWER:
-            return False
-        chars += 1
-    if not 2 <= chars <= 63:
-        return False
-    i = start
-    chars = 0
-    joined = False
-    while i < dot:
-        byte = data[i]
-        cp, i = decode(data, i)
-        if byte == FULL_STOP:
-            if chars == 0 or chars > 64 or joined:
-                return False
-            chars = 0
-            joined = False
-            continue
-        inner = byte == 0x2D or byte == 0x5F
-        if not (table[cp] & IN_HOST or (inner and chars > 0)):
-            return False
-        joined = inner
-        chars += 1
-    return True
-
-
-@kernel
-def _is_path(data, i, end):
-    """Whether data[i:end] is nothing, or a port, or a path, or one after the other."""
-    if i < end and data[i] == COLON:
-        port = i + 1
-        i = port
-        while i < end and 0x30 <= data[i] <= 0x39:
-            i += 1
-        if not 2 <= i - port <= 5:
-            return False
-    return i == end or data[i] == SLASH or data[i] == 0x3F or data[i] == 0x23
-
-
-@kernel
-def _is_public(data, start, end):
-    """Whether four numbers are an address outside of private networks, written without needless zeros at either end."""
-    a = b = number = place = 0
-    first = start
-    for i in range(start, end + 1):
-        if i < end and data[i] != FULL_STOP:
-            number = number * 10 + data[i] - 0x30
-            continue
-        if number > 255 or ((place == 0 or place == 3) and data[first] == 0x30):
-            return False
-        if place == 0:
-            a = number
-        elif place == 1:
-            b = number
-        place += 1
-        last = number
-        number = 0
-        first = i + 1
-    private = a == 10 or a == 127 or (a == 169 and b == 254) or (a == 192 and b == 168)
-    return not private and not (a == 172 and 16 <= b <= 31) and 1 <= a <= 223 and 1 <= last <= 254
