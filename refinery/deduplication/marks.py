@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 import duckdb
@@ -12,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.env import lit, template
-from refinery.compiler.program import pretty
 from refinery.kernels.arrow import numbers
 from refinery.library import read_sql
 
@@ -36,6 +37,7 @@ class Marks:
     """
 
     def __init__(self, files: Sequence[str], room: Room, before: str | None = None) -> None:
+        self._threads = room.threads
         self.con = duckdb.connect()
         self.run(f"SET threads = {room.threads}")
         self.run(f"SET temp_directory = {lit(room.folder)}")
@@ -57,8 +59,8 @@ class Marks:
         """
         names = [name for name in self.columns if name != "signature" and not name.startswith("order_")]
         rows = int(self.rows("SELECT count(*) FROM marks")[0][0])
-        small = rows * len(names) * 8 <= _IN_MEMORY and not set(names) & {"key", "unit"}
-        kind = "TEMP TABLE" if small else "VIEW"
+        self.small = rows * len(names) * 8 <= _IN_MEMORY and not set(names) & {"key", "unit"}
+        kind = "TABLE" if self.small else "VIEW"
         self.run(f"CREATE {kind} compared AS SELECT {', '.join(names)} FROM marks")
 
     def run(self, sql: str) -> None:
@@ -72,6 +74,22 @@ class Marks:
     def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The result of a query, piece by piece."""
         yield from self.con.sql(sql).to_arrow_reader(1 << 20)
+
+    def at_once(self, queries: Sequence[str]) -> Iterator[pa.Table]:
+        """Results of queries, in their order; one query a thread, for DuckDB runs one over few rows on a single thread."""
+        free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
+
+        def run(sql: str) -> pa.Table:
+            con = free.get()
+            try:
+                return con.sql(sql).to_arrow_table()
+            finally:
+                free.put(con)
+
+        with ExitStack() as open_ones, ThreadPoolExecutor(self._threads) as pool:
+            for _ in range(self._threads):
+                free.put(open_ones.enter_context(closing(self.con.cursor())))
+            yield from pool.map(run, queries)
 
     def write(self, sql: str, path: str) -> int:
         """Write a query's result to a Parquet file; how many rows that are."""
@@ -98,8 +116,8 @@ class Marks:
 
 
 def statement(name: str, **values: Any) -> str:
-    """A statement of `sql/deduplicators`, parsed and laid out."""
-    return pretty(template(read_sql(f"deduplicators/_{name}.sql")).render(values))
+    """A statement of `sql/deduplicators`."""
+    return template(read_sql(f"deduplicators/_{name}.sql")).render(values)
 
 
 def column(batch: pa.RecordBatch, name: str) -> np.ndarray:

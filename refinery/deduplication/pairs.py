@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.deduplicators import ROUNDS
+from refinery.compiler.env import ident
 from refinery.deduplication.marks import Marks, column, statement
 
 
@@ -28,8 +29,14 @@ def by_key(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
 
 def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples that share a band, band by band: of the marks, one column is read at a time."""
-    for band in range(bands(marks)):
-        yield from _equal(marks, f"band_{band}", band)
+    names = {f"band_{band}": band for band in range(bands(marks))}
+    if not marks.small:
+        for name, band in names.items():
+            yield from _equal(marks, name, band)
+        return
+    for name, found in zip(names, marks.at_once([_statement_of(name) for name in names]), strict=True):
+        for batch in found.to_batches():
+            yield _pairs(batch, names[name])
 
 
 def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
@@ -107,7 +114,14 @@ def bands(marks: Marks) -> int:
 
 def _equal(marks: Marks, name: str, how: int) -> Iterator[Pairs]:
     """Samples with equal values in a column of the marks."""
-    marks.run(f"CREATE OR REPLACE TEMP VIEW candidates AS SELECT _row, {name} AS key FROM compared")
-    for batch in marks.batches(statement("same_key")):
-        row, via = column(batch, "_row"), column(batch, "via")
-        yield Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))
+    for batch in marks.batches(_statement_of(name)):
+        yield _pairs(batch, how)
+
+
+def _statement_of(name: str) -> str:
+    return statement("same_key", key=ident(name))
+
+
+def _pairs(batch: pa.RecordBatch, how: int) -> Pairs:
+    row, via = column(batch, "_row"), column(batch, "via")
+    return Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))

@@ -1,10 +1,10 @@
 -- Samples with the same key: each is paired with the first of its group, so a group of n gives n - 1 pairs.
-SELECT candidates._row AS _row, groups.first AS via
-FROM candidates
+SELECT compared._row AS _row, groups.first AS via
+FROM compared
 JOIN (
-  SELECT key, min(_row) AS first
-  FROM candidates
-  GROUP BY key
+  SELECT {{ key }} AS key, min(_row) AS first
+  FROM compared
+  GROUP BY {{ key }}
   HAVING count(*) > 1
-) AS groups ON candidates.key = groups.key
-WHERE candidates._row <> groups.first
+) AS groups ON compared.{{ key }} = groups.key
+WHERE compared._row <> groups.first
