@@ -1,0 +1,78 @@
+"""Traces that the workers of a Ray cluster collect together: one actor holds them, so that the limit is exact."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import OperatorError
+from refinery.rundir import RunDir, aside
+from refinery.samples.write import writing
+from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
+
+try:
+    import ray
+except ImportError as error:
+    raise OperatorError("RayTracer needs Ray, which the extra brings: pip install 'refinery[ray]'") from error
+
+
+class Collector:
+    """What the actor runs: `Tracer` in memory. `finalize_traces` writes the files, on the machine where the actor is."""
+
+    def __init__(
+        self,
+        work_dir: str | os.PathLike[str],
+        op_list_to_trace: Sequence[str] | None = None,
+        show_num: int | None = 10,
+        trace_keys: Sequence[str] | None = None,
+    ) -> None:
+        """The arguments are those of `Tracer`; a relative work_dir is one of the actor's process."""
+        self._run = RunDir(Path(work_dir))
+        self._wanted = Wanted.of(op_list_to_trace, show_num, trace_keys)
+        self._found: dict[str, list[bytes]] = {}
+
+    def should_trace_op(self, op_name: str) -> bool:
+        """Whether samples of an operator are collected at all."""
+        return self._wanted.has(op_name)
+
+    def is_collection_complete(self, op_name: str) -> bool:
+        """Whether there are as many samples of an operator as are wanted."""
+        return self._wanted.most is not None and len(self._found.get(op_name, ())) >= self._wanted.most
+
+    def collect_mapper_sample(
+        self, op_name: str, original_sample: Sample, processed_sample: Sample, text_key: str = "text"
+    ) -> bool:
+        """Collect a sample whose text an operator has changed; True when it was collected."""
+        return self._add(op_name, of_mapper(original_sample, processed_sample, text_key, self._wanted.keys))
+
+    def collect_filter_sample(self, op_name: str, sample: Sample, should_keep: bool) -> bool:
+        """Collect a sample that an operator removes; True when it was collected."""
+        return self._add(op_name, of_filter(sample, should_keep))
+
+    def finalize_traces(self) -> list[str]:
+        """Write `trace/sample_trace-<operator>.jsonl` for every operator that something was collected of; their paths.
+
+        Each file is there whole or not at all, in place of one of that name. Raises OutputError.
+        """
+        written = []
+        for op_name, lines in self._found.items():
+            path = self._run.trace_file(op_name, 0, first=True)
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                aside(path).write_bytes(b"".join(lines))
+                os.replace(aside(path), path)
+            written.append(str(path))
+        return written
+
+    def _add(self, op_name: str, record: dict[str, Any] | None) -> bool:
+        if record is None or not self.should_trace_op(op_name) or self.is_collection_complete(op_name):
+            return False
+        if os.path.basename(op_name) != op_name or not op_name:
+            raise ValueError(f"{op_name!r} is no name of an operator")
+        self._found.setdefault(op_name, []).append(line(record))
+        return True
+
+
+RayTracer = ray.remote(num_cpus=0)(Collector)
