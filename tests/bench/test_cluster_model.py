@@ -1,0 +1,61 @@
+"""The arithmetic of larger clusters: nothing gets lost, and what cannot be spread is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.cluster_model import Cluster, Costs, makespan, simulate
+
+COSTS = Costs(
+    start=1.0,
+    shards=((100, 2.0, 0.5), (100, 4.0, 0.5)),
+    rows_per_byte=0.01,
+    marks_per_row=700.0,
+    band=1e-6,
+    bands=25,
+    pairs_per_row=0.1,
+    pair=2e-6,
+    tables=2e-6,
+    task=0.0,
+)
+TIMES = st.lists(st.floats(0.001, 100), min_size=1, max_size=60)
+
+
+@given(TIMES, st.integers(1, 80))
+def test_tasks_end_between_the_two_bounds_of_list_scheduling(times: list[float], workers: int) -> None:
+    """Graham (1969): at least the mean load and the longest task, at most their sum."""
+    found = makespan(times, workers)
+    assert found >= max(max(times), sum(times) / workers) * (1 - 1e-9)
+    assert found <= (max(times) + sum(times) / workers) * (1 + 1e-9)
+
+
+@given(TIMES)
+def test_one_worker_does_all_and_enough_workers_the_longest(times: list[float]) -> None:
+    assert makespan(times, 1) == pytest.approx(sum(times))
+    assert makespan(times, len(times)) == pytest.approx(max(times))
+
+
+def test_the_driver_hands_out_one_task_at_a_time() -> None:
+    assert makespan([1.0] * 100, 100, overhead=0.5) == pytest.approx(51.0)
+
+
+def test_one_worker_takes_what_was_measured() -> None:
+    found = simulate(COSTS, 400, Cluster(1))
+    assert found.shards == pytest.approx(2 + 4 + 2 + 4 + 4 * 0.5)
+    assert found.barrier == pytest.approx(4 * 1e-6 * 25)
+    assert found.driver == pytest.approx(4 * (0.1 * 2e-6 + 2e-6))
+    assert found.moving == 0  # there is no other node
+    assert found.total == pytest.approx(found.start + found.shards + found.barrier + found.driver)
+
+
+def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
+    size = 1e12
+    few, many = simulate(COSTS, size, Cluster(160)), simulate(COSTS, size, Cluster(1280))
+    assert few.moving == 0 < many.moving
+    assert many.driver == few.driver
+    slower = simulate(replace(COSTS, task=1.0), 1e5, Cluster(1280))
+    assert slower.shards >= 1000  # as many tasks as shards, one a second
