@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,8 @@ from refinery.library import Library
 from refinery.plan.stages import Stage, cut_at_barriers
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
+from refinery.safety.confined import refused
+from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find
 
@@ -158,7 +160,7 @@ def compile_stage(
     around = Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
     stats = recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.steps, library, schema, text_key, recipe.op_fusion, stats, around)
-    return Planned(stage, program, chain)
+    return Planned(stage, replace(program, folders=folders_of(recipe, library)), chain)
 
 
 def compile_comparison(prepared: Prepared, step: Any) -> Program:
@@ -211,16 +213,17 @@ def _bind(
         _run_over_nothing(planned.program, shards)
         return
     except duckdb.Error as error:
-        whole = _first_line(error)
+        whole = refused(error, planned.program.folders) or _first_line(error)
     good: list[Any] = []
     problems: list[Problem] = []
     stage = planned.stage
     for step in [step for step in (stage.before, *stage.steps, stage.after) if step is not None]:
         try:
-            _run_over_nothing(compiled([*good, step]), shards)
+            _run_over_nothing(replace(compiled([*good, step]), folders=planned.program.folders), shards)
             good.append(step)
         except duckdb.Error as error:
-            problems.append(Problem(step.where, f"{step.name}: {_first_line(error)}"))
+            told = refused(error, planned.program.folders) or _first_line(error)
+            problems.append(Problem(step.where, f"{step.name}: {told}"))
         except RecipeError:
             continue  # it names a statistic of a step that is wrong itself
     if not problems and planned.program.keys:

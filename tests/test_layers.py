@@ -16,6 +16,7 @@ ORDER = (
     "store",
     "library",
     "recipe",
+    "safety",
     "plan",
     "compiler",
     "stats",

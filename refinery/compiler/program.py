@@ -39,6 +39,7 @@ class Program:
     result columns for the deduplicator that follows. carried: statistics of earlier stages that the batch carries.
     removed: column of the batch with the units that the deduplicator before takes out. keys: result columns that
     statistics are summed up by. chars: by step, the result column with the length of the text that it measured.
+    folders: whose files the SQL may read.
     """
 
     steps: tuple[StepInfo, ...]
@@ -64,6 +65,7 @@ class Program:
     removed: str | None = None
     keys: tuple[str, ...] = ()
     chars: Mapping[int, str] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
 
     @property
     def copies(self) -> bool:

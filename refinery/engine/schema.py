@@ -13,6 +13,7 @@ from refinery.compiler.compiled import Schema
 from refinery.compiler.env import lit
 from refinery.errors import DataError
 from refinery.library import Library, Operator
+from refinery.safety.confined import connect
 from refinery.samples.read import read
 from refinery.samples.sources import Shard
 
@@ -45,7 +46,7 @@ def typed_columns(shards: Sequence[Shard]) -> dict[str, str]:
 
 def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
     """Types of the fields of JSON lines, from the first samples of every file; fields of mixed types are JSON."""
-    with duckdb.connect() as con:
+    with connect() as con:
         texts: list[str] = []
         seen: set[str] = set()
         for shard in shards:
@@ -82,7 +83,7 @@ def _field_type(con: duckdb.DuckDBPyConnection, structure: Any) -> str:
 def _describe(table: pa.Table) -> dict[str, str]:
     if not table.num_columns:
         return {}
-    with duckdb.connect() as con:
+    with connect() as con:
         con.register("_columns", table)
         kinds = [kind for _, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()]
     return dict(zip(table.column_names, kinds, strict=True))  # DuckDB renames columns that differ in letter case only

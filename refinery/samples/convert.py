@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.safety.confined import connect
 from refinery.samples.batch import LINE, Batch, as_json
 
 
@@ -14,9 +15,7 @@ class Converter:
     """Turns rows into JSON objects with a DuckDB connection of its own."""
 
     def __init__(self) -> None:
-        import duckdb
-
-        self.con = duckdb.connect(config={"threads": 1})
+        self.con = connect(threads=1)
         self.con.execute("SET arrow_large_buffer_size = true").fetchall()
 
     def __enter__(self) -> Converter:

@@ -200,7 +200,7 @@ def test_workers_share_the_memory_limit_and_the_folder_for_what_does_not_fit(
     monkeypatch.setattr(preparing, "cores", lambda: 2)
     keys = {"memory_limit": "1GB", "temp_dir": tmp_path / "spill", "np": 7, "shard_size": 40}
     assert len(exported(refine(tmp_path, texts(["long enough"] * 5), STEPS, **keys))) == 5
-    assert seen == {("476.8 MiB", str(tmp_path / "spill")), (1,)}  # half of 1 GB each
+    assert seen == {("476.8 MiB", str(tmp_path / "spill" / "refinery-spill")), (1,)}  # half of 1 GB each
 
 
 def test_keys_without_effect_say_so(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""DuckDB connections that reach only the files that they are given, load nothing, and cannot be told otherwise."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Python's variables are no tables, no extension is fetched or loaded, secrets of the user's other programs are not read.
+_CLOSED = (
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+    "SET allow_persistent_secrets = false",
+)
+_REFUSED = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system operations are disabled')
+_NO_TABLE = re.compile(r"Table with name (.*?) does not exist")
+
+
+def connect(
+    folders: Iterable[str | os.PathLike[str]] = (),
+    threads: int | None = None,
+    memory: str | None = None,
+    temporary: str | None = None,
+    database: str = ":memory:",
+) -> duckdb.DuckDBPyConnection:
+    """A connection that can read and write files below `folders` and `temporary` only; its settings can still be changed.
+
+    memory: as DuckDB writes it, None for its default. temporary: the folder to spill to.
+    """
+    import duckdb
+
+    con = duckdb.connect(database)
+    con.execute("SET enable_progress_bar = false").fetchall()
+    if threads is not None:
+        con.execute(f"SET threads = {int(threads)}").fetchall()
+    if memory:
+        con.execute("SET memory_limit = ?", [memory]).fetchall()
+    if temporary:
+        con.execute("SET temp_directory = ?", [spill_folder(temporary)]).fetchall()
+    confine(con, folders)
+    return con
+
+
+def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Let a connection reach files below `folders` only. What it spills to must be known by now."""
+    reached = sorted({_folder(folder) for folder in folders})
+    for statement in _CLOSED:
+        con.execute(statement).fetchall()
+    if reached:
+        con.execute("SET allowed_directories = ?", [reached]).fetchall()
+    con.execute("SET enable_external_access = false").fetchall()
+
+
+def lock(con: duckdb.DuckDBPyConnection) -> None:
+    """No setting can be changed any more."""
+    con.execute("SET lock_configuration = true").fetchall()
+
+
+def spill_folder(temporary: str) -> str:
+    """The folder that DuckDB makes within `temporary` when it spills.
+
+    DuckDB lets SQL read what is below the folder that it spills to, so that must not be one with other files in it.
+    """
+    os.makedirs(temporary, exist_ok=True)
+    return os.path.join(os.path.abspath(temporary), "refinery-spill")
+
+
+def _folder(path: str | os.PathLike[str]) -> str:
+    """The folder as DuckDB compares it: its own links are followed, and so are ours."""
+    return os.path.join(os.path.realpath(os.path.expanduser(path)), "")
+
+
+def refused(error: Exception, folders: Iterable[str] = ()) -> str | None:
+    """What to tell when SQL was kept from a file, or named one that it cannot know; None for any other error."""
+    text = str(error).splitlines()[0]
+    found = _REFUSED.search(text)
+    if found is None:
+        table = _NO_TABLE.search(text)
+        if table is None or not any(mark in table[1] for mark in "./\\"):
+            return None
+        found = table
+    where = ", ".join(sorted({_folder(folder) for folder in folders}))
+    cure = f"SQL of a recipe reads files below {where} only" if where else "SQL reads no files here"
+    return f"{found[1]!r} cannot be read; {cure}"
