@@ -26,13 +26,14 @@ from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
 from refinery.kernels.arrow import ints, numbers, of_texts
+from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.shared import SharedFile
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
 
 # Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
-_SETTINGS = "SET threads = 1; SET enable_progress_bar = false; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
+_SETTINGS = "SET threads = 1; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
 
 QUARANTINE = pa.schema(
     [
@@ -97,16 +98,13 @@ class Worker:
         self._profile_text = "{}"
         self._stopped = False
         self._attempts = Attempts(program, self._query)
-        self.con = duckdb.connect()
+        self.con = connect(program.folders, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS.split(";"):
             if statement.strip():
                 self.con.execute(statement).fetchall()
-        if memory_limit:
-            self.con.execute(f"SET memory_limit = '{memory_limit}'").fetchall()
-        if temporary:
-            self.con.execute("SET temp_directory = ?", [temporary]).fetchall()
         register(self.con, program.functions)
         self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
+        lock(self.con)
 
     def close(self) -> None:
         """Close the connection."""
