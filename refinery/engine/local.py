@@ -14,10 +14,9 @@ from functools import partial
 from typing import Any
 
 from refinery.compiler.program import Program
+from refinery.engine.runner import Report
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.samples.sources import Shard
-
-Progress = Callable[[ShardResult], None]
 
 
 def cores() -> int:
@@ -46,7 +45,7 @@ def keep_memory() -> None:
 
 
 class Pool:
-    """A fixed number of workers, each on a thread of its own."""
+    """A fixed number of workers, each on a thread of its own; threads and workers are made when there is work for them."""
 
     def __init__(
         self,
@@ -105,12 +104,28 @@ class Pool:
         self.close()
 
 
+class Workers:
+    """The runner whose shards are run by the workers of a pool; the pool stays open for whoever else uses it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def run(
+        self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
+    ) -> list[ShardResult]:
+        """Run every shard; see Runner."""
+
+        def job(shard: Shard) -> Callable[[Worker], ShardResult]:
+            return lambda worker: worker.run(shard, task(shard))
+
+        return self._pool.map([job(shard) for shard in shards], report)
+
+    def close(self) -> None:
+        """Nothing: the pool is closed by whoever made it."""
+
+
 def run_shards(
-    pool: Pool, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Progress | None = None
+    pool: Pool, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Report | None = None
 ) -> list[ShardResult]:
     """Run every shard; results in the order of the shards."""
-
-    def job(shard: Shard) -> Callable[[Worker], ShardResult]:
-        return lambda worker: worker.run(shard, task(shard))
-
-    return pool.map([job(shard) for shard in shards], progress)
+    return Workers(pool).run(shards, task, progress)
