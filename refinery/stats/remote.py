@@ -11,6 +11,7 @@ from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
 from refinery.stats.files import PARTIAL
 from refinery.stats.folders import File
+from refinery.store.urls import filesystem, said
 
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
 
@@ -20,7 +21,7 @@ class RemoteFolder:
 
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         self.url = url.rstrip("/")
-        self.fs, self.root = _driver(self.url, options)
+        self.fs, self.root = filesystem(self.url, options)
 
     def name(self, path: str) -> str:
         """The path as a user knows it."""
@@ -35,7 +36,7 @@ class RemoteFolder:
         try:
             walked = list(self.fs.walk(self.root, on_error="raise"))
         except Exception as error:
-            raise DataError(f"{self.url}: cannot be listed: {_said(error)}") from None
+            raise DataError(f"{self.url}: cannot be listed: {said(error)}") from None
         if not any(folders or files for _, folders, files in walked):
             raise DataError(f"{self.url}: there is no such folder")
         found = [base for base, folders, files in walked if [name for name in files if name] and not folders]
@@ -63,7 +64,7 @@ class RemoteFolder:
         contents = list(found.values())
         for file, content in zip(files, contents, strict=True):
             if isinstance(content, BaseException):
-                raise DataError(f"{self.name(file.path)}: cannot be read: {_said(content)}")
+                raise DataError(f"{self.name(file.path)}: cannot be read: {said(content)}")
         return joined(contents, buffers)
 
     def read(self, path: str) -> bytes | None:
@@ -87,7 +88,7 @@ class RemoteFolder:
             self.fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             self.fs.pipe_file(target, content)
         except Exception as error:
-            raise OutputError(f"{self.name(path)}: cannot be written: {_said(error)}") from None
+            raise OutputError(f"{self.name(path)}: cannot be written: {said(error)}") from None
 
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is no error. Raises OutputError."""
@@ -96,33 +97,8 @@ class RemoteFolder:
         except FileNotFoundError:
             return
         except Exception as error:
-            raise OutputError(f"{self.name(path)}: cannot be removed: {_said(error)}") from None
+            raise OutputError(f"{self.name(path)}: cannot be removed: {said(error)}") from None
 
 
 def _by_path(file: File) -> str:
     return file.path
-
-
-def _said(error: BaseException) -> str:
-    """An error of a driver in one line."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _driver(url: str, options: dict[str, Any]) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Raises DataError that names what is to be installed."""
-    scheme = url.partition("://")[0]
-    try:
-        import fsspec
-    except ImportError:
-        raise DataError(
-            f"{url}: {scheme}:// needs fsspec, which the extra brings: pip install 'refinery[remote]'"
-        ) from None
-    try:
-        fs, path = fsspec.url_to_fs(url, **options)
-    except ImportError as error:
-        raise DataError(
-            f"{url}: there is no driver for {scheme}:// ({_said(error)}). pip install 'refinery[remote]' brings that of s3://"
-        ) from None
-    except ValueError as error:
-        raise DataError(f"{url}: {_said(error)}") from None
-    return fs, path.rstrip("/")

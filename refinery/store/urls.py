@@ -1,0 +1,36 @@
+"""Opens what a URL names, with the driver that fsspec has for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refinery.errors import DataError
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is not simply a path of this machine."""
+    return "://" in place
+
+
+def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it. Raises DataError that names what is to be installed."""
+    scheme = url.partition("://")[0]
+    try:
+        import fsspec
+    except ImportError:
+        cure = "pip install 'refinery[remote]'"
+        raise DataError(f"{url}: {scheme}:// needs fsspec, which the extra brings: {cure}") from None
+    try:
+        fs, path = fsspec.url_to_fs(url, **(options or {}))
+    except ImportError as error:
+        raise DataError(
+            f"{url}: there is no driver for {scheme}:// ({said(error)}). pip install 'refinery[remote]' brings that of s3://"
+        ) from None
+    except ValueError as error:
+        raise DataError(f"{url}: {said(error)}") from None
+    return fs, path.rstrip("/")
+
+
+def said(error: BaseException) -> str:
+    """An error of a driver in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
