@@ -78,7 +78,8 @@ def find_duplicates(given: Given) -> Findings:
     findings.index = indexes.open_index(named, step, operator) if named else None
     if given.files:
         before = indexes.view_of(findings.index) if findings.index is not None else None
-        with Marks(given.files, given.room, before) as marks:
+        folders = [given.folder, *([findings.index.folder] if findings.index is not None else [])]
+        with Marks(given.files, given.room, before, folders) as marks:
             register(marks.con, operator.functions)
             _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
             if findings.index is not None:

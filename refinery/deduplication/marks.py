@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyarrow as pa
 from refinery.compiler.env import lit, template
 from refinery.kernels.arrow import numbers
 from refinery.library import read_sql
+from refinery.safety.confined import connect
 
 # Bytes of marks that are copied into memory.
 _IN_MEMORY = 256 << 20
@@ -33,18 +36,15 @@ class Room:
 class Marks:
     """The relation `marks`: what the deduplicator compares, under `_row`, the sample's number (see engine.marks).
 
-    before: SQL for the marks of samples that come before all others.
+    before: SQL for the marks of samples that come before all others. folders: what is read and written besides `files`.
     """
 
-    def __init__(self, files: Sequence[str], room: Room, before: str | None = None) -> None:
+    def __init__(
+        self, files: Sequence[str], room: Room, before: str | None = None, folders: Sequence[str | Path] = ()
+    ) -> None:
         self._threads = room.threads
-        self.con = duckdb.connect()
-        self.run(f"SET threads = {room.threads}")
-        self.run(f"SET temp_directory = {lit(room.folder)}")
+        self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
         self.run("SET preserve_insertion_order = false")
-        self.run("SET enable_progress_bar = false")
-        if room.memory:
-            self.run(f"SET memory_limit = {lit(room.memory)}")
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
         if before:
             source = f"{before} UNION ALL BY NAME {source}"
