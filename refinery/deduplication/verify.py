@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from refinery.engine.functions import register
 from refinery.engine.local import Pool
 from refinery.engine.marks import SHARD_BITS
 from refinery.engine.worker import Task, Worker
+from refinery.safety.confined import connect
 from refinery.samples.sources import Part, Shard
 
 _PAIRS = """
@@ -42,11 +43,8 @@ class Comparison:
         self._compute(np.unique(np.concatenate((a[here], b[here]))))
         if not self._files:
             return result
-        with duckdb.connect() as con:
-            con.execute(f"SET threads = {self._room.threads}").fetchall()
-            con.execute(f"SET temp_directory = {lit(self._room.folder)}").fetchall()
-            if self._room.memory:
-                con.execute(f"SET memory_limit = {lit(self._room.memory)}").fetchall()
+        folders = {os.path.dirname(file) for file in self._files}
+        with connect(folders, self._room.threads, self._room.memory, self._room.folder) as con:
             register(con, [f for f in self._program().functions if f.name == "jaccard"])
             con.register("pairs", pa.table({"n": np.flatnonzero(here), "a": a[here], "b": b[here]}))
             found = con.sql(_PAIRS.format(files=lit(self._files))).to_arrow_table()
