@@ -19,6 +19,7 @@ from refinery.samples.read import read
 from refinery.samples.sources import Part, Shard, Source
 from refinery.samples.write import PartWriter
 from refinery.staging import BATCH, Done, Stages
+from refinery.store import Store
 
 # Input bytes that `--explain analyze` runs over.
 _SAMPLE = 16 << 20
@@ -140,7 +141,7 @@ def _forgiving(planned: Planned) -> Planned:
 
 
 def _run(prepared: Prepared, folder: Path) -> list[Done]:
-    with Stages(prepared, lambda number: folder / f"stage_{number}", [0] * len(prepared.shards)) as stages:
+    with Stages(prepared, Store.open(str(folder)), [0] * len(prepared.shards)) as stages:
         return stages.run(None)
 
 
@@ -151,8 +152,8 @@ def _measured(prepared: Prepared, stage: Done) -> Iterator[Any]:
     for result in stage.results:
         for step, seconds in result.seconds.items():
             spent[step] += seconds
-        if result.facts:
-            ended.update(pq.read_table(result.facts, columns=["_dropped"])["_dropped"].to_pylist())
+    for path in stage.files("facts"):
+        ended.update(pq.read_table(path, columns=["_dropped"])["_dropped"].to_pylist())
     size = sum(result.bytes for result in stage.results)
     rows = sum(result.rows - result.quarantined for result in stage.results)
     total = sum(spent.values()) or 1e-9

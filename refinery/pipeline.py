@@ -30,6 +30,7 @@ from refinery.samples.read import count_rows
 from refinery.samples.shared import SharedFile
 from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages
+from refinery.store import Store
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
 
@@ -156,7 +157,8 @@ def _execute(
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
-    with make(prepared, run_dir.stage, _first_rows(prepared), exports=True) as stages:
+    store = Store.open(str(run_dir.parts))
+    with make(prepared, store, _first_rows(prepared), exports=True) as stages:
         parameters = tables.parameters_json(recipe.steps)
         with ThreadPoolExecutor(1) as beside:
             # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
@@ -164,7 +166,7 @@ def _execute(
             done = stages.run(_reporter(prepared, progress))
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
-            exporting = beside.submit(_export, prepared, stages.output, done[-1].results)  # while the tables are built
+            exporting = beside.submit(_export, prepared, stages.output, done[-1])  # while the tables are built
             with _vouched_for(exporting):
                 database.fill(db, done, made)
                 summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
@@ -177,9 +179,9 @@ def _execute(
                 summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
                 if extension is not None:
                     extension.fill(db, prepared)
-                files = _trace(db, done, recipe, run_dir)
+                files = _trace(db, done, recipe, run_dir, store)
                 seconds, size = time.perf_counter() - started, sum(result.bytes for result in done[0].results)
-                disk = manifest.size_of(run_dir.parts) + sum(item.bytes for item in outputs)
+                disk = store.size() + sum(item.bytes for item in outputs)
                 facts = prepared_facts(prepared)
                 description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
                 manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done)})
@@ -231,7 +233,6 @@ def _extend_indexes(done: list[Done], description: dict[str, Any]) -> None:
 def _fresh(run_dir: RunDir) -> None:
     """No parts; traces of an earlier run, its report and what a killed one has left are gone."""
     shutil.rmtree(run_dir.parts, ignore_errors=True)
-    run_dir.stage(1).mkdir(parents=True, exist_ok=True)
     for old in (*run_dir.traces(), *run_dir.unfinished()):
         old.unlink()
     run_dir.report.unlink(missing_ok=True)
@@ -265,21 +266,27 @@ def _reporter(prepared: Prepared, progress: Progress | None) -> Callable[[ShardR
     return report
 
 
-def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir) -> list[Path]:
+def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir, store: Store) -> list[Path]:
     chosen = trace.choose(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
-    trace.record(db, done, chosen, recipe.trace_keys, run_dir.parts)
+    trace.record(db, done, chosen, recipe.trace_keys, store.scratch())
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
-def _export(prepared: Prepared, output: SharedFile | None, results: list[ShardResult]) -> list[Written]:
+def _export(prepared: Prepared, output: SharedFile | None, last: Done) -> list[Written]:
     if output is not None:
         return output.finish()
     recipe = prepared.recipe
-    parts = [result.part for result in results if result.part]
     kind = recipe.export_format
     if kind == "none":
         return []
-    return export(parts, recipe.export_path, kind, recipe.export_shard_size, prepared.lines, recipe.export_in_parallel)
+    return export(
+        last.files("part"),
+        recipe.export_path,
+        kind,
+        recipe.export_shard_size,
+        prepared.lines,
+        recipe.export_in_parallel,
+    )
 
 
 def _idle(db: Database) -> list[str]:

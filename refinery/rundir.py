@@ -50,12 +50,8 @@ class RunDir:
 
     @property
     def parts(self) -> Path:
-        """What the shards wrote, until the run has ended well."""
+        """What the shards wrote: a store (see refinery.store)."""
         return self.root / "parts"
-
-    def stage(self, number: int) -> Path:
-        """Parts of one stage."""
-        return self.parts / f"stage_{number}"
 
     def unfinished(self) -> list[Path]:
         """Files that a killed run did not finish."""

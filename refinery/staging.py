@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -16,12 +16,14 @@ from refinery.deduplication.barrier import Findings, Given, find_duplicates
 from refinery.deduplication.index import open_index
 from refinery.deduplication.marks import Room
 from refinery.deduplication.verify import Comparison
-from refinery.engine.local import Pool, run_shards
+from refinery.engine.local import Pool, Workers
+from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.shared import SharedFile, share
 from refinery.samples.sources import Part, Shard, Source
+from refinery.store import Store
 
 # Input bytes of one query: its texts, in every version, are in memory at once.
 BATCH = 16 << 20
@@ -29,7 +31,10 @@ BATCH = 16 << 20
 
 @dataclass(frozen=True)
 class Done:
-    """A stage that has run. shards: what it was given. findings: of the deduplicator at its end, if there is one."""
+    """A stage that has run. shards: what it was given. findings: of the deduplicator at its end, if there is one.
+
+    store: where the files are that the results name.
+    """
 
     planned: Planned
     pool: Pool
@@ -38,6 +43,12 @@ class Done:
     task: Callable[[Shard], Task]
     findings: Findings | None = None
     operator_match: str = ""
+    store: Store | None = None
+
+    def files(self, kind: str) -> list[str]:
+        """The files of one kind, a field of ShardResult, of the shards that have left any, in their order."""
+        names = [getattr(result, kind) for result in self.results]
+        return [str(self.store.fetch(name)) for name in names if name] if self.store is not None else []
 
     @property
     def units(self) -> bool:
@@ -53,14 +64,12 @@ class Done:
 class Stages:
     """Runs stages; the workers stay until the end, for traces are made by running chosen rows again."""
 
-    def __init__(
-        self, prepared: Prepared, folder: Callable[[int], Path], first_rows: Sequence[int], exports: bool = False
-    ) -> None:
-        """exports: the last stage's shards write the export where they can, instead of parts."""
-        self.prepared, self.folder, self.first_rows, self.exports = prepared, folder, first_rows, exports
+    def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
+        """store: where parts go. exports: the last stage's shards write the export where they can, instead of parts."""
+        self.prepared, self.store, self.first_rows, self.exports = prepared, store, first_rows, exports
         recipe = prepared.recipe
         self.output: SharedFile | None = None  # the export, where shards write it themselves
-        self.spill = recipe.temp_dir or str(folder(1).parent / "spill")
+        self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         self._pools = ExitStack()
 
     def __enter__(self) -> Stages:
@@ -95,10 +104,9 @@ class Stages:
             if step is None:
                 found.append(None)
                 continue
-            folder = self.folder(planned.stage.number)
             units = self.prepared.library.operators[step.name].match == "units"
-            findings = Findings(step.index, duplicates=str(folder / "duplicates.parquet"))
-            findings.clusters = "" if units else str(folder / "clusters.parquet")
+            findings = Findings(step.index, duplicates=self._found(planned, "duplicates"))
+            findings.clusters = "" if units else self._found(planned, "clusters")
             findings.units = {0: ""} if units else {}
             found.append(findings)
         return found
@@ -116,49 +124,77 @@ class Stages:
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         recipe, workers = self.prepared.recipe, self.prepared.workers
-        folder = self.folder(planned.stage.number)
-        folder.mkdir(parents=True, exist_ok=True)
         memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
         pool = self._pools.enter_context(self._pool(planned, workers, memory))
+        runner = self._pools.enter_context(closing(self._runner(planned, pool)))
         last = planned is self.prepared.stages[-1]
         if last and self.exports:
             size = recipe.export_shard_size
-            self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines, folder)
-        task = partial(self._task, planned, str(folder), last)
-        return Done(planned, pool, shards, run_shards(pool, shards, task, report), task)
+            self.output = share(
+                recipe.export_path, recipe.export_format, size, self.prepared.lines, self.store.scratch()
+            )
+        task = partial(self._task, planned, last)
+        return Done(planned, pool, shards, runner.run(shards, task, report), task, store=self.store)
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         """The workers of a stage."""
         return Pool(planned.program, workers, memory, self.spill)
 
-    def _task(self, planned: Planned, folder: str, last: bool, shard: Shard) -> Task:
+    def _runner(self, planned: Planned, pool: Pool) -> Runner:
+        """What runs the shards of a stage; the pool is for whatever else is to be run."""
+        return Workers(pool)
+
+    def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
         recipe = self.prepared.recipe
         kind = recipe.export_format
         packed = planned.program.lines and kind.startswith("jsonl.") and last
         compression = kind.partition(".")[2] or None if packed else None
         first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
         write = kind != "none" if last else _must_write(planned, shard)
-        return Task(folder, BATCH, compression, first, suffix, last, write, self.output if last else None)
+        output, folder = self.output if last else None, folder_of(planned)
+        return Task(folder, BATCH, compression, first, suffix, last, write, output, self.store.url)
 
     def _barrier(self, done: Sequence[Done]) -> Findings:
         current, prepared = done[-1], self.prepared
         step = current.planned.stage.after
         assert step is not None
         starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
-        return find_duplicates(
+        folder = self.store.scratch() / folder_of(current.planned)
+        folder.mkdir(exist_ok=True)
+        findings = find_duplicates(
             Given(
                 step=step,
                 operator=prepared.library.operators[step.name],
-                files=[result.marks for result in current.results if result.marks],
+                files=current.files("marks"),
                 order=current.program.order,
                 sources=[_input_of(shard) for shard in current.shards],
                 alive=[result.kept for result in current.results],
                 first_rows=starts[:-1],
-                folder=self.folder(current.planned.stage.number),
+                folder=folder,
                 room=self.room,
                 compare=self._comparison(done).of,
             )
         )
+        return self._published(current.planned, findings)
+
+    def _published(self, planned: Planned, findings: Findings) -> Findings:
+        """What was found, its files in the store; those that shards are told are named as they are named there."""
+        for kind in ("duplicates", "clusters"):
+            if path := getattr(findings, kind):
+                setattr(findings, kind, self._publish(planned, Path(path)))
+        names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
+        for shard, path in findings.units.items():
+            self.store.publish(Path(path), names[shard])
+        return replace(findings, units=names)
+
+    def _publish(self, planned: Planned, path: Path) -> str:
+        name = f"{folder_of(planned)}/{path.name}"
+        self.store.publish(path, name)
+        return str(self.store.fetch(name))
+
+    def _found(self, planned: Planned, kind: str) -> str:
+        """The file of duplicates or clusters."""
+        return str(self.store.place(f"{folder_of(planned)}/{kind}.parquet"))
 
     def _comparison(self, done: Sequence[Done]) -> Comparison:
         """Compares what a stage has left, before anything is removed."""
@@ -168,7 +204,8 @@ class Stages:
         return Comparison(
             cache(lambda: compile_comparison(self.prepared, step)),
             lambda: [self._left(unchanged, s, r) for s, r in zip(current.shards, current.results, strict=True)],
-            self.folder(current.planned.stage.number) / "compared",
+            self.store,
+            f"{folder_of(current.planned)}/compared",
             self.room,
         )
 
@@ -180,7 +217,7 @@ class Stages:
 
     def _left(self, done: Sequence[Done], shard: Shard, result: ShardResult) -> Shard:
         """A shard as the next stage is given it."""
-        numbers, lines = np.load(result.rows_left)
+        numbers, lines = np.load(self.store.fetch(result.rows_left))
         findings = done[-1].findings
         assert findings is not None
         stays = ~np.isin(numbers, findings.of_shard(shard.index), assume_unique=True)
@@ -189,7 +226,7 @@ class Stages:
         tables += (units,) if units else ()
         if result.part:
             kind = "jsonl" if shard.lines else "parquet"
-            source = Source(result.part, kind, None, "", os.path.getsize(result.part))
+            source = Source(result.part, kind, None, "", result.part_bytes)
             return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
         if shard.part is not None and shard.part.source is not None:  # the stage has left the file before as it was
             before = shard.part
@@ -197,6 +234,11 @@ class Stages:
             picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
             return replace(shard, part=replace(before, picked=picked, tables=tables))
         return replace(shard, part=Part(None, numbers[stays], tables=tables))
+
+
+def folder_of(planned: Planned) -> str:
+    """Where the files of a stage are in the store."""
+    return f"stage_{planned.stage.number}"
 
 
 def _input_of(shard: Shard) -> str:

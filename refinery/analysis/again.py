@@ -25,7 +25,8 @@ from refinery.engine.worker import ShardResult
 from refinery.kernels.arrow import ints
 from refinery.preparing import Planned, Prepared
 from refinery.samples.sources import Shard
-from refinery.staging import Done, Stages
+from refinery.staging import Done, Stages, folder_of
+from refinery.store import Store
 
 _DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
 _CLUSTERS = """
@@ -41,7 +42,7 @@ class Again(Stages):
     def __init__(
         self,
         prepared: Prepared,
-        folder: Callable[[int], Path],
+        store: Store,
         first_rows: Sequence[int],
         *,
         stored: Stored,
@@ -49,7 +50,7 @@ class Again(Stages):
         places: list[Place],
         **options: Any,
     ) -> None:
-        super().__init__(prepared, folder, first_rows, **options)
+        super().__init__(prepared, store, first_rows, **options)
         self.stored, self.change, self.places = stored, change, places
         self.knowledge: dict[int, Knowledge] = {}
         self.decided = 0.0
@@ -107,18 +108,17 @@ class Again(Stages):
             return None
         if self.prepared.recipe.open_tracer and len(stages) > 1:
             return None  # what is traced in later stages is replayed from the texts in between
-        folder = self.folder(1).parent / "texts"
+        folder = self.store.scratch() / "texts"
         return folder if exported_texts(self.stored, stages, self.places, folder) else None
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         if len(self.prepared.stages) == 1 and not self._writes and not planned.program.copies:
-            folder = self.folder(planned.stage.number)
-            folder.mkdir(parents=True, exist_ok=True)
+            folder = self._folder(planned)
             sql = self.teller().sql(planned, whole=True)
             results = told_at_once(self.knowledge[planned.stage.number], sql, folder)
             if results is not None:
                 pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
-                return Done(planned, pool, shards, results, partial(self._task, planned, str(folder), True))
+                return Done(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
         return super()._stage(planned, shards, report)
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
@@ -132,7 +132,7 @@ class Again(Stages):
         planned = done[-1].planned
         if planned.stage.number >= self.change.stage:
             return super()._barrier(done)
-        step, folder = planned.stage.after, self.folder(planned.stage.number)
+        step, folder = planned.stage.after, self._folder(planned)
         assert step is not None
         findings = Findings(step.index)
         duplicates = self._rows_of(_DUPLICATES, step.index, ("_row", "kept", "via"))
@@ -142,11 +142,17 @@ class Again(Stages):
         pq.write_table(duplicates, findings.duplicates)
         if self._of_units(step):
             findings.units = units.by_shard(Path(findings.duplicates), f"_removed_{step.index}", folder)
-            return findings
+            return self._published(planned, findings)
         findings.clusters = str(folder / "clusters.parquet")
         pq.write_table(self._rows_of(_CLUSTERS, step.index, ("_row", "kept")), findings.clusters)
         findings.removed = np.sort(duplicates["_row"].to_numpy())
-        return findings
+        return self._published(planned, findings)
+
+    def _folder(self, planned: Planned) -> Path:
+        """A folder for files that a stage leaves."""
+        folder = self.store.scratch() / folder_of(planned)
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _rows_of(self, query: str, step: int, names: Sequence[str]) -> pa.Table:
         """Rows of a table, with samples numbered as the shards number them."""

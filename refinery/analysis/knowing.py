@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from refinery.analysis.knowledge import Knowledge
 from refinery.compiler.program import Program
-from refinery.engine.worker import ShardResult, Task, Worker
+from refinery.engine.worker import ShardResult, Task, Worker, fetched
 from refinery.kernels.arrow import ints, numbers
 from refinery.samples.read import Batch, read
 from refinery.samples.sources import Shard
@@ -30,7 +30,7 @@ class KnowingWorker(Worker):
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
         """Run one shard; it is not read where everything is known and nothing is written."""
-        self._ask(shard)
+        self._ask(fetched(shard, task.store))
         given, place = shard.part, self._knowledge.places[shard.index]
         bad = self._knowledge.unreadable(shard.index) if given is None and not task.write else []
         rows = place.rows - len(bad) if given is None else len(given.picked)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from refinery.engine.marks import SHARD_BITS
 from refinery.engine.worker import Task, Worker
 from refinery.safety.confined import connect
 from refinery.samples.sources import Part, Shard
+from refinery.store import Store
 
 _PAIRS = """
 SELECT pairs.n, jaccard(one.shingles, other.shingles) AS jaccard
@@ -31,8 +31,15 @@ JOIN read_parquet({files}) AS other ON other._row = pairs.b
 class Comparison:
     """Compares samples of the shards that a stage has left, with the program that computes their shingles."""
 
-    def __init__(self, program: Callable[[], Program], shards: Callable[[], Sequence[Shard]], folder: Path, room: Room):
-        self._program, self._shards, self._folder, self._room = program, shards, folder, room
+    def __init__(
+        self,
+        program: Callable[[], Program],
+        shards: Callable[[], Sequence[Shard]],
+        store: Store,
+        folder: str,
+        room: Room,
+    ):
+        self._program, self._shards, self._store, self._folder, self._room = program, shards, store, folder, room
         self._known = np.zeros(0, np.int64)
         self._files: list[str] = []
 
@@ -56,16 +63,16 @@ class Comparison:
         wanted = np.setdiff1d(rows, self._known, assume_unique=True)
         if not len(wanted):
             return
-        folder = self._folder / f"compared_{len(self._files):05d}"
-        folder.mkdir(parents=True)
+        folder = f"{self._folder}/{len(self._files):05d}"
         of_shard = wanted >> SHARD_BITS
         jobs = []
+        task = Task(folder, 16 << 20, last=True, write=False, store=self._store.url)
         for shard in self._shards():
             numbers = wanted[of_shard == shard.index] & ((1 << SHARD_BITS) - 1)
             if len(numbers):
-                jobs.append(_job(_restricted(shard, numbers), Task(str(folder), 16 << 20, last=True, write=False)))
+                jobs.append(_job(_restricted(shard, numbers), task))
         with Pool(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
-            self._files += [result.marks for result in pool.map(jobs) if result.marks]
+            self._files += [str(self._store.fetch(result.marks)) for result in pool.map(jobs) if result.marks]
         self._known = np.union1d(self._known, wanted)
 
 

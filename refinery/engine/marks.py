@@ -58,7 +58,5 @@ def _units(table: pa.Table) -> pa.Table:
 def write_marks(path: Path, tables: Sequence[pa.Table]) -> Path:
     """Write a shard's marks; keys are as good as random, so packing them is not tried."""
     found = [table for table in tables if table.num_rows] or list(tables[:1])
-    aside = path.with_suffix(".tmp")
-    pq.write_table(pa.concat_tables(found), aside, compression="none", use_dictionary=False, write_statistics=False)
-    aside.rename(path)
+    pq.write_table(pa.concat_tables(found), path, compression="none", use_dictionary=False, write_statistics=False)
     return path

@@ -31,6 +31,7 @@ from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.shared import SharedFile
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
+from refinery.store import Store
 
 # Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
 _SETTINGS = "SET threads = 1; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
@@ -50,7 +51,10 @@ QUARANTINE = pa.schema(
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told besides the program and the shard."""
+    """What a worker is told besides the program and the shard.
+
+    folder: where the shard's files go in the store, `stage_1`. store: its URL; without one, nothing can be left.
+    """
 
     folder: str
     batch_bytes: int
@@ -60,11 +64,16 @@ class Task:
     last: bool = True  # whether no stage comes after
     write: bool = True  # whether a part is written; without it, the next stage reads the input again
     output: SharedFile | None = None  # the export, where the shards of one process write it themselves, without parts
+    store: str = ""
 
 
 @dataclass
 class ShardResult:
-    """What became of a shard. rows: samples in it, good or bad. lines: physical lines. seconds: per step."""
+    """What became of a shard. rows: samples in it, good or bad. lines: physical lines. seconds: per step.
+
+    part, facts, quarantine, marks, rows_left: names in the store, empty where there is no such file. part_bytes: of the
+    part's file.
+    """
 
     shard: int
     rows: int = 0
@@ -73,6 +82,7 @@ class ShardResult:
     quarantined: int = 0
     bytes: int = 0
     part: str = ""
+    part_bytes: int = 0
     facts: str = ""
     quarantine: str = ""
     marks: str = ""
@@ -150,13 +160,14 @@ class Worker:
         return found
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
-        """Run one shard; everything it leaves is in `task.folder`, each file complete or absent."""
+        """Run one shard; everything it leaves is in `task.folder` of the store, each file complete or absent."""
         result = ShardResult(shard.index)
         seconds: dict[int, float] = defaultdict(float)
         left = _Left()
-        folder = Path(task.folder)
+        store = Store.open(task.store)
         piece = task.output.piece(shard.index) if task.output is not None else None
-        writer = PartWriter(folder / f"{shard.index:05d}", self.program.lines, task.compression, piece)
+        base = _beside(store, f"{task.folder}/{shard.index:05d}") if piece is None and task.write else ""
+        writer = PartWriter(base, self.program.lines, task.compression, piece)
         with writer if task.write else nullcontext():
             for batch in self._read(shard, task):
                 started = time.perf_counter()
@@ -184,9 +195,11 @@ class Worker:
                 result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
                 result.lines = max(result.lines, batch.lines_seen)
                 result.bytes += batch.table.nbytes
-        result.part = str(writer.path or "")
+        if writer.path is not None:
+            result.part, result.part_bytes = f"{task.folder}/{shard.index:05d}{writer.suffix}", writer.bytes
+            store.publish(writer.path, result.part)
         result.seconds = dict(seconds)
-        self._leave(result, left, folder, task)
+        self._leave(result, left, task)
         return result
 
     def leave(
@@ -203,28 +216,33 @@ class Worker:
         if not task.last:  # nobody asks for lines where the next stage reads the input
             left.rows.append(np.stack((rows[keep], np.zeros(len(keep), np.int64))))
         result = ShardResult(shard.index, rows=len(rows) + len(bad), kept=len(keep))
-        self._leave(result, left, Path(task.folder), task)
+        self._leave(result, left, task)
         return result
 
     def _read(self, shard: Shard, task: Task) -> Iterator[Batch]:
         program = self.program
         carry = (*program.carried, *([program.removed] if program.removed else []))
+        shard = fetched(shard, task.store)
         return read(shard, task.batch_bytes, carry=carry, whole=program.copies and task.last)
 
-    def _leave(self, result: ShardResult, left: _Left, folder: Path, task: Task) -> None:
+    def _leave(self, result: ShardResult, left: _Left, task: Task) -> None:
         """Write what is known of the shard's samples."""
-        stem = f"{result.shard:05d}"
+        stem = f"{task.folder}/{result.shard:05d}"
+        store = Store.open(task.store)
         result.quarantined = len(left.bad)
         if not self.program.copies:
-            result.facts = self._publish(folder / f"{stem}.facts.parquet", left.facts)
+            result.facts = self._publish(store, f"{stem}.facts.parquet", left.facts)
         if left.bad:
             table = pa.Table.from_pylist(sorted(left.bad, key=lambda row: row["_row"]), QUARANTINE)
-            result.quarantine = self._publish(folder / f"{stem}.quarantine.parquet", [table])
+            result.quarantine = self._publish(store, f"{stem}.quarantine.parquet", [table])
         if left.marks:
-            result.marks = str(write_marks(folder / f"{stem}.marks.parquet", left.marks))
+            result.marks = f"{stem}.marks.parquet"
+            store.publish(write_marks(_beside(store, result.marks), left.marks), result.marks)
         if not task.last:
-            result.rows_left = str(folder / f"{stem}.rows.npy")
-            np.save(result.rows_left, np.concatenate(left.rows, axis=1) if left.rows else np.zeros((2, 0), np.int64))
+            result.rows_left = f"{stem}.rows.npy"
+            aside = _beside(store, result.rows_left)
+            np.save(aside, np.concatenate(left.rows, axis=1) if left.rows else np.zeros((2, 0), np.int64))
+            store.publish(aside, result.rows_left)
 
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
         """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
@@ -335,13 +353,13 @@ class Worker:
         ]
         return pa.table({"_row": rows, **{name: done[name] for name in names}})
 
-    def _publish(self, path: Path, tables: list[pa.Table]) -> str:
+    def _publish(self, store: Store, name: str, tables: list[pa.Table]) -> str:
         if not tables:
             tables = [self._empty_facts()]
-        aside = path.with_suffix(".tmp")
+        aside = _beside(store, name)
         pq.write_table(pa.concat_tables(tables), aside, compression="zstd")
-        aside.rename(path)
-        return str(path)
+        store.publish(aside, name)
+        return name
 
     def _empty_facts(self) -> pa.Table:
         batch = Batch.empty(self.program.lines, self.program.needs)
@@ -354,6 +372,23 @@ class Worker:
         except (duckdb.Error, ValueError):
             return {0: elapsed}
         return by_step(tree, dict(self.program.probes), elapsed)
+
+
+def fetched(shard: Shard, url: str) -> Shard:
+    """The shard with what earlier stages have left of it as files of this machine."""
+    part = shard.part
+    if part is None or not url:
+        return shard
+    store = Store.open(url)
+    source = part.source and replace(part.source, path=str(store.fetch(part.source.path)))
+    return replace(
+        shard, part=replace(part, source=source, tables=tuple(str(store.fetch(name)) for name in part.tables))
+    )
+
+
+def _beside(store: Store, name: str) -> Path:
+    """A scratch file that will get a name of the store."""
+    return store.scratch() / name.replace("/", "-")
 
 
 def by_step(profile: dict[str, Any], steps: dict[str, int], elapsed: float) -> dict[int, float]:

@@ -100,9 +100,9 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
     first_rows = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
     db.run(f"SET VARIABLE first_rows = CAST({lit(first_rows)} AS BIGINT[])")
     for stage in done:
-        files = lit([result.facts for result in stage.results if result.facts])
+        files = lit(stage.files("facts"))
         db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
-    broken = [result.quarantine for stage in done for result in stage.results if result.quarantine]
+    broken = [path for stage in done for path in stage.files("quarantine")]
     db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
     spent = _seconds(done)
     db.table(

@@ -100,8 +100,8 @@ class PartWriter:
 
     base: the part's path without suffix. lines: the samples are JSON lines (else a table, written as Parquet).
     compression: gz or zst, of JSON lines; parts that are put one after another are then one valid file. into: a piece of
-    a file that shards write together, to write to instead of a file. After the end, `path` (None with `into`), `rows`
-    and `bytes` (of the file) say what was written. Raises OutputError when that fails.
+    a file that shards write together, to write to instead of a file. After the end, `path` (None with `into`), its
+    `suffix`, `rows` and `bytes` (of the file) say what was written. Raises OutputError when that fails.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class PartWriter:
         compression: str | None = None,
         into: Piece | None = None,
     ) -> None:
-        self._suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
-        self._final = Path(f"{os.fspath(base)}{self._suffix}")
+        self.suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
+        self._final = Path(f"{os.fspath(base)}{self.suffix}")
         self._aside = self._final.with_name(f".{self._final.name}.{os.getpid()}.tmp")
         self._lines = lines
         self._into = into
@@ -128,12 +128,12 @@ class PartWriter:
 
     def __enter__(self) -> PartWriter:
         if self._into is not None:
-            self._file = compressing(self._into, self._suffix) if self._lines else None
+            self._file = compressing(self._into, self.suffix) if self._lines else None
             return self
         with writing(self._final):
             self._final.parent.mkdir(parents=True, exist_ok=True)
             if self._lines:
-                self._file = open_output(self._aside, self._suffix)
+                self._file = open_output(self._aside, self.suffix)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:

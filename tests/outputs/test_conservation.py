@@ -24,6 +24,7 @@ from refinery.preparing import prepare
 from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.staging import Stages
+from refinery.store import Store
 from tests.engine.runs import content, refine, settings, write_lines
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 3}}, {"sql_filter": {"where": "CAST(text AS INT) % 2 = 0"}}]
@@ -39,7 +40,7 @@ class Books:
         write_lines(folder / "in.jsonl", LINES)
         recipe, library = open_recipe(settings(folder, STEPS))
         self.prepared = prepare(recipe, library, shard_size=40)
-        with Stages(self.prepared, RunDir(folder).stage, [0] * len(self.prepared.shards)) as stages:
+        with Stages(self.prepared, Store.open(str(RunDir(folder).parts)), [0] * len(self.prepared.shards)) as stages:
             self.done = stages.run(None)
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")

@@ -1,0 +1,78 @@
+"""What a run asks of the place where its parts are."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+
+class Store(ABC):
+    """Files under names such as `stage_1/00000.facts.parquet`; whoever reads a name finds a whole file or none.
+
+    A name that is an absolute path is that file of this machine. Safe for threads. Raises OSError when the place cannot
+    be read or written, FileNotFoundError for a name that is not there.
+    """
+
+    url: str  # what `Store.open` makes the same store of, also in another process or on another machine
+
+    @staticmethod
+    def open(url: str) -> Store:
+        """The store at a path of this machine, or at an fsspec URL such as `s3://bucket/folder`."""
+        return _opened(url)
+
+    @abstractmethod
+    def scratch(self) -> Path:
+        """A folder of this process to write files in; what is left there when the process ends is gone sometime."""
+
+    @abstractmethod
+    def publish(self, local: Path, name: str) -> None:
+        """Give the contents of a file its name, in place of what had it; the file itself is not there afterwards."""
+
+    @abstractmethod
+    def fetch(self, name: str) -> Path:
+        """A file of this machine with the contents; not to be written to. It stays until the name is published anew."""
+
+    @abstractmethod
+    def place(self, name: str) -> Path:
+        """The path that `fetch` will answer, whether there is something yet or not."""
+
+    @abstractmethod
+    def exists(self, name: str) -> bool:
+        """Whether a file has the name."""
+
+    @abstractmethod
+    def names(self, prefix: str = "") -> list[str]:
+        """The names that begin with `prefix`, sorted; those of files that are still being written are not among them."""
+
+    @abstractmethod
+    def size(self, prefix: str = "") -> int:
+        """Bytes of the files whose names begin with `prefix`."""
+
+    @abstractmethod
+    def read_text(self, name: str) -> str:
+        """A small file's contents, as UTF-8."""
+
+    @abstractmethod
+    def write_text(self, name: str, text: str) -> None:
+        """Publish a small file."""
+
+    @abstractmethod
+    def remove(self, prefix: str = "") -> None:
+        """Remove the files whose names begin with `prefix`; with none, and all scratch files, everything."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Remove what killed processes have left in scratch folders. Only for the run that holds the run folder."""
+
+
+@lru_cache(maxsize=8)
+def _opened(url: str) -> Store:
+    if "://" in url:
+        remote = importlib.import_module("refinery.store.remote")
+        return cast(Store, remote.RemoteStore(url))
+    from refinery.store.local import LocalStore
+
+    return LocalStore(url)
