@@ -88,11 +88,12 @@ def _hash_windows(units, n, room, spare):
     """A 64-bit hash of every window of n units, in a part of `room` or of `spare`.
 
     Built from the highest bit of n down: windows of k units become windows of 2k, then, where n has that bit, 2k + 1.
-    Source and target never overlap, or the loops would not be vectorised.
+    Source and target never overlap, or the loops would not be vectorised. No unit counts as 0: `_join` keeps a 0 on its
+    left as it is, so windows that begin with such units would meet others.
     """
     length = len(units)
     for j in range(length):
-        room[j] = MIX * np.uint64(units[j])
+        room[j] = MIX * (np.uint64(units[j]) + ONE)
     k = bit = 1
     while bit * 2 <= n:
         bit *= 2
@@ -120,7 +121,7 @@ def _join(left, right, out):
 @kernel
 def _append(left, units, out):
     for j in range(len(out)):
-        out[j] = (left[j] ^ (left[j] >> HALF)) * BASE + MIX * np.uint64(units[j])
+        out[j] = (left[j] ^ (left[j] >> HALF)) * BASE + MIX * (np.uint64(units[j]) + ONE)
 
 
 @kernel
