@@ -27,7 +27,7 @@ demo: $(VENV)/ready  ## Run a real recipe on the bundled documents and show what
 	$(BIN)/refinery run recipes/web_sample.yaml --show
 
 test: $(VENV)/ready lint  ## Run every check and test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 lint: $(VENV)/ready  ## Style and types
 	$(BIN)/ruff check .
