@@ -25,7 +25,7 @@ from refinery.recipe.model import StatSummary
 from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
-from refinery.samples.sources import Shard, Source, carrier, cut, find
+from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
 
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
@@ -93,7 +93,9 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
-    shards, few = _drawn(recipe, cut(sources, size), workers) if dataset is None else (cut(sources, size), [])
+    shards, few = cut(sources, size, workers), list[str]()
+    if dataset is None:
+        shards, few = _drawn(recipe, shards, workers)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     text_key = tuple(recipe.text_key.split("."))
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
@@ -199,7 +201,7 @@ def _in_memory(dataset: Any) -> Source:
 
 
 def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
-    total = sum(source.size for source in sources)
+    total = sum(weight(source) for source in sources)
     return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
 
 

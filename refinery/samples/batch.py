@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class Bad:
     line: int
     raw: bytes
     error: str
+    file: int = 0  # which of the shard's files it is in
 
 
 @dataclass
@@ -43,7 +44,8 @@ class Batch:
     line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of
     this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: what
     earlier stages know of each sample, in further columns that are no part of it. chosen: positions of the samples that
-    are meant, where others have been left in.
+    are meant, where others have been left in. files: of each sample, which of the shard's files it is from, where the
+    shard is of several files; lines are then counted in each.
     """
 
     lines: bool
@@ -55,6 +57,7 @@ class Batch:
     origins: tuple[str, ...] = ("",)
     carried: pa.Table | None = None
     chosen: np.ndarray | None = None
+    files: np.ndarray | None = None
     _members: dict[str, Member] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @staticmethod
@@ -78,7 +81,9 @@ class Batch:
 
         carried = None if self.carried is None else taken(self.carried)
         rows, line_numbers = self.rows[index], self.line_numbers[index]
-        return Batch(self.lines, taken(self.table), rows, line_numbers, [], self.lines_seen, self.origins, carried)
+        files = None if self.files is None else self.files[index]
+        found = Batch(self.lines, taken(self.table), rows, line_numbers, [], self.lines_seen, self.origins, carried)
+        return replace(found, files=files)
 
     def member(self, name: str) -> Member:
         """A member of samples that are lines; looked for once."""

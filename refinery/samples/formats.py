@@ -59,9 +59,15 @@ def open_bytes(path: str, compression: str | None) -> IO[bytes] | Any:
     """Open a file for reading its (decompressed) bytes; the result has `read` and `readinto`."""
     if compression is None:
         return open(path, "rb", buffering=0)
+    return open_compressed(path, compression)[1]
+
+
+def open_compressed(path: str, compression: str) -> tuple[Any, Any]:
+    """A compressed file, whose `tell` says how much of it has been read, and the stream of what it holds."""
     import pyarrow as pa
 
-    return pa.CompressedInputStream(pa.OSFile(path, "rb"), compression)
+    raw = pa.OSFile(path, "rb")
+    return raw, pa.CompressedInputStream(raw, compression)
 
 
 def json_shape(path: str, compression: str | None, trusted: bool) -> str:

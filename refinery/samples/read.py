@@ -9,6 +9,7 @@ import numpy as np
 
 from refinery.samples.batch import Bad, Batch, in_vectors
 from refinery.samples.explain import explain_json
+from refinery.samples.packed import read_packed
 from refinery.samples.parts import left
 from refinery.samples.read_lines import Limits, read_lines, read_values
 from refinery.samples.sources import Part, Shard
@@ -34,7 +35,8 @@ def read(
     DataError when a file cannot be read at all, or is not what its name says.
     """
     limits = Limits(batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None)
-    origins = tuple(source.suffix for source in shard.sources)
+    of_files = shard.sources if shard.source.format == "text" else shard.sources[:1]
+    origins = tuple(source.suffix for source in of_files)
     if shard.part is not None and shard.part.source is not None:
         batches = left(_batches(_file_of(shard.part, shard), limits), shard.part, carry, whole)
     else:
@@ -64,6 +66,8 @@ def count_rows(shard: Shard) -> int:
     if shard.only is not None:
         return len(shard.only)
     kind = shard.source.format
+    if kind != "text" and len(shard.sources) > 1 and shard.end < 0:
+        return sum(count_rows(replace(shard, sources=(source,))) for source in shard.sources)
     if kind in ("parquet", "arrow"):
         return shard.end - shard.start
     if kind == "text":
@@ -71,7 +75,7 @@ def count_rows(shard: Shard) -> int:
     if kind in ("csv", "tsv"):
         from refinery.samples.read_csv import count_records
 
-        return count_records(shard.source, Limits())
+        return count_records(shard.source, shard.start, shard.end, Limits())
     return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, Limits(check=False)))
 
 
@@ -91,10 +95,12 @@ def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
 
 def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
     source = shard.source
-    if source.format == "jsonl":
+    if len(shard.sources) > 1 and source.format != "text":
+        yield from read_packed(shard, limits, _batches)
+    elif source.format == "jsonl":
         yield from read_lines(source, shard.start, shard.end, limits)
     elif source.format == "json":
-        yield from read_values(source, limits)
+        yield from read_values(source, shard.start, shard.end, limits)
     elif shard.lines:
         from refinery.samples.convert import Converter
 
@@ -116,6 +122,6 @@ def _typed(shard: Shard, limits: Limits) -> Iterator[Batch]:
         return
     schema = shard.schema if shard.schema is not None else schema_of(source)
     if source.format in ("csv", "tsv"):
-        yield from read_csv(source, schema, limits)
+        yield from read_csv(source, shard.start, shard.end, schema, limits)
     else:
         yield from read_table(source, shard.start, shard.end, schema, limits)

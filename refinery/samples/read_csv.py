@@ -1,4 +1,4 @@
-"""Reads CSV and TSV: whole files, types inferred over all of their rows.
+"""Reads CSV and TSV, types inferred over all rows of a file.
 
 pandas' meaning, which is Data-Juicer's, with three exceptions that keep values as they were written: a number with
 leading zeros stays text, so does one that 64 bits do not hold, and words such as NA or null are missing values only in
@@ -8,7 +8,9 @@ columns of numbers or booleans. A short record is filled up with missing values;
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,9 +46,9 @@ class _Records:
     lines_seen: int
 
 
-def read_csv(source: Source, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
-    """Batches of a CSV or TSV file, its columns as `schema` says."""
-    reader = _Reader(source, limits)
+def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
+    """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, its columns as `schema` says."""
+    reader = _Reader(source, limits, start, end)
     try:
         for records in reader.records():
             table = _strings(records.data, reader.names, reader.delimiter)
@@ -56,41 +58,71 @@ def read_csv(source: Source, schema: pa.Schema, limits: Limits) -> Iterator[Batc
         reader.close()
 
 
-def count_records(source: Source, limits: Limits) -> int:
-    """Records of a file, good and bad, the header left out."""
-    reader = _Reader(source, limits)
+def count_records(source: Source, start: int, end: int, limits: Limits) -> int:
+    """Records of a file between two cuts, good and bad, the header left out."""
+    reader = _Reader(source, limits, start, end)
     try:
         return sum(len(records.rows) + len(records.bad) for records in reader.records())
     finally:
         reader.close()
 
 
-def infer(source: Source, limits: Limits | None = None) -> pa.Schema:
-    """Columns of a file and their types over all rows: bool, int64, double or string."""
-    reader = _Reader(source, limits or Limits())
-    kinds: list[pa.DataType] = [pa.null()] * len(reader.names)
+def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[pa.Schema, list[int], int]:
+    """What must be known of a file before it is read in pieces, in one pass that `workers` threads share.
+
+    Answers its columns and their types over all rows (bool, int64, double or string); where its text can be cut,
+    between records at least `size` bytes apart, beginning with 0; and the bytes of its text.
+    """
+    reader = _Reader(source, Limits(batch_bytes=min(Limits().batch_bytes, size or 1 << 40)))
+    kinds = [Kinds() for _ in reader.names]
+    cuts = [0]
+    running: deque[Future[list[Kinds]]] = deque()
     try:
-        for records in reader.records():
-            table = _strings(records.data, reader.names, reader.delimiter)
-            kinds = [_widen(kind, column) for kind, column in zip(kinds, table.columns, strict=True)]
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            for records in reader.records():
+                running.append(pool.submit(_kinds, records.data, reader.names, reader.delimiter))
+                if len(running) > workers:
+                    kinds = [a.joined(b) for a, b in zip(kinds, running.popleft().result(), strict=True)]
+                if size is not None and reader.position - cuts[-1] >= size:
+                    cuts.append(reader.position)
+            for found in running:
+                kinds = [a.joined(b) for a, b in zip(kinds, found.result(), strict=True)]
     finally:
         reader.close()
-    kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in kinds]
-    return pa.schema(list(zip(reader.names, kinds, strict=True)))
+    schema = pa.schema([(name, kind.type) for name, kind in zip(reader.names, kinds, strict=True)])
+    return schema, cuts, reader.position
+
+
+def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[Kinds]:
+    return [Kinds.of(column) for column in _strings(data, names, delimiter).columns]
 
 
 class _Reader:
-    """Splits a file into its header and blocks of records."""
+    """Splits a file into its header and blocks of records; those of its text between two cuts."""
 
-    def __init__(self, source: Source, limits: Limits) -> None:
+    def __init__(self, source: Source, limits: Limits, start: int = 0, end: int = -1) -> None:
         self.path = source.path
         self.limits = limits
         self.delimiter = "\t" if source.format == "tsv" else ","
-        self.window = Window(source, 0, -1, limits.batch_bytes)
+        block = 1 << 16 if start else limits.batch_bytes
+        self.window = Window(source, 0, -1 if start else end, block, False, limits.line)
         self.at = self.window.first
         self.row = self.line = 0
         self._room = [np.empty(limits.rows, np.int64) for _ in range(4)]
-        self.names = self._header()
+        try:
+            self.names = self._header()
+            if start:  # the header is known, and what is wanted stands elsewhere
+                self.window.close()
+                self.window = Window(source, start, end, limits.batch_bytes, False, limits.line)
+                self.at = self.line = 0
+        except BaseException:
+            self.window.close()
+            raise
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file's text that have been gone over."""
+        return self.window.base + self.at
 
     def close(self) -> None:
         """Close the file."""
@@ -224,34 +256,57 @@ def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_in(column, _MISSING), pa.scalar(None, column.type), column)
 
 
-def _widen(kind: pa.DataType, column: pa.ChunkedArray) -> pa.DataType:
-    """The type that holds what `kind` held and this column's texts."""
-    if pa.types.is_string(kind):
-        return kind
-    head = column.slice(0, 100).drop_null()
-    if not all(re.match(r" *[-+.\dTtFfIiNn#<]", text) and len(text) < 400 for text in head.to_pylist()):
-        return pa.string()
-    found = _narrowest(_values(column.drop_null()).drop_null())
-    if pa.types.is_null(found) or pa.types.is_null(kind) or found == kind:
-        return kind if pa.types.is_null(found) else found
-    return pa.float64() if {found, kind} == {pa.int64(), pa.float64()} else pa.string()
+_BOOLEAN, _WHOLE, _LONG, _REAL, _TEXT = 1, 2, 4, 8, 16
+_LONGEST = 400  # no number is written with more characters
 
 
-def _narrowest(column: pa.ChunkedArray) -> pa.DataType:
+@dataclass(frozen=True)
+class Kinds:
+    """Which kinds of values a column has; those of parts of a file, joined in any order, are those of the file."""
+
+    seen: int = 0
+
+    @staticmethod
+    def of(column: pa.ChunkedArray) -> Kinds:
+        """The kinds in a column of texts."""
+        head = column.slice(0, 100).drop_null()
+        if not all(re.match(r" *[-+.\dTtFfIiNn#<]", text) for text in head.to_pylist()):
+            return Kinds(_TEXT)
+        column = column.drop_null()
+        if (pc.max(pc.binary_length(column)).as_py() or 0) >= _LONGEST:
+            return Kinds(_TEXT)
+        return Kinds(_found(_values(column).drop_null()))
+
+    def joined(self, other: Kinds) -> Kinds:
+        """The kinds of both."""
+        return Kinds(self.seen | other.seen)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The narrowest type that holds them all."""
+        if self.seen == _BOOLEAN:
+            return pa.bool_()
+        if self.seen and not self.seen & ~(_WHOLE | _LONG):
+            return pa.int64()
+        # A double would round a long integer.
+        return pa.float64() if self.seen & _REAL and not self.seen & ~(_WHOLE | _REAL) else pa.string()
+
+
+def _found(column: pa.ChunkedArray) -> int:
+    """The kinds of values that are there."""
     if len(column) == 0:
-        return pa.null()
+        return 0
     every = lambda found: bool(pc.all(found).as_py())  # noqa: E731
     if every(pc.is_in(column, _BOOLEANS)):
-        return pa.bool_()
+        return _BOOLEAN
+    long = _LONG if pc.any(pc.match_substring_regex(column, _LONG_INTEGER)).as_py() else 0
     if every(pc.match_substring_regex(column, _INTEGER)):
         try:
             _integers(column)
         except pa.ArrowInvalid:
-            return pa.string()
-        return pa.int64()
-    if not every(pc.match_substring_regex(column, _FLOAT)):
-        return pa.string()
-    return pa.string() if pc.any(pc.match_substring_regex(column, _LONG_INTEGER)).as_py() else pa.float64()
+            return _TEXT
+        return _WHOLE | long
+    return _REAL | long if every(pc.match_substring_regex(column, _FLOAT)) else _TEXT
 
 
 def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -17,9 +17,12 @@ from refinery.samples.sources import Source
 from refinery.samples.window import Window
 
 _NOT_JSON = 3
+_LONG_LINE = "a line of {} bytes is longer than the limit"
 _ENDLESS = "a value starts here and never ends"
 # An element that is longer than this is looked into for the start of the next one, before more is read.
 _LONG = 64 << 20
+# A value that stands further to the right does not tell the column of the next ones.
+_INDENT = 256
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def read_lines(source: Source, start: int, end: int, limits: Limits) -> Iterator
 
     Lines of white space alone are no samples. A line that is no UTF-8, no JSON object, or too long is a Bad one.
     """
-    window = Window(source, start, end, limits.batch_bytes)
+    window = Window(source, start, end, limits.batch_bytes, limit=limits.line)
     try:
         yield from _lines(window, start == 0, limits)
     finally:
@@ -63,8 +66,14 @@ def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
     searched = at
     while True:
         while count := _line_ends(window, at, searched, ends):
-            yield _line_batch(window.data, at, ends[:count].copy(), numbers, limits)
-            at = searched = int(ends[count - 1])
+            short = _short(at, ends[:count], limits.line)
+            if short:
+                yield _line_batch(window.data, at, ends[:short].copy(), numbers, limits)
+                at = searched = int(ends[short - 1])
+            if short < count:
+                searched = int(ends[short])
+                yield _only_bad(numbers, 1, window.data[at:searched], _LONG_LINE.format(searched - at))
+                at = searched
         if window.ended:
             break
         if window.filled - at > limits.line:
@@ -76,6 +85,14 @@ def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
         at = 0
     if window.damage:
         yield _only_bad(numbers, 1, window.data[at : window.filled], window.damage)
+
+
+def _short(at: int, ends: np.ndarray, limit: int) -> int:
+    """How many of the lines that start at `at` there are before the first one above the limit."""
+    if int(ends[-1]) - at <= limit:
+        return len(ends)
+    above = np.flatnonzero(np.diff(ends, prepend=at) > limit)
+    return int(above[0]) if len(above) else len(ends)
 
 
 def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
@@ -166,21 +183,38 @@ def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
             break
         length += window.filled
     used = end if end >= 0 else window.filled
-    batch = _only_bad(numbers, 1, raw, f"a line of {length + used} bytes is longer than the limit")
+    batch = _only_bad(numbers, 1, raw, _LONG_LINE.format(length + used))
     window.data, window.filled = window.data[used:], window.filled - used
     return batch
 
 
-def read_values(source: Source, limits: Limits) -> Iterator[Batch]:
-    """Batches of a JSON file that holds an array, or values over several lines.
+def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterator[Batch]:
+    """Batches of a JSON file that holds an array, or values over several lines; of its text between two cuts.
 
-    A value that stands on one line keeps its bytes; line breaks between the tokens of others, and the blanks around
-    them, are left out. After a value that never ends, reading goes on at the next one that starts a line in the same
-    column; where none does, the rest of the file is one Bad entry.
+    start, end: 0 and -1, or as `value_cuts` gives them. A value that stands on one line keeps its bytes; line breaks
+    between the tokens of others, and the blanks around them, are left out. After a value that never ends, reading goes
+    on at the next one that starts a line in the same column; where none does, the rest of the file is one Bad entry.
     """
-    window = Window(source, 0, -1, limits.batch_bytes)
+    window = Window(source, start, end, limits.batch_bytes, False, limits.line)
     try:
-        yield from _Values(window, limits).batches()
+        yield from _Values(window, limits, _is_array(source) if start else None, end < 0).batches()
+    finally:
+        window.close()
+
+
+def value_cuts(source: Source, size: int, limits: Limits) -> tuple[list[int], int]:
+    """Where the text of such a file can be cut: 0 and ends of values, at least `size` bytes apart; and its bytes."""
+    window = Window(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
+    try:
+        return _Cuts(window, limits).found(size), window.base + window.filled
+    finally:
+        window.close()
+
+
+def _is_array(source: Source) -> bool:
+    window = Window(source, 0, -1, 1 << 16, False)
+    try:
+        return _Values(window, Limits()).array
     finally:
         window.close()
 
@@ -188,14 +222,24 @@ def read_values(source: Source, limits: Limits) -> Iterator[Batch]:
 class _Values:
     """Reads one value after another out of a window; `at` is where the next one is looked for."""
 
-    def __init__(self, window: Window, limits: Limits) -> None:
+    def __init__(self, window: Window, limits: Limits, array: bool | None = None, last: bool = True) -> None:
+        """array: whether the window is a piece of an array, whose bracket was before; None: it starts the file.
+
+        last: whether the file ends with it.
+        """
         self.window = window
         self.limits = limits
+        self.last = last
         self.numbers = _Numbers()
         self.counted = 0  # line feeds before this position are in `numbers.line`
-        self.at = int(jsontext.skip_space(window.data, window.first, window.filled))
-        self.array = self.at < window.filled and window.data[self.at] == ord("[")
-        self.at += int(self.array)
+        while True:  # blanks may come first
+            self.at = int(jsontext.skip_space(window.data, window.first if array is None else 0, window.filled))
+            if self.at < window.filled or window.ended:
+                break
+            self._refill()
+        opened = array is None and self.at < window.filled and window.data[self.at] == ord("[")
+        self.array = opened if array is None else array
+        self.at += int(opened)
 
     def batches(self) -> Iterator[Batch]:
         """All batches, to the end of the file."""
@@ -205,9 +249,17 @@ class _Values:
             count, to, why = jsontext.elements(window.data, self.at, window.filled, self.array, window.ended, *room)
             if count:
                 starts, ends = (part[:count].copy() for part in room)
-                sound = self._sound(starts, ends)
+                short = len(starts)
+                if int(ends[-1] - starts[0]) > self.limits.line:
+                    above = np.flatnonzero(ends - starts > self.limits.line)
+                    short = int(above[0]) if len(above) else short
+                sound = self._sound(starts[:short], ends[:short])
                 if sound:
                     yield self._found(starts[:sound], ends[:sound])
+                if sound == short < count:
+                    self.at = int(starts[sound])
+                    yield self._lost(jsontext.MORE)
+                    return
                 if sound < count:
                     self.at = int(starts[sound])
                     yield self._bad(self._next_value(), _ENDLESS)
@@ -230,8 +282,10 @@ class _Values:
 
     def _refill(self) -> None:
         self._count_to(self.at)
-        self.window.refill(self.at)
-        self.at = self.counted = 0
+        # What stands before a value on its line tells where others like it begin.
+        keep = max(int(lines.last_line_end(self.window.data, 0, self.at)) - 1, self.at - _INDENT, 0)
+        self.window.refill(keep)
+        self.at = self.counted = self.at - keep
 
     def _count_to(self, position: int) -> None:
         self.numbers.line += int(lines.count_lines(self.window.data, self.counted, position))
@@ -309,10 +363,32 @@ class _Values:
             yield batch
         elif self.window.damage:
             yield self._bad(self.at, self.window.damage)
-        elif self.array and why != jsontext.CLOSED:
+        elif self.array and why != jsontext.CLOSED and self.last:
             yield self._bad(self.at, "the array is not closed: the file seems to be cut off")
         else:
             self._count_to(self.at)
             batch = Batch.empty(True)
             batch.lines_seen = self.numbers.line
             yield batch
+
+
+class _Cuts(_Values):
+    """Goes over the values in the same way, and keeps nothing but where they end."""
+
+    safe = 0
+
+    def found(self, size: int) -> list[int]:
+        """The cuts."""
+        cuts = [0]
+        for _ in self.batches():
+            if self.safe - cuts[-1] >= size:
+                cuts.append(self.safe)
+        return cuts
+
+    def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        # Only after a value that is whole, for what is on the line before the next one tells its column.
+        self.safe = self.window.base + int(ends[-1])
+        return Batch.empty(True)
+
+    def _count_to(self, position: int) -> None:
+        self.counted = position

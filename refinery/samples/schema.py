@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -13,15 +14,15 @@ from refinery.samples.sources import Source
 TEXT = pa.schema([("text", pa.string())])
 
 
-def common_schema(sources: Sequence[Source]) -> pa.Schema:
+def common_schema(sources: Sequence[Source], known: Mapping[str, pa.Schema] = MappingProxyType({})) -> pa.Schema:
     """The columns that all files' samples get: those of every file, types widened where files differ.
 
-    Raises DataError naming two files whose types for a column do not fit together.
+    known: columns of files that need not be looked at, by path. Raises DataError naming two files whose types for a column do not fit together.
     """
     merged: pa.Schema | None = None
     seen: list[tuple[Source, pa.Schema]] = []
     for source in sources:
-        schema = schema_of(source)
+        schema = known[source.path] if source.path in known else schema_of(source)
         if len(schema) == 0:
             continue
         if merged is None or schema.equals(merged):
@@ -63,9 +64,9 @@ def schema_of(source: Source) -> pa.Schema:
     if source.format == "text":
         return TEXT
     if source.format in ("csv", "tsv"):
-        from refinery.samples.read_csv import infer
+        from refinery.samples.read_csv import survey
 
-        return infer(source)
+        return survey(source)[0]
     with open_table(source) as reader:
         schema = reader.schema_arrow if source.format == "parquet" else reader.schema
     seen: set[str] = set()

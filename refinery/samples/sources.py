@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from refinery.errors import DataError, did_you_mean
 from refinery.samples.formats import SUPPORTED, format_of, full_suffix, json_shape, magic, split_suffix
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 # Files that other tools leave beside data: they say something of it and hold no samples.
 _MARKERS = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_infos.json", "_SUCCESS", "Thumbs.db"}
-_TEXTS_PER_SHARD = 10_000
+_FILES_PER_SHARD = 10_000
+# Text that a byte of a compressed file stands for, roughly; what opening a file costs, in bytes of text.
+_EXPANDS = 4
+_LEAST = 16 << 10
 # Names of formats in recipes that are called otherwise here.
 _FORCED = {"txt": "text", "json": "jsonl"}
 # A row group is decoded from its start for each shard that reads a part of it: few are cut, into few pieces.
@@ -71,9 +76,11 @@ class Part:
 class Shard:
     """A piece of the input that is worked on at once.
 
-    index: 0 and up in the order of the input. sources: one file, or several text files. start, end: bytes of a JSON
-    Lines file (the shard owns the lines that start there; the cuts need not fall between lines) or rows of a table;
-    (0, -1) is all. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
+    index: 0 and up in the order of the input. sources: one file, or several whole ones. start, end: bytes of a JSON
+    Lines file (the shard owns the lines that start there; the cuts need not fall between lines), of the text of a CSV
+    file or JSON array (between samples), or rows of tables; end -1 is the end. Of compressed JSON Lines they are bytes
+    of the compressed file (see `relay.Cursor`). rows_of: how many samples each of several files has, where that is
+    known; text files have one each. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
     size: about how many bytes of the input it is; the shards' sizes add up to the sources'. only: ascending numbers of
     the rows that are samples of this run, when not all are; they are then counted anew, from 0. part: what earlier
     stages have left of it, which is then what is read; numbers, lines and files stay those of the input.
@@ -88,6 +95,7 @@ class Shard:
     size: int = 0
     only: np.ndarray | None = field(default=None, compare=False, repr=False)
     part: Part | None = field(default=None, compare=False, repr=False)
+    rows_of: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def source(self) -> Source:
@@ -100,8 +108,10 @@ class Shard:
         return self.start == 0
 
     def path_of(self, row: int) -> str:
-        """The file that holds row `row` of the shard."""
-        return self.sources[row if len(self.sources) > 1 else 0].path
+        """The file that holds row `row` of the shard; of several files whose rows are not known, the first."""
+        if self.source.format == "text":
+            return self.sources[row if len(self.sources) > 1 else 0].path
+        return self.sources[bisect_right(list(accumulate(self.rows_of[:-1])), row)].path
 
 
 def find(inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None) -> tuple[list[Source], list[str]]:
@@ -134,21 +144,25 @@ def carrier(sources: Sequence[Source]) -> str:
     return "typed" if len(kinds) == 1 and not kinds & {"jsonl", "json"} else "lines"
 
 
-def cut(sources: Sequence[Source], shard_size: int = 64 << 20) -> list[Shard]:
-    """Cut files into shards of about `shard_size` bytes, in the order of the input.
+def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1) -> list[Shard]:
+    """Cut files into shards of about `shard_size` bytes of text, in the order of the input.
 
-    JSON Lines are cut anywhere, tables between rows, small text files are put together; compressed files, CSV and JSON
-    arrays stay whole. Raises DataError when typed files have columns that do not fit together.
+    JSON Lines are cut anywhere, compressed or not, tables between rows, CSV and JSON arrays between samples, for which
+    they are read once, by `workers` threads; small files of one kind are put together. Raises DataError when typed
+    files have columns that do not fit together.
     """
     lines = carrier(sources) == "lines"
+    cutter = _Cutter(max(1, shard_size), workers, lines)
+    pieces = list(cutter.pieces(sources))
     schema = None
     if not lines:
         from refinery.samples.schema import common_schema
 
-        schema = common_schema(sources)
+        schema = common_schema(sources, cutter.schemas)
     shards: list[Shard] = []
-    for files, start, end, size in _pieces(sources, max(1, shard_size)):
-        shards.append(Shard(len(shards), files, start, end, lines, schema, size))
+    for files, start, end, size, rows in pieces:
+        known = schema if schema is not None else cutter.schemas.get(files[0].path)
+        shards.append(Shard(len(shards), files, start, end, lines, known, size, rows_of=rows))
     return shards
 
 
@@ -286,40 +300,121 @@ def _unreadable(error: OSError) -> None:
     raise DataError(f"{error.filename}: the folder cannot be read ({error.strerror})") from error
 
 
-Piece = tuple[tuple[Source, ...], int, int, int]
+class _Piece(NamedTuple):
+    """What a shard is cut from: the fields of that name."""
+
+    sources: tuple[Source, ...]
+    start: int
+    end: int
+    size: int
+    rows_of: tuple[int, ...] = ()
 
 
-def _pieces(sources: Sequence[Source], shard_size: int) -> Iterator[Piece]:
-    """(files, start, end, bytes) of each shard."""
-    texts: list[Source] = []
-    size = 0
-    for source in sources:
-        full = len(texts) == _TEXTS_PER_SHARD or (texts and size + source.size > shard_size)
-        if texts and (full or source.format != "text" or source.dataset != texts[0].dataset):
-            yield tuple(texts), 0, -1, size
-            texts, size = [], 0
+def weight(source: Source) -> int:
+    """About how many bytes of text are read from a file; opening a small one counts too."""
+    if source.format == "text":
+        return source.size
+    return max(source.size * (_EXPANDS if source.compression else 1), _LEAST)
+
+
+class _Cutter:
+    """Cuts files one after another. schemas: of the files that had to be read for it, by path."""
+
+    def __init__(self, shard_size: int, workers: int, lines: bool) -> None:
+        self.shard_size, self.workers, self.lines = shard_size, workers, lines
+        self.schemas: dict[str, pa.Schema] = {}
+
+    def pieces(self, sources: Sequence[Source]) -> Iterator[_Piece]:
+        """The pieces of all files; small files of one kind that follow each other are one piece."""
+        small: list[Source] = []
+        size = 0
+        for source in sources:
+            full = len(small) == _FILES_PER_SHARD or size + weight(source) > self.shard_size
+            if small and (full or _kind_of(source) != _kind_of(small[0]) or not self._small(source)):
+                yield from self._together(small)
+                small, size = [], 0
+            if self._small(source):
+                small.append(source)
+                size += weight(source)
+            else:
+                yield from self._cut(source)
+        if small:
+            yield from self._together(small)
+
+    def _small(self, source: Source) -> bool:
         if source.format == "text":
-            texts.append(source)
-            size += source.size
-        elif source.format == "jsonl" and source.compression is None:
-            yield from _even(source, 0, source.size, source.size, -(-source.size // shard_size))
-        elif source.format in ("parquet", "arrow"):
-            yield from _row_ranges(source, shard_size)
-        else:
-            yield (source,), 0, -1, source.size
-    if texts:
-        yield tuple(texts), 0, -1, size
+            return True
+        # Tables whose columns become lines are converted file by file.
+        alike = not self.lines or source.format in ("jsonl", "json")
+        return alike and source.table is None and 2 * weight(source) <= self.shard_size
+
+    def _together(self, files: list[Source]) -> Iterator[_Piece]:
+        """One piece of whole files."""
+        if len(files) == 1 and files[0].format != "text":
+            yield from self._cut(files[0])
+            return
+        rows: tuple[int, ...] = ()
+        if files[0].format in ("parquet", "arrow"):
+            from refinery.samples.schema import row_groups
+
+            rows = tuple(sum(count for count, _ in row_groups(source)) for source in files)
+        yield _Piece(tuple(files), 0, sum(rows) if rows else -1, sum(source.size for source in files), rows)
+
+    def _cut(self, source: Source) -> Iterator[_Piece]:
+        """The pieces of one file."""
+        large = weight(source) > self.shard_size
+        if source.format in ("parquet", "arrow"):
+            return _row_ranges(source, self.shard_size)
+        if source.format == "jsonl" and source.compression is None:
+            return _even(source, 0, source.size, source.size, -(-source.size // self.shard_size))
+        if large and source.format == "jsonl":
+            return self._packed_lines(source)
+        if large and source.format == "json":
+            from refinery.samples.read_lines import Limits, value_cuts
+
+            return self._between(source, *value_cuts(source, self.shard_size, Limits()))
+        if large and source.format in ("csv", "tsv"):
+            from refinery.samples.read_csv import survey
+
+            self.schemas[source.path], cuts, whole = survey(source, self.shard_size, self.workers)
+            return self._between(source, cuts, whole)
+        return iter([_Piece((source,), 0, -1, source.size)])
+
+    def _packed_lines(self, source: Source) -> Iterator[_Piece]:
+        """Even parts of the compressed bytes, so that it need not be read to be cut."""
+        from refinery.samples.relay import expansion
+
+        assert source.compression is not None
+        count = int(-(-source.size * expansion(source.path, source.compression) // self.shard_size))
+        pieces = list(_even(source, 0, source.size, source.size, count))
+        last = pieces[-1]
+        yield from pieces[:-1]
+        yield last._replace(end=-1)  # with whatever stands after the compressed data
+
+    def _between(self, source: Source, cuts: list[int], whole: int) -> Iterator[_Piece]:
+        """The pieces between cuts of the file's text, of which there are `whole` bytes."""
+        last = -1 if source.compression or len(cuts) == 1 else source.size
+        before = 0
+        for start, end in zip(cuts, [*cuts[1:], last], strict=True):
+            after = source.size * end // max(1, whole) if end != last else source.size
+            yield _Piece((source,), start, end, after - before)
+            before = after
 
 
-def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[Piece]:
+def _kind_of(source: Source) -> tuple[str, str, int]:
+    """Files of one kind can be read together."""
+    return source.format, "" if source.format == "text" else source.suffix, source.dataset
+
+
+def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[_Piece]:
     """Bytes or rows [first, last) in `count` equal pieces, one at least."""
     count = max(1, min(count, last - first))
     for k in range(count):
         low, high = first + (last - first) * k // count, first + (last - first) * (k + 1) // count
-        yield (source,), low, high, size * (k + 1) // count - size * k // count
+        yield _Piece((source,), low, high, size * (k + 1) // count - size * k // count)
 
 
-def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
+def _row_ranges(source: Source, shard_size: int) -> Iterator[_Piece]:
     """Row groups together up to the shard size; one above it in several pieces, if it is large or there are few."""
     from refinery.samples.schema import row_groups
 
@@ -330,7 +425,7 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
     for rows, size in groups:
         if first > start and pending + size > shard_size:
-            yield (source,), start, first, share(pending, before)
+            yield _Piece((source,), start, first, share(pending, before))
             start, pending, before = first, 0, before + pending
         if size > longest:
             count = min(-(-size // longest), _CUTS_PER_ROW_GROUP)
@@ -340,4 +435,4 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
             pending += size
         first += rows
     if first > start or first == 0:
-        yield (source,), start, first, share(pending, before)
+        yield _Piece((source,), start, first, share(pending, before))

@@ -9,7 +9,8 @@ import numpy as np
 
 from refinery.errors import DataError
 from refinery.kernels.lines import first_line_end
-from refinery.samples.formats import encoding_mark, open_bytes
+from refinery.samples.formats import encoding_mark
+from refinery.samples.relay import Decoder, open_piece
 from refinery.samples.sources import Source
 
 _STEP = 256 << 10
@@ -58,26 +59,48 @@ class LineRange:
         self._file.close()
 
 
+class ByteRange:
+    """The bytes [start, end) of a file as a stream; to its end with -1."""
+
+    def __init__(self, path: str, start: int, end: int) -> None:
+        self._file = open(path, "rb", buffering=0)
+        self._file.seek(start)
+        self._left = end - start if end >= 0 else -1
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` from its start; the bytes read, 0 at the end."""
+        count = self._file.readinto(view if self._left < 0 else view[: self._left]) or 0
+        self._left -= count if self._left >= 0 else 0
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 class Window:
     """Bytes read so far and not yet used: `data[:filled]`.
 
-    ended: the stream has no more. damage: why it ended too early, or None. Each refill takes a new buffer, so what was
-    found in the old one can be kept.
+    ended: the stream has no more. damage: why it ended too early, or None. base: where in the file's text the bytes
+    begin, when it is read from cut to cut. Each refill takes a new buffer, so what was found in the old one can be kept.
     """
 
-    def __init__(self, source: Source, start: int, end: int, block: int) -> None:
+    def __init__(
+        self, source: Source, start: int, end: int, block: int, lines: bool = True, limit: int = 1 << 30
+    ) -> None:
+        """lines: the lines that start in [start, end) are meant, else just those bytes. limit: of one value's bytes."""
         self._path = source.path
-        self._compression = source.compression
-        self._block = max(block, 4096)
-        self._total = 0
+        # No buffer for a file that is smaller; one byte more tells that it has ended.
+        small = source.size + 1 if source.compression is None else block
+        self._block = max(min(block, small), 4096)
+        self._most = limit + self._block
         self.damage: str | None = None
         self.ended = False
         self.filled = 0
+        self.base = start
         self.data = np.empty(0, np.uint8)
         try:
-            whole = source.compression is not None or end < 0
-            path = source.path
-            self._stream: Any = open_bytes(path, source.compression) if whole else LineRange(path, start, end)
+            self._stream = _stream(source, start, end, lines)
         except OSError as error:
             raise DataError(f"{source.path}: {error.strerror or error}") from error
         self.refill(0)
@@ -90,45 +113,23 @@ class Window:
         The buffer grows when the kept bytes take up more than half of it.
         """
         kept = self.filled - keep
-        data = np.empty(max(self._block, 2 * kept), np.uint8)
+        size = max(self._block, min(2 * kept, self._most), kept + 4096)
+        data = np.empty(size, np.uint8)
         data[:kept] = self.data[keep : self.filled]
         self.data, self.filled = data, kept
+        self.base += keep
         view = memoryview(data.data)
         while self.filled < len(data) and not self.ended:
             count = self._read(view[self.filled :])
             self.filled += count
-            self._total += count
+            self.damage = getattr(self._stream, "damage", None)
             self.ended = count == 0 or self.damage is not None
 
     def _read(self, view: memoryview) -> int:
         try:
-            return int(self._stream.readinto(view[:_STEP] if self._compression else view) or 0)
+            return int(self._stream.readinto(view) or 0)
         except OSError as error:
-            if not self._compression:
-                raise DataError(f"{self._path}: reading failed: {error.strerror or error}") from error
-            count = self._salvage(view[:_STEP])
-            self.damage = f"the compressed data is damaged after {self._total + count} bytes of text ({error})"
-            if self._total + count == 0:
-                raise DataError(f"{self._path}: {self.damage}") from error
-            return count
-
-    def _salvage(self, view: memoryview) -> int:
-        """Read again up to where reading failed, then byte by byte, to get what stands before the damage."""
-        self._stream.close()
-        if self.damage:  # this is the second time: there is nothing more
-            return 0
-        self._stream = open_bytes(self._path, self._compression)
-        scratch = memoryview(bytearray(_STEP))
-        left = self._total
-        count = 0
-        try:
-            while left > 0 and (got := self._stream.readinto(scratch[:left])):
-                left -= got
-            while left == 0 and (got := self._stream.readinto(view[count : count + 1])):
-                count += got
-        except OSError:
-            return count
-        return count
+            raise DataError(f"{self._path}: reading failed: {error.strerror or error}") from error
 
     def _check_encoding(self) -> None:
         head = self.data[: min(4, self.filled)].tobytes()
@@ -145,3 +146,14 @@ class Window:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+
+
+def _stream(source: Source, start: int, end: int, lines: bool) -> Any:
+    """The bytes of a shard as a stream: `readinto`, `close`, and `damage` where it is compressed."""
+    if source.compression is not None:
+        if start == 0 and end < 0:
+            return Decoder(source.path, source.compression)
+        return open_piece(source.path, source.compression, start, end, lines)
+    if start == 0 and end < 0:
+        return open(source.path, "rb", buffering=0)
+    return LineRange(source.path, start, end) if lines and end >= 0 else ByteRange(source.path, start, end)
