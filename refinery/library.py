@@ -166,6 +166,7 @@ class Operator:
     units: dict[str, str] = field(default_factory=dict)  # what a unit is called, and the function that splits a text
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
     alias_of: str = ""  # the operator whose file this name stands in
+    resources: dict[str, Any] = field(default_factory=dict)  # of a cluster: num_gpus, and what it loads
 
     def check(self, params: dict[str, Any]) -> list[str]:
         """What stands in the way of running with these (complete) parameters: sentences that name the cure."""
@@ -184,6 +185,15 @@ class Operator:
         A list gives one statistic for each of its values, `{a[0]}` the first of them alone.
         """
         return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
+
+    def loads(self, params: Mapping[str, Any]) -> bool:
+        """Whether it loads something large with these parameters, such as a model."""
+        declared = self.resources.get("loads", False)
+        if not isinstance(declared, dict):
+            return bool(declared)
+        return any(
+            params.get(name) == value or (value is True and params.get(name)) for name, value in declared.items()
+        )
 
     def parts(self, text: str, params: dict[str, Any]) -> list[str]:
         """The units of a text, in order; none for an operator that does not say how to split one."""
@@ -309,6 +319,7 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
     name = name or path.stem
     known = {
         "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
+        "resources",
     }  # fmt: skip
     _only(
         path,
@@ -349,7 +360,20 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         units=header.get("units") or {},
         compare=header.get("compare") or "",
         alias_of="" if name == path.stem else path.stem,
+        resources=_resources(path, header, params),
     )
+
+
+def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    declared = header.get("resources") or {}
+    _only(path, declared, {"num_gpus", "loads"})
+    gpus, loads = declared.get("num_gpus", 0), declared.get("loads", False)
+    if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or gpus < 0:
+        raise OperatorError(f"{path}: num_gpus must be a number from 0, not {gpus!r}")
+    for name in loads if isinstance(loads, dict) else ():
+        if name not in params:
+            raise OperatorError(f"{path}: loads names {name!r}, which is no parameter{did_you_mean(name, params)}")
+    return declared
 
 
 def _all_params(path: Path, kind: str, header: dict[str, Any], alias: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
+    "resources": {"loads": {"tokenization": "sentencepiece"}},
     "params": {
         "tokenization": {
             "type": "str",

@@ -21,6 +21,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "the sentence deduplication of datatrove 0.10.1, all documents in one task",
+    "resources": {"loads": {"sentences": "spacy"}},
     "params": {
         "sentences": {
             "type": "str",

@@ -16,6 +16,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "alphanumeric_filter of Data-Juicer 1.6.1, whose tokenizer is that of EleutherAI/pythia-6.9b-deduped",
+    "resources": {"loads": {"tokenization": True}},
     "params": {
         "tokenization": {"type": "bool", "default": False, "doc": "Count letters for each token, not characters."},
         "min_ratio": {"type": "float", "default": 0.25, "doc": "Smallest ratio."},

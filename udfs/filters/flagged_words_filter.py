@@ -18,6 +18,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "flagged_words_filter of Data-Juicer 1.6.1",
+    "resources": {"loads": {"tokenization": True}},
     "params": {
         "lang": {"type": "str", "default": "en", "doc": "Which list; all is every language's unless a file has one."},
         "tokenization": {"type": "bool", "default": False, "doc": "Take the pieces of a tokenizer for words."},

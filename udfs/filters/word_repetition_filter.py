@@ -18,6 +18,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "word_repetition_filter of Data-Juicer 1.6.1",
+    "resources": {"loads": {"tokenization": True}},
     "params": {
         "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
         "tokenization": {"type": "bool", "default": False, "doc": "Take the pieces of a tokenizer for words."},

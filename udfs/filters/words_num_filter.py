@@ -16,6 +16,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "words_num_filter of Data-Juicer 1.6.1",
+    "resources": {"loads": {"tokenization": True}},
     "params": {
         "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
         "tokenization": {"type": "bool", "default": False, "doc": "Count the pieces of a tokenizer, refined likewise."},

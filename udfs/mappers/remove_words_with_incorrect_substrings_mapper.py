@@ -19,6 +19,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "remove_words_with_incorrect_substrings_mapper of Data-Juicer 1.6.1",
+    "resources": {"loads": {"tokenization": True}},
     "params": {
         "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
         "tokenization": {"type": "bool", "default": False, "doc": "Look at a tokenizer's pieces in place of words."},

@@ -17,6 +17,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "TokenStats of datatrove 0.10.1, which downloads GPT-2's tokenizer where none is named",
+    "resources": {"loads": {"tokenizer_name_or_path": True}},
     "params": {
         "tokenizer_name_or_path": {
             "type": "file",

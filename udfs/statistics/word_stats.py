@@ -18,6 +18,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "WordStats of datatrove 0.10.1",
+    "resources": {"loads": {"words": "spacy"}},
     "params": {
         "words": {
             "type": "str",

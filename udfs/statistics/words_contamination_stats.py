@@ -18,6 +18,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "WordsContaminationStats of datatrove 0.10.1, the fields of whose norm_config are parameters here",
+    "resources": {"loads": {"words_from": "spacy"}},
     "params": {
         "words": {"type": "list[str]", "doc": "The words to look for."},
         "words_from": {
