@@ -61,6 +61,10 @@ class Attempts:
         while True:
             try:
                 return self._over(batch, left, first_row), failures
+            except duckdb.OutOfMemoryException:
+                if len(left) < 2:
+                    raise
+                found = []
             except _NO_ROWS_FAULT:
                 raise
             except duckdb.Error:
@@ -156,6 +160,10 @@ class Attempts:
             if message is not None:
                 return number, message
         return None, ""
+
+    def error_of(self, number: int, batch: Batch, first_row: int) -> str | None:
+        """What is wrong with the expression of a probe over a batch; None when it does not raise."""
+        return self._error_of(self._program.probes[number][0], batch, first_row)
 
     def _error_of(self, column: str, batch: Batch, first_row: int) -> str | None:
         """What DuckDB says when it computes a column; None when it does not raise."""

@@ -15,19 +15,23 @@ from refinery.library import Function
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
 
 
-def register(con: duckdb.DuckDBPyConnection, functions: Iterable[Function]) -> None:
-    """Make functions callable from SQL on this connection, by their names.
+def register(
+    con: duckdb.DuckDBPyConnection,
+    functions: Iterable[Function],
+    resolve: Callable[[Function], Callable[..., Any]] = Function.resolve,
+) -> None:
+    """Make functions callable from SQL on this connection, by their names. resolve: gives what is called for each.
 
     Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
     """
     for function in functions:
         types: list[Any] = [*function.columns, *function.constants]
         returns: Any = function.returns
-        con.create_function(function.name, _vectorised(function), types, returns, **_OPTIONS)
+        con.create_function(function.name, _vectorised(function, resolve(function)), types, returns, **_OPTIONS)
 
 
-def _vectorised(function: Function) -> Callable[..., pa.Array]:
-    run, width = function.resolve(), len(function.columns)
+def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa.Array]:
+    width = len(function.columns)
 
     def call(*arguments: pa.ChunkedArray) -> pa.Array:
         columns = [_one(argument) for argument in arguments[:width]]

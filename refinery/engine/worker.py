@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
 from refinery.kernels.arrow import ints, numbers, of_texts
+from refinery.library import Function
 from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.shared import SharedFile
@@ -34,7 +35,7 @@ from refinery.samples.write import PartWriter
 from refinery.store import Store
 
 # Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
-_SETTINGS = "SET threads = 1; SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
+_SETTINGS = "SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
 
 QUARANTINE = pa.schema(
     [
@@ -65,6 +66,7 @@ class Task:
     write: bool = True  # whether a part is written; without it, the next stage reads the input again
     output: SharedFile | None = None  # the export, where the shards of one process write it themselves, without parts
     store: str = ""
+    blamed: tuple[tuple[int, int, str], ...] = ()  # rows not to be run: number in the shard, step, what is wrong
 
 
 @dataclass
@@ -103,18 +105,25 @@ class _Left:
 class Worker:
     """One DuckDB connection on one thread, with the program's functions registered."""
 
-    def __init__(self, program: Program, memory_limit: str | None = None, temporary: str | None = None) -> None:
+    def __init__(
+        self, program: Program, memory_limit: str | None = None, temporary: str | None = None, threads: int = 1
+    ) -> None:
         self.program = program
+        self._blamed: dict[int, tuple[int, str]] = {}
         self._profile_text = "{}"
         self._stopped = False
         self._attempts = Attempts(program, self._query)
-        self.con = connect(program.folders, memory=memory_limit, temporary=temporary)
+        self.con = connect(program.folders, threads, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS.split(";"):
             if statement.strip():
                 self.con.execute(statement).fetchall()
-        register(self.con, program.functions)
+        register(self.con, program.functions, self._callable)
         self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
         lock(self.con)
+
+    def _callable(self, function: Function) -> Callable[..., Any]:
+        """What is called for a function of the program."""
+        return function.resolve()
 
     def close(self) -> None:
         """Close the connection."""
@@ -161,6 +170,7 @@ class Worker:
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
         """Run one shard; everything it leaves is in `task.folder` of the store, each file complete or absent."""
+        self._blamed = {row: (step, error) for row, step, error in task.blamed}
         result = ShardResult(shard.index)
         seconds: dict[int, float] = defaultdict(float)
         left = _Left()
@@ -292,8 +302,13 @@ class Worker:
         )
 
     def attempt(self, batch: Batch, first_row: int = 0) -> tuple[pa.Table, list[Failure]]:
-        """Run the statement over a batch, without the rows that it raises on; see Attempts.run."""
-        return self._attempts.run(batch, first_row)
+        """Run the statement over a batch, without blamed rows and those that it raises on; see Attempts.run."""
+        if not self._blamed:
+            return self._attempts.run(batch, first_row)
+        blamed = np.isin(batch.rows, np.fromiter(self._blamed, np.int64))
+        known = [Failure(int(at), *self._blamed[int(batch.rows[at])]) for at in np.flatnonzero(blamed)]
+        done, failed = self._attempts.run(batch, first_row, np.flatnonzero(~blamed))
+        return done, [*known, *failed]
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
         if self._stopped:
