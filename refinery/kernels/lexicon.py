@@ -11,7 +11,6 @@ from refinery.kernels.arrow import of_texts, texts
 from refinery.kernels.blocks import load_word, low_bits
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.line_units import key_of
-from refinery.kernels.utf8 import same
 
 WORD = 8  # bytes that are compared at once
 
@@ -66,10 +65,14 @@ def _keys(data, offsets, keys):
 @inlined
 def word_key(data, start, end):
     """A hash of data[start:end], never 0."""
-    if end - start > WORD:
+    size = end - start
+    if size > 2 * WORD:
         return key_of(data, start, end)
-    word = short_word(data, start, end)
-    key = (word ^ (word >> np.uint64(29)) ^ np.uint64(end - start)) * np.uint64(0xE7037ED1A0B428DB)
+    if size > WORD:
+        word = (load_word(data, start) * np.uint64(0xA0761D6478BD642F)) ^ load_word(data, end - WORD)
+    else:
+        word = short_word(data, start, end)
+    key = (word ^ (word >> np.uint64(29)) ^ np.uint64(size)) * np.uint64(0xE7037ED1A0B428DB)
     key ^= key >> np.uint64(32)
     return key if key != np.uint64(0) else np.uint64(1)
 
@@ -93,7 +96,13 @@ def equal(data, start, end, other, other_start, other_end):
         return False
     if size <= WORD:
         return short_word(data, start, end) == short_word(other, other_start, other_end)
-    return same(data, start, end, other, other_start, other_end)
+    last, i, k = end - WORD, start, other_start
+    while i < last:
+        if load_word(data, i) != load_word(other, k):
+            return False
+        i += WORD
+        k += WORD
+    return load_word(data, last) == load_word(other, other_end - WORD)
 
 
 @inlined

@@ -11,8 +11,9 @@ from refinery.kernels.arrow import structs, texts
 from refinery.kernels.jit import kernel
 from refinery.kernels.piece_stats import lists
 from refinery.kernels.utf8 import decode
+from refinery.kernels.word_exceptions import rules
 from refinery.kernels.word_rules import PUNCT, SPACE, TERMINAL
-from refinery.kernels.word_tokens import cut_piece, rules
+from refinery.kernels.word_tokens import cut_piece
 
 FIELDS = ("sentences", "chars")
 SENTENCES, CHARS, BEGIN, END, SEEN = range(len(FIELDS) + 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from refinery.kernels.jit import kernel
 from refinery.kernels.utf8 import decode
-from refinery.kernels.word_rules import DIGIT, IN_HOST, LOWER
+from refinery.kernels.word_rules import DIGIT, IN_HOST, LOWER, WORD
 
 FULL_STOP, AT, COLON, SLASH = 0x2E, 0x40, 0x3A, 0x2F
 
@@ -12,28 +12,23 @@ FULL_STOP, AT, COLON, SLASH = 0x2E, 0x40, 0x3A, 0x2F
 @kernel
 def is_address(data, start, end, table):
     """Whether data[start:end] is an address: a host, with or without a scheme, a user, a port, a path."""
-    if _is_host(data, start, end, table):
+    if is_host(data, start, end, table):
         return True
     scheme = True
     i = start
     while i < end:
         byte = data[i]
-        if byte == AT and i > start and _is_host(data, i + 1, end, table):
+        if byte == AT and i > start and is_host(data, i + 1, end, table):
             return True
         if byte == COLON and scheme:
             scheme = False
             if i - start >= 2 and i + 2 < end and data[i + 1] == SLASH and data[i + 2] == SLASH:
-                if _has_two(data, start, i) and _is_host(data, i + 3, end, table):
+                if _has_two(data, start, i) and is_host(data, i + 3, end, table):
                     return True
-        elif byte < 0x80 and not (_is_word(byte) or byte == 0x2B or byte == 0x2D or byte == FULL_STOP):
-            scheme = False
+        elif scheme and (byte < 0x80 or byte >= 0xC0):
+            scheme = table[decode(data, i)[0]] & WORD != 0 or byte == 0x2B or byte == 0x2D or byte == FULL_STOP
         i += 1
     return False
-
-
-@kernel
-def _is_word(byte):
-    return 0x30 <= byte <= 0x39 or 0x41 <= byte <= 0x5A or 0x61 <= byte <= 0x7A or byte == 0x5F
 
 
 @kernel
@@ -43,7 +38,7 @@ def _has_two(data, start, end):
 
 
 @kernel
-def _is_host(data, start, end, table):
+def is_host(data, start, end, table):
     """Whether a host begins at `start`, and an address ends at `end`."""
     i = label = start
     labels = 0
@@ -89,7 +84,7 @@ def _is_host(data, start, end, table):
 
 @kernel
 def _ends_in_far_letters(data, start, stop, end, table):
-    """`_is_host` for a host in which there are letters beyond U+FFFF."""
+    """`is_host` for a host in which there are letters beyond U+FFFF."""
     dot = stop
     while dot > start and data[dot - 1] != FULL_STOP:
         dot -= 1

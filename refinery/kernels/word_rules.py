@@ -19,7 +19,7 @@ from refinery.kernels.sentence_units import TERMINALS
 
 # Bits of a code point.
 PREFIX, SUFFIX, ICON, LOWER, UPPER, ALPHA, QUOTE, BEFORE_STOP, CURRENCY = (1 << n for n in range(9))
-DIGIT, SPACE, CASED_UPPER, CASED_LOWER, TITLE, IN_HOST, JOINT, PUNCT, TERMINAL = (1 << n for n in range(9, 18))
+DIGIT, SPACE, CASED_UPPER, CASED_LOWER, TITLE, IN_HOST, JOINT, PUNCT, TERMINAL, WORD = (1 << n for n in range(9, 19))
 
 
 def characters(ranges: str) -> list[int]:
@@ -71,6 +71,7 @@ def _classes() -> np.ndarray:
     for c, category in categories.items():
         char = chr(c)
         bits = SPACE if char.isspace() else PUNCT if category[0] == "P" else 0
+        bits |= (char.isalnum() or char == "_") * WORD  # \w
         if c < 0x20000:  # beyond, no character has case; a test asks them all
             bits |= char.isupper() * CASED_UPPER | char.islower() * CASED_LOWER
             bits |= (char.istitle() and not char.isupper()) * TITLE

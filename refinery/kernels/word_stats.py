@@ -10,13 +10,26 @@ import pyarrow as pa
 
 from refinery.kernels import text_set
 from refinery.kernels.arrow import structs, texts
-from refinery.kernels.blocks import BLOCK, any_of, count_set, first_set, is_byte, lanes, letters, within
+from refinery.kernels.blocks import (
+    BLOCK,
+    any_of,
+    count_set,
+    first_set,
+    is_byte,
+    lanes,
+    letters,
+    low_bits,
+    wide,
+    within,
+)
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.lexicon import Lexicon, equal, lexicon, look_up, word_key
 from refinery.kernels.piece_stats import lists
 from refinery.kernels.utf8 import decode
+from refinery.kernels.word_addresses import FULL_STOP
+from refinery.kernels.word_exceptions import EXCEPTION, rules
 from refinery.kernels.word_rules import CASED_LOWER, CASED_UPPER, SPACE, TITLE
-from refinery.kernels.word_tokens import EXCEPTION, cut_piece, rules
+from refinery.kernels.word_tokens import cut_piece
 
 FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
 WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range(len(FIELDS) + 2)
@@ -29,6 +42,9 @@ _line_ends = lanes(
         b, within(b, x, 0x0A, 0x0D), within(b, x, 0x1C, 0x1E), is_byte(b, x, b"\xc2"), is_byte(b, x, b"\xe2")
     )
 )
+_capitals = lanes(lambda b, x: within(b, x, 0x41, 0x5A))
+_small = lanes(lambda b, x: within(b, x, 0x61, 0x7A))
+_blanks = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), within(b, x, 0x1C, 0x20)))  # ASCII of str.isspace
 
 
 @lru_cache(maxsize=16)
@@ -90,42 +106,30 @@ def _measure_text(data, start, end, table, room, classes, known, pairs, stops, s
     i = start
     while i < end:
         begin = i
-        i = _letters_end(data, i, end)
-        size = i - begin
-        byte = data[i] if i < end else 0x20
-        if size == 0 and byte <= 0x20 and classes[byte] & SPACE:
-            i += 1
+        size, i = _piece(data, begin, end, classes)
+        if i == begin:
+            i = _blanks_end(data, begin, end)
             continue
-        ends = byte <= 0x20 and classes[byte] & SPACE != 0  # a piece of nothing but letters
-        mark = not ends and size > 0 and _is_plain_mark(byte) and _at_end(data, i + 1, end, classes)
-        if (
-            mark
-            and byte == 0x2E
-            and (data[i - 1] < 0x61 or look_up(known, word_key(data, begin, i + 1), data, begin, i + 1))
-        ):
-            mark = False
         if 2 * counts[TYPES] >= len(table):
             return 0
-        if size > 0 and (ends or mark):
-            key = word_key(data, begin, i)
-            value = look_up(known, key, data, begin, i)
+        rest = i - begin - size  # what stands behind the letters
+        mark = rest == 1 and size > 0 and _is_plain_mark(data[i - 1])
+        if (
+            mark
+            and data[i - 1] == FULL_STOP
+            and (data[i - 2] < 0x61 or look_up(known, word_key(data, begin, i), data, begin, i))
+        ):
+            mark = False
+        if size > 0 and (rest == 0 or mark):
+            key = word_key(data, begin, begin + size)
+            value = look_up(known, key, data, begin, begin + size)
             if not value & EXCEPTION or (value >> 8) & 0xFF == size:
-                _add_letters(data, begin, i, key, start, table, stops, short, long, counts, shorter, longer)
+                _add_letters(data, begin, begin + size, key, start, table, stops, short, long, counts, shorter, longer)
                 if mark:
-                    _add_mark(data, i, stops, short, long, counts, shorter, longer)
-                    i += 1
+                    _add_mark(data, i - 1, stops, short, long, counts, shorter, longer)
                 continue
-        if size == 0 and _is_mark(byte) and _at_end(data, i + 1, end, classes):
-            _add_mark(data, i, stops, short, long, counts, shorter, longer)
-            i += 1
-            continue
-        while i < end:
-            cp, after = decode(data, i)
-            if classes[cp] & SPACE:
-                break
-            i = after
-        if i == begin:
-            _, i = decode(data, i)
+        if size == 0 and rest == 1 and data[begin] < 0x80 and not 0x30 <= data[begin] <= 0x39:
+            _add_mark(data, begin, stops, short, long, counts, shorter, longer)
             continue
         if 3 * (i - begin) + 3 > len(room):
             return 3 * (i - begin) + 3
@@ -145,16 +149,46 @@ def _measure_text(data, start, end, table, room, classes, known, pairs, stops, s
 
 
 @inlined
-def _letters_end(data, i, end):
-    """Where the run of ASCII letters at i ends."""
-    while i < end and i + BLOCK <= len(data):
-        run = first_set(~letters(data, i))
-        i += run
-        if run < BLOCK:
-            return min(i, end)
-    while i < end and _is_letter(data[i]):
-        i += 1
-    return min(i, end)
+def _piece(data, begin, end, classes):
+    """How many ASCII letters the piece at `begin` begins with, and where it ends: at `begin` where white space is."""
+    if begin + BLOCK > len(data):
+        i = begin
+        while i < end and _is_letter(data[i]):
+            i += 1
+        return i - begin, _piece_end(data, i, end, classes)
+    size = min(first_set(~letters(data, begin)), end - begin)
+    i = begin + first_set(_blanks(data, begin) | wide(data, begin))
+    if i >= end:
+        return size, end
+    if data[i] < 0x80 and classes[data[i]] & SPACE:
+        return size, i
+    return size, _piece_end(data, i, end, classes)
+
+
+@kernel
+def _piece_end(data, i, end, classes):
+    """Where the next white space from i on is, or the end; i must not be inside of a character."""
+    while i < end:
+        if i + BLOCK <= len(data):
+            run = first_set(_blanks(data, i) | wide(data, i))
+            i += run
+            if i >= end:
+                return end
+            if run == BLOCK:  # all of them ASCII
+                continue
+        cp, after = decode(data, i)
+        if classes[cp] & SPACE:
+            return i
+        i = after
+    return end
+
+
+@inlined
+def _blanks_end(data, i, end):
+    """Where the white space at i ends, or a part of it."""
+    if i + BLOCK <= len(data) and data[i] < 0x80:
+        return min(i + first_set(~_blanks(data, i)), end)
+    return decode(data, i)[1]
 
 
 @inlined
@@ -166,12 +200,6 @@ def _is_letter(byte):
 def _is_plain_mark(byte):
     """Marks that end a word, with which no exception ends that begins with a letter, but the full stop."""
     return byte == 0x2C or byte == 0x2E or byte == 0x3A or byte == 0x3B or byte == 0x21 or byte == 0x3F or byte == 0x22
-
-
-@inlined
-def _at_end(data, i, end, classes):
-    """Whether ASCII white space, or the end of the text, is at i."""
-    return i >= end or (data[i] <= 0x20 and classes[data[i]] & SPACE != 0)
 
 
 @inlined
@@ -219,6 +247,29 @@ def _add_letters(data, begin, end, key, text, table, stops, short, long, counts,
 @kernel
 def _add(data, begin, end, text, table, classes, stops, short, long, counts, shorter, longer):
     """Count any word."""
+    size = end - begin
+    if size <= BLOCK and begin + BLOCK <= len(data) and not wide(data, begin) & low_bits(size):
+        large, small = _capitals(data, begin) & low_bits(size), _small(data, begin) & low_bits(size)
+        followed = (large | small) << np.uint64(1)  # behind a letter
+        counts[UPPERS] += large != 0 and small == 0
+        counts[TITLES] += large != 0 and not (large & followed) and not (small & ~followed)
+    else:
+        size = _add_case(data, begin, end, classes, counts)
+    counts[WORDS] += 1
+    counts[CHARS] += size
+    for k in range(len(short)):
+        shorter[k] += size <= short[k]
+    for k in range(len(long)):
+        longer[k] += size >= long[k]
+    key = word_key(data, begin, end)
+    if look_up(stops, key, data, begin, end):
+        counts[STOPS] += 1
+    counts[TYPES] += _is_new(table, data, key, begin, end, text)
+
+
+@kernel
+def _add_case(data, begin, end, classes, counts):
+    """Count a word that is str.isupper, str.istitle; its code points."""
     size = 0
     upper = title = True
     cased = inside = False  # whether there is a character with case; whether the one before is one
@@ -237,18 +288,9 @@ def _add(data, begin, end, text, table, classes, stops, short, long, counts, sho
             cased = inside = True
         else:
             inside = False
-    counts[WORDS] += 1
-    counts[CHARS] += size
     counts[UPPERS] += cased and upper
     counts[TITLES] += cased and title
-    for k in range(len(short)):
-        shorter[k] += size <= short[k]
-    for k in range(len(long)):
-        longer[k] += size >= long[k]
-    key = word_key(data, begin, end)
-    if look_up(stops, key, data, begin, end):
-        counts[STOPS] += 1
-    counts[TYPES] += _is_new(table, data, key, begin, end, text)
+    return size
 
 
 @inlined

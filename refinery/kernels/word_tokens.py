@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import NamedTuple
-
-import numpy as np
-
-from refinery.kernels import word_rules
-from refinery.kernels.jit import inlined, kernel
-from refinery.kernels.lexicon import FIRST, LAST, Lexicon, find, lexicon, word_key
+from refinery.kernels.blocks import BLOCK, low_bits, wide
+from refinery.kernels.jit import kernel
 from refinery.kernels.utf8 import before, decode
 from refinery.kernels.word_addresses import COLON, FULL_STOP, SLASH, is_address
+from refinery.kernels.word_ascii import APOSTROPHE, cut_ascii, dollar
+from refinery.kernels.word_exceptions import EXCEPTION, UNIT, exception, joined, write_parts
 from refinery.kernels.word_rules import (
     ALPHA,
     BEFORE_STOP,
@@ -20,7 +15,6 @@ from refinery.kernels.word_rules import (
     DIGIT,
     ICON,
     JOINT,
-    LONGEST_RUN,
     LOWER,
     PREFIX,
     QUOTE,
@@ -28,62 +22,7 @@ from refinery.kernels.word_rules import (
     UPPER,
 )
 
-# Kinds of an entry of the lexicon, and where its words end: in the bits from 8, 16 and 24 on, after the first and the
-# second word, and of the last one.
-EXCEPTION, CUT, UNIT = 1, 2, 4
-
-APOSTROPHE = 0x27
 RIGHT_QUOTE, ELLIPSIS, EM_DASH, EN_DASH, DEGREE = 0x2019, 0x2026, 0x2014, 0x2013, 0xB0
-
-
-def _pairs(cut: Mapping[str, tuple[str, ...]]) -> np.ndarray:
-    """uint8 (256, 256): whether an exception is cut into words of which the first two begin with these bytes."""
-    found = np.zeros((256, 256), np.uint8)
-    for text in cut:
-        first, second = (word.encode()[0] for word in word_rules.cut(text, known=False)[:2])
-        found[first, second] = 1
-    return found
-
-
-class Rules(NamedTuple):
-    """What the kernels know: classes of characters, exceptions and units, and how exceptions that are cut begin."""
-
-    classes: np.ndarray
-    lexicon: Lexicon
-    pairs: np.ndarray
-
-
-@lru_cache(maxsize=1)
-def rules() -> Rules:
-    """The rules for English; made once in a process."""
-    found: dict[str, int] = dict.fromkeys(word_rules.UNITS, UNIT)
-    cut = word_rules.cut_exceptions()
-    for text, parts in word_rules.exceptions().items():
-        ends = np.cumsum([len(part.encode()) for part in parts])
-        value = EXCEPTION | (CUT if text in cut else 0)
-        for place in range(3):
-            value |= int(ends[min(place, len(parts) - 1)]) << (8 + 8 * place)
-        found[text] = found.get(text, 0) | value
-    return Rules(word_rules.classes(), lexicon(found), _pairs(cut))
-
-
-@inlined
-def _exception(known, data, start, end):
-    """The value of an exception or unit; 0 for other texts."""
-    size = end - start
-    if size <= 0 or size >= len(known.gate):
-        return np.int64(0)
-    if not known.gate[size, data[start]] & FIRST or not known.gate[size, data[end - 1]] & LAST:
-        return np.int64(0)
-    return _known(known.keys, known.entries, known.data, data, start, end)
-
-
-@kernel
-def _known(keys, entries, texts, data, start, end):
-    key = word_key(data, start, end)
-    if keys[np.int64(key) & (len(keys) - 1)] == np.uint64(0):
-        return np.int64(0)
-    return find(keys, entries, texts, key, data, start, end)
 
 
 # Pieces: what stands between white space
@@ -95,20 +34,22 @@ def cut_piece(data, start, end, table, known, pairs, room):
 
     `room` has place for three times as many numbers as the piece has bytes, and three more.
     """
+    if end - start <= BLOCK and start + BLOCK <= len(data) and not wide(data, start) & low_bits(end - start):
+        return cut_ascii(data, start, end, table, known, pairs, room)
     n = 0
     tail = len(room)
     first_start, last_end = start, end
     while start < end:
-        if _exception(known, data, start, end) & EXCEPTION:
+        if exception(known, data, start, end) & EXCEPTION:
             break
         first = _prefix(data, start, end, table)
-        if first > 0 and _exception(known, data, start + first, end) & EXCEPTION:
+        if first > 0 and exception(known, data, start + first, end) & EXCEPTION:
             room[n] = start
             n += 1
             start += first
             break
         last = _suffix(data, start + first, end, table, known) if start + first < end else 0
-        if last > 0 and _exception(known, data, start, end - last) & EXCEPTION:
+        if last > 0 and exception(known, data, start, end - last) & EXCEPTION:
             end -= last
             tail -= 1
             room[tail] = end
@@ -131,62 +72,8 @@ def cut_piece(data, start, end, table, known, pairs, room):
         tail += 1
     for k in range(n - 1):
         if pairs[data[room[k]], data[room[k + 1]]]:
-            return _joined(data, first_start, last_end, known, room, n)
+            return joined(data, first_start, last_end, known, pairs, room, n)
     return n
-
-
-@kernel
-def _parts(value, start, room, n):
-    """Write where the words of an exception begin."""
-    room[n] = start
-    n += 1
-    for place in range(2):
-        end = (value >> (8 + 8 * place)) & 0xFF
-        if end < (value >> 24) & 0xFF:
-            room[n] = start + end
-            n += 1
-    return n
-
-
-@kernel
-def _joined(data, start, end, known, room, n):
-    """Put runs of words that are an exception into its form; how many words there are then."""
-    third = len(room) // 3
-    found = False
-    for i in range(n):
-        room[third + i] = 0  # whether the word belongs to a run
-        room[2 * third + i] = 0  # how many words the run that begins here has, if it is taken
-    for length in range(min(n, LONGEST_RUN), 1, -1):
-        for i in range(n - length + 1):
-            stop = room[i + length] if i + length < n else end
-            if not _exception(known, data, room[i], stop) & CUT:
-                continue
-            if room[third + i] == 0 and room[third + i + length - 1] == 0:
-                room[2 * third + i] = length
-                found = True
-            for k in range(i, i + length):
-                room[third + k] = 1
-    return _written(data, end, known, room, n, third) if found else n
-
-
-@kernel
-def _written(data, end, known, room, n, third):
-    """Write the words with the runs in the exceptions' form, which may have more words; how many there are."""
-    i = 0
-    w = third  # nobody asks any more what was seen
-    while i < n:
-        length = room[2 * third + i]
-        if length == 0:
-            room[w] = room[i]
-            w += 1
-            i += 1
-            continue
-        stop = room[i + length] if i + length < n else end
-        w = _parts(_exception(known, data, room[i], stop), room[i], room, w)
-        i += length
-    for k in range(w - third):
-        room[k] = room[third + k]
-    return w - third
 
 
 @kernel
@@ -203,18 +90,7 @@ def _prefix(data, start, end, table):
         return i - start if i - start > 1 else 0
     if byte == 0x2B:
         return 1 if start + 1 == end or not table[data[start + 1]] & DIGIT else 0
-    return _dollar(data, start, end)
-
-
-@kernel
-def _dollar(data, start, end):
-    """Bytes of US$, C$ or A$ at the start; 0 for others."""
-    byte = data[start]
-    if (byte == 0x41 or byte == 0x43) and start + 1 < end and data[start + 1] == 0x24:
-        return 2
-    if byte == 0x55 and start + 2 < end and data[start + 1] == 0x53 and data[start + 2] == 0x24:
-        return 3
-    return 0
+    return dollar(data, start, end)
 
 
 @kernel
@@ -253,7 +129,7 @@ def _measure(data, start, end, last, cp, table, known):
                 return 0
             if i + 1 == last and (cp == 0x2B or table[cp] & CURRENCY):
                 return size
-            if _exception(known, data, i + 1, end) & UNIT or _dollar(data, i + 1, end) == size:
+            if exception(known, data, i + 1, end) & UNIT or dollar(data, i + 1, end) == size:
                 return size
             return 0
         i -= 1
@@ -279,9 +155,9 @@ def _ends_before_stop(data, start, at, table):
 @kernel
 def _inside(data, start, end, table, known, room, n):
     """Write where the words of a text begin from whose ends nothing is to be cut off."""
-    value = _exception(known, data, start, end)
+    value = exception(known, data, start, end)
     if value & EXCEPTION:
-        return _parts(value, start, room, n)
+        return write_parts(value, start, room, n)
     room[n] = start
     n += 1
     joints = False

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import character_stats, text_set, word_rules, word_stats, word_tokens
-from refinery.kernels.arrow import texts
+from refinery.kernels import character_stats, text_set, word_exceptions, word_rules, word_stats, word_tokens
+from refinery.kernels.arrow import of_texts, texts
 from refinery.kernels.charclass import CODE_POINTS
 from refinery.kernels.piece_stats import piece_stats
 from refinery.kernels.sentence_stats import sentence_stats
@@ -135,15 +135,28 @@ def test_sentences(values: list[str | None]) -> None:
     check(sentence_stats(column(values), SHORT, LONG), values, sentences)
 
 
-@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join))
-@settings(deadline=None, max_examples=600)
-def test_a_piece_is_cut_as_the_rules_say(piece: str) -> None:
-    data = np.frombuffer(piece.encode(), np.uint8)
-    room = np.zeros(3 * len(data) + 3, np.int64)
-    count = word_tokens.cut_piece(data, 0, len(data), *word_tokens.rules(), room)
-    bounds = [*room[:count].tolist(), len(data)]
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), st.sampled_from([0, 64]))
+@settings(deadline=None, max_examples=800)
+def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
+    """Where bytes follow, 64 are looked at together, which must not see what is behind the piece."""
+    size = len(piece.encode())
+    data = np.frombuffer(piece.encode() + b"/a.com'" * room_behind, np.uint8)
+    room = np.zeros(3 * size + 3, np.int64)
+    count = word_tokens.cut_piece(data, 0, size, *word_exceptions.rules(), room)
+    bounds = [*room[:count].tolist(), size]
     parts = [piece.encode()[a:b].decode() for a, b in zip(bounds, bounds[1:], strict=False)]
     assert parts == word_rules.pieces(piece)
+
+
+@given(st.lists(st.text(alphabet="aB.:/@-_1'(,", max_size=20), min_size=1, max_size=9))
+@settings(deadline=None, max_examples=300)
+def test_words_of_marks(values: list[str]) -> None:
+    """Texts that stand side by side in memory, with many marks, addresses among them."""
+    check(
+        word_stats.word_stats(of_texts([" ".join(values), *values]), STOPS, SHORT, LONG),
+        [" ".join(values), *values],
+        words,
+    )
 
 
 LONG_TEXTS = [
