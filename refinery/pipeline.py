@@ -27,7 +27,6 @@ from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
-from refinery.samples.shared import SharedFile
 from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages
 from refinery.store import Store
@@ -166,7 +165,7 @@ def _execute(
             done = stages.run(_reporter(prepared, progress))
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
-            exporting = beside.submit(_export, prepared, stages.output, done[-1])  # while the tables are built
+            exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             with _vouched_for(exporting):
                 database.fill(db, done, made)
                 summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
@@ -272,9 +271,10 @@ def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir, stor
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
-def _export(prepared: Prepared, output: SharedFile | None, last: Done) -> list[Written]:
-    if output is not None:
-        return output.finish()
+def _export(prepared: Prepared, stages: Stages, last: Done) -> list[Written]:
+    written = stages.exported(last)
+    if written is not None:
+        return written
     recipe = prepared.recipe
     kind = recipe.export_format
     if kind == "none":

@@ -21,6 +21,7 @@ from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
+from refinery.samples.export import Written
 from refinery.samples.shared import SharedFile, share
 from refinery.samples.sources import Part, Shard, Source
 from refinery.store import Store
@@ -154,6 +155,10 @@ class Stages:
         output, folder = self.output if last else None, folder_of(planned)
         return Task(folder, BATCH, compression, first, suffix, last, write, output, self.store.url)
 
+    def exported(self, last: Done) -> list[Written] | None:
+        """The files of the export where whoever ran the shards writes them; None: the parts are to be put together."""
+        return self.output.finish() if self.output is not None else None
+
     def _barrier(self, done: Sequence[Done]) -> Findings:
         current, prepared = done[-1], self.prepared
         step = current.planned.stage.after
@@ -161,21 +166,27 @@ class Stages:
         starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
         folder = self.store.scratch() / folder_of(current.planned)
         folder.mkdir(exist_ok=True)
-        findings = find_duplicates(
-            Given(
-                step=step,
-                operator=prepared.library.operators[step.name],
-                files=current.files("marks"),
-                order=current.program.order,
-                sources=[_input_of(shard) for shard in current.shards],
-                alive=[result.kept for result in current.results],
-                first_rows=starts[:-1],
-                folder=folder,
-                room=self.room,
-                compare=self._comparison(done).of,
-            )
+        given = Given(
+            step=step,
+            operator=prepared.library.operators[step.name],
+            files=self._marks(current),
+            order=current.program.order,
+            sources=[_input_of(shard) for shard in current.shards],
+            alive=[result.kept for result in current.results],
+            first_rows=starts[:-1],
+            folder=folder,
+            room=self.room,
+            compare=self._comparison(done).of,
         )
-        return self._published(current.planned, findings)
+        return self._published(current.planned, self._find(given))
+
+    def _marks(self, done: Done) -> list[str]:
+        """The files of marks that `_find` is given."""
+        return done.files("marks")
+
+    def _find(self, given: Given) -> Findings:
+        """What goes, and why."""
+        return find_duplicates(given)
 
     def _published(self, planned: Planned, findings: Findings) -> Findings:
         """What was found, its files in the store; those that shards are told are named as they are named there."""
