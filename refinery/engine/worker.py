@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -22,14 +22,16 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.deduplicators import MARK
 from refinery.compiler.program import Program, pretty
+from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
+from refinery.engine.tasks import ShardResult as ShardResult
+from refinery.engine.tasks import Task as Task
 from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.library import Function
 from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
-from refinery.samples.shared import SharedFile
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
 from refinery.store import Store
@@ -48,48 +50,6 @@ QUARANTINE = pa.schema(
         ("raw", pa.large_binary()),
     ]
 )
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a worker is told besides the program and the shard.
-
-    folder: where the shard's files go in the store, `stage_1`. store: its URL; without one, nothing can be left.
-    """
-
-    folder: str
-    batch_bytes: int
-    compression: str | None = None
-    first_row: int = 0  # number of the shard's first row in the whole input, where the program asks for `_row`
-    add_suffix: bool = False  # whether the suffix of a sample's file is written beside it
-    last: bool = True  # whether no stage comes after
-    write: bool = True  # whether a part is written; without it, the next stage reads the input again
-    output: SharedFile | None = None  # the export, where the shards of one process write it themselves, without parts
-    store: str = ""
-    blamed: tuple[tuple[int, int, str], ...] = ()  # rows not to be run: number in the shard, step, what is wrong
-
-
-@dataclass
-class ShardResult:
-    """What became of a shard. rows: samples in it, good or bad. lines: physical lines. seconds: per step.
-
-    part, facts, quarantine, marks, rows_left: names in the store, empty where there is no such file. part_bytes: of the
-    part's file.
-    """
-
-    shard: int
-    rows: int = 0
-    lines: int = 0
-    kept: int = 0
-    quarantined: int = 0
-    bytes: int = 0
-    part: str = ""
-    part_bytes: int = 0
-    facts: str = ""
-    quarantine: str = ""
-    marks: str = ""
-    rows_left: str = ""  # numpy file, int64 (2, kept): number in the shard and line of every sample that is left
-    seconds: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -169,14 +129,17 @@ class Worker:
         return found
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
-        """Run one shard; everything it leaves is in `task.folder` of the store, each file complete or absent."""
+        """Run one shard; everything it leaves is in `task.folder` of the store, each file complete or absent.
+
+        Its done mark comes last; that of a shard which writes a piece of the export, when the piece has its place.
+        """
         self._blamed = {row: (step, error) for row, step, error in task.blamed}
         result = ShardResult(shard.index)
         seconds: dict[int, float] = defaultdict(float)
         left = _Left()
-        store = Store.open(task.store)
-        piece = task.output.piece(shard.index) if task.output is not None else None
-        base = _beside(store, f"{task.folder}/{shard.index:05d}") if piece is None and task.write else ""
+        leaving = Leaving(shard, task)
+        piece = task.output.piece(shard.index, partial(leaving.mark, result)) if task.output is not None else None
+        base = leaving.scratch(f"{task.folder}/{shard.index:05d}") if piece is None and task.write else ""
         writer = PartWriter(base, self.program.lines, task.compression, piece)
         with writer if task.write else nullcontext():
             for batch in self._read(shard, task):
@@ -205,11 +168,13 @@ class Worker:
                 result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
                 result.lines = max(result.lines, batch.lines_seen)
                 result.bytes += batch.table.nbytes
+            result.seconds = dict(seconds)
+            self._leave(result, left, leaving)
         if writer.path is not None:
             result.part, result.part_bytes = f"{task.folder}/{shard.index:05d}{writer.suffix}", writer.bytes
-            store.publish(writer.path, result.part)
-        result.seconds = dict(seconds)
-        self._leave(result, left, task)
+            leaving.publish(writer.path, result.part)
+        if piece is None or not task.write:
+            leaving.mark(result)
         return result
 
     def leave(
@@ -226,7 +191,9 @@ class Worker:
         if not task.last:  # nobody asks for lines where the next stage reads the input
             left.rows.append(np.stack((rows[keep], np.zeros(len(keep), np.int64))))
         result = ShardResult(shard.index, rows=len(rows) + len(bad), kept=len(keep))
-        self._leave(result, left, task)
+        leaving = Leaving(shard, task)
+        self._leave(result, left, leaving)
+        leaving.mark(result)
         return result
 
     def _read(self, shard: Shard, task: Task) -> Iterator[Batch]:
@@ -235,24 +202,24 @@ class Worker:
         shard = fetched(shard, task.store)
         return read(shard, task.batch_bytes, carry=carry, whole=program.copies and task.last)
 
-    def _leave(self, result: ShardResult, left: _Left, task: Task) -> None:
+    def _leave(self, result: ShardResult, left: _Left, leaving: Leaving) -> None:
         """Write what is known of the shard's samples."""
-        stem = f"{task.folder}/{result.shard:05d}"
-        store = Store.open(task.store)
+        stem = f"{leaving.task.folder}/{result.shard:05d}"
+        result.key = leaving.key
         result.quarantined = len(left.bad)
         if not self.program.copies:
-            result.facts = self._publish(store, f"{stem}.facts.parquet", left.facts)
+            result.facts = self._publish(leaving, f"{stem}.facts.parquet", left.facts)
         if left.bad:
             table = pa.Table.from_pylist(sorted(left.bad, key=lambda row: row["_row"]), QUARANTINE)
-            result.quarantine = self._publish(store, f"{stem}.quarantine.parquet", [table])
+            result.quarantine = self._publish(leaving, f"{stem}.quarantine.parquet", [table])
         if left.marks:
-            result.marks = f"{stem}.marks.parquet"
-            store.publish(write_marks(_beside(store, result.marks), left.marks), result.marks)
-        if not task.last:
-            result.rows_left = f"{stem}.rows.npy"
-            aside = _beside(store, result.rows_left)
+            name = f"{stem}.marks.parquet"
+            result.marks = leaving.publish(write_marks(leaving.scratch(name), left.marks), name)
+        if not leaving.task.last:
+            name = f"{stem}.rows.npy"
+            aside = leaving.scratch(name)
             np.save(aside, np.concatenate(left.rows, axis=1) if left.rows else np.zeros((2, 0), np.int64))
-            store.publish(aside, result.rows_left)
+            result.rows_left = leaving.publish(aside, name)
 
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
         """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
@@ -368,13 +335,12 @@ class Worker:
         ]
         return pa.table({"_row": rows, **{name: done[name] for name in names}})
 
-    def _publish(self, store: Store, name: str, tables: list[pa.Table]) -> str:
+    def _publish(self, leaving: Leaving, name: str, tables: list[pa.Table]) -> str:
         if not tables:
             tables = [self._empty_facts()]
-        aside = _beside(store, name)
+        aside = leaving.scratch(name)
         pq.write_table(pa.concat_tables(tables), aside, compression="zstd")
-        store.publish(aside, name)
-        return name
+        return leaving.publish(aside, name)
 
     def _empty_facts(self) -> pa.Table:
         batch = Batch.empty(self.program.lines, self.program.needs)
@@ -399,11 +365,6 @@ def fetched(shard: Shard, url: str) -> Shard:
     return replace(
         shard, part=replace(part, source=source, tables=tuple(str(store.fetch(name)) for name in part.tables))
     )
-
-
-def _beside(store: Store, name: str) -> Path:
-    """A scratch file that will get a name of the store."""
-    return store.scratch() / name.replace("/", "-")
 
 
 def by_step(profile: dict[str, Any], steps: dict[str, int], elapsed: float) -> dict[int, float]:

@@ -51,6 +51,16 @@ class Store(ABC):
     def size(self, prefix: str = "") -> int:
         """Bytes of the files whose names begin with `prefix`."""
 
+    def sound(self, name: str, size: int, digest: str) -> bool:
+        """Whether the contents are those whose size and digest (kernels.digest) were noted when they were published."""
+        from refinery.kernels.digest import digest_of_file
+
+        try:
+            found = digest_of_file(self.fetch(name))
+        except OSError:
+            return False
+        return found.size == size and found.hexdigest() == digest
+
     @abstractmethod
     def read_text(self, name: str) -> str:
         """A small file's contents, as UTF-8."""
