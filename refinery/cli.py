@@ -15,7 +15,8 @@ import refinery
 
 EPILOG = (
     "Exit codes: 0 done, 2 the recipe or the command line is wrong, 3 the data cannot be read, 4 an operator or the run "
-    "failed, 5 rows do not add up, 6 results cannot be written, 130 interrupted."
+    "failed, 5 rows do not add up, 6 results cannot be written, 7 too many rows in quarantine, "
+    "130 interrupted."
 )
 RECIPE_SUFFIXES = (".yaml", ".yml", ".json")
 

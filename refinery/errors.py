@@ -55,7 +55,7 @@ class RecipeError(RefineryError):
 
 
 class DataError(RefineryError):
-    """The input cannot be read: no such file, no such column, more bad rows than allowed."""
+    """The input cannot be read: no such file, no such column."""
 
     exit_code = 3
 
@@ -76,6 +76,12 @@ class OutputError(RefineryError):
     """The results cannot be written: no permission, no space, a run folder that another run holds."""
 
     exit_code = 6
+
+
+class QuarantineError(RefineryError):
+    """More rows are in quarantine than `max_quarantined` allows; nothing of the run is published."""
+
+    exit_code = 7
 
 
 class Interrupted(RefineryError):

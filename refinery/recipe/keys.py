@@ -15,8 +15,8 @@ from typing import Any
 class Key:
     """One top-level key.
 
-    type: as for parameters of operators, and `strings` (one text or a list of them), `count_or_all`, `size` (bytes, or
-    text such as 128MB), `paths`, `mapping`. own: not one of Data-Juicer's.
+    type: as for parameters of operators, and `strings` (one text or a list of them), `count_or_all`, `count_or_share`
+    (a number, or text such as 0.1%), `size` (bytes, or text such as 128MB), `paths`, `mapping`. own: not one of Data-Juicer's.
     """
 
     name: str
@@ -87,7 +87,33 @@ _OWN = (
         min=1,
         own=True,
     ),
-    Key("threads", "int", None, "Threads of each worker.", nullable=True, min=1, own=True),
+    Key("threads", "int", None, "Threads of each worker's DuckDB; 1 by default.", nullable=True, min=1, own=True),
+    Key(
+        "workers",
+        "str",
+        "auto",
+        "What workers are; `auto`: processes for operators that would keep threads waiting, else threads.",
+        choices=("auto", "threads", "processes"),
+        own=True,
+    ),
+    Key(
+        "row_timeout",
+        "float",
+        None,
+        "Seconds that an operator's function has for a row, which else goes into quarantine.",
+        nullable=True,
+        min=0.01,
+        own=True,
+    ),
+    Key(
+        "max_quarantined",
+        "count_or_share",
+        None,
+        "More rows in quarantine, or a larger share such as `0.1%`, end the run.",
+        nullable=True,
+        min=0,
+        own=True,
+    ),
     Key("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
     Key(
         "stat_summary",
@@ -174,7 +200,6 @@ NOT_YET: dict[str, str] = {
     "open_monitor": "of the machine, only the peak memory of a run is recorded",
     "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
     "fusion_strategy": "steps run in the order of the recipe",
-    "threads": "a worker is one thread; np says how many there are",
     "export_aws_credentials": "results are written to local files only",
 }
 

@@ -152,6 +152,9 @@ class Recipe:
     open_monitor: bool = False
     memory_limit: int | None = None
     threads: int | None = None
+    workers: str = "auto"
+    row_timeout: float | None = None
+    max_quarantined: int | str | None = None
     shard_size: int = 128_000_000
     measure_only: bool = False
     stat_summary: StatSummary = StatSummary()

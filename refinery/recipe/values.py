@@ -15,6 +15,7 @@ from refinery.errors import suggestion
 from refinery.recipe.tree import Mapping, Node, Problems, Scalar, Sequence, describe, plain_value
 
 _REAL = re.compile(r"[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%")
 _BASED = re.compile(r"[+-]?0[xXbBoO][0-9a-fA-F_]+")
 _INFINITE = re.compile(r"([+-]?)\.?(inf|Inf|INF|infinity|Infinity)")
 _SIZE = re.compile(r"(?P<number>[0-9.]+(?:[eE][0-9]{1,2})?)\s*(?P<unit>[kKmMgGtT]?)(?P<binary>i?)[bB]?")
@@ -226,6 +227,18 @@ def _count_or_all(node: Node) -> int | str:
         raise Mismatch(f"{error.wanted} or 'all'", error.hint) from None
 
 
+def _count_or_share(node: Node) -> int | str:
+    wanted = "a number of rows, or a share such as 0.1%"
+    scalar = _scalar(node, wanted)
+    share = _SHARE.fullmatch(scalar.text.strip()) if scalar.text is not None else None
+    if share is not None and float(share[1]) <= 100:
+        return f"{share[1]}%"
+    try:
+        return _int(scalar)
+    except Mismatch as error:
+        raise Mismatch(wanted, error.hint) from None
+
+
 def _size(node: Node) -> int:
     wanted = "a number of bytes, such as 128MB"
     scalar = _scalar(node, wanted)
@@ -258,6 +271,7 @@ _CONVERTERS: dict[str, Callable[[Node], Any]] = {
     "str_or_list": _str_or_list,
     "strings": _strings,
     "count_or_all": _count_or_all,
+    "count_or_share": _count_or_share,
     "size": _size,
     "any": _any,
 }
