@@ -75,7 +75,16 @@ def execute(
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
     """
     clock = time.perf_counter(), datetime.now(UTC)
-    return execute_prepared(prepare(recipe, library, dataset), progress, extension, clock=clock)
+    return execute_prepared(prepare(recipe, library, dataset), progress, extension, engine(recipe), clock)
+
+
+def engine(recipe: Recipe) -> type[Stages]:
+    """What runs the stages of a recipe: this machine, or a Ray cluster."""
+    if recipe.executor_type == "default":
+        return Stages
+    from refinery.cluster.stages import ClusterStages
+
+    return ClusterStages
 
 
 def execute_prepared(

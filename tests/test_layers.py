@@ -26,6 +26,7 @@ ORDER = (
     "deduplication",
     "preparing",
     "staging",
+    "cluster",
     "outputs",
     "opening",
     "pipeline",

@@ -195,10 +195,7 @@ class _Checker:
 
     def _tell(self, values: dict[str, Any], inputs: AnySequence[Any], most: int | None) -> None:
         entries = self.root.entries
-        if values["executor_type"] != "default":
-            text = f"executor_type {values['executor_type']}: this version runs on this machine"
-            self.notes.append((entries["executor_type"].place, text))
-        elif "ray_address" in entries:
+        if values["executor_type"] == "default" and "ray_address" in entries:
             self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))
         for name, reason in NOT_YET.items():
             if name in entries and (name == "export_aws_credentials" or values[name] != KEYS[name].default):

@@ -152,7 +152,6 @@ def test_keys_without_a_meaning_are_noted_by_line() -> None:
     notes = [str(note) for note in loads(text, library=COMPLETE).ignored]
     assert notes == [
         "recipe.yaml:1: turbo has no effect: it is for Data-Juicer's way of running operators",
-        "recipe.yaml:3: executor_type ray: this version runs on this machine",
         "recipe.yaml:5: checkpoint.enabled has no effect: it is for Data-Juicer's Ray engine",
         "recipe.yaml:6: only 'a' of text_keys is used; a step's text_key names another field",
         "recipe.yaml:8: words_num_filter.batch_size has no effect: operators run on DuckDB's vectors",

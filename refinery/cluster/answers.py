@@ -1,0 +1,36 @@
+"""Answers of tasks: what they give, or the error that the driver raises."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+
+from refinery import errors
+
+
+class OutOfMemory(Exception):
+    """A task had too little memory for its batch."""
+
+
+def read(answer: str) -> str:
+    """What a task has given. Raises OutOfMemory, or what the task has raised."""
+    found = json.loads(answer)
+    if "ok" in found:
+        return found["ok"]
+    raise _error(found)
+
+
+def _error(found: dict[str, Any]) -> Exception:
+    kind, message = found["error"], found["message"]
+    if kind == "memory":
+        return OutOfMemory(message)
+    if kind == "os":
+        return OSError(found["number"], message, found["file"] or None)
+    if kind == "duckdb":
+        return duckdb.Error(message)
+    known = getattr(errors, kind, None)
+    if known is not None and issubclass(known, errors.RefineryError) and known is not errors.RecipeError:
+        return known(message)
+    return errors.OperatorError(message)

@@ -1,0 +1,67 @@
+"""The stages of a recipe on a Ray cluster: shards and the joining of bands are tasks, everything else is as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from refinery.cluster import exporting
+from refinery.cluster.calls import every
+from refinery.cluster.joining import joined
+from refinery.cluster.runner import RayRunner
+from refinery.cluster.wants import of_stage
+from refinery.engine.local import Pool
+from refinery.engine.runner import Runner
+from refinery.preparing import Planned, Prepared
+from refinery.samples.export import Written
+from refinery.staging import Done, Stages
+from refinery.store import Store
+from refinery.store.urls import is_url
+
+
+class ClusterStages(Stages):
+    """Joins the cluster when it is made, and leaves it at its end."""
+
+    def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
+        """See Stages; shards do not share a process, so each writes a part. Raises OperatorError when there is no cluster."""
+        super().__init__(prepared, store, first_rows)
+        recipe = prepared.recipe
+        if exports and recipe.export_format != "none":
+            exporting.check_folder(recipe.export_path)
+        self._membership = ExitStack()
+        self.cluster = self._membership.enter_context(joined(recipe.ray_address, recipe.work_dir, prepared.workers))
+        self.spill = recipe.temp_dir or str(self.cluster.temporary / "spill")
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            super().__exit__(*error)
+        finally:
+            self._membership.close()
+
+    def exported(self, last: Done) -> list[Written]:
+        """Write a folder of parts at export_path, a task for each. Raises OutputError."""
+        recipe = self.prepared.recipe
+        if recipe.export_format == "none":
+            return []
+        folder = recipe.export_path if is_url(recipe.export_path) else os.path.expanduser(recipe.export_path)
+        parts = exporting.names(self.prepared.fingerprint[:16], recipe.export_format, last.results)
+        jobs = [
+            (self.store.url, result.part, folder, name, recipe.export_format, self.prepared.lines)
+            for result, name in parts
+        ]
+        answers = every(self.cluster, exporting.export_part, jobs)
+        written = [Written(**json.loads(answer)) for answer in answers]
+        exporting.publish(folder, written)
+        return written
+
+    def _runner(self, planned: Planned, pool: Pool) -> Runner:
+        """Tasks of the cluster."""
+        recipe, operators = self.prepared.recipe, self.prepared.library.operators
+        steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
+        each = recipe.memory_limit // recipe.np if recipe.memory_limit else 0
+        memory = f"{max(1, each // 1000)}KB" if each else None
+        wants = of_stage(steps, operators, each)
+        return RayRunner(self.cluster, planned.program, wants, memory, self.spill)
