@@ -16,7 +16,8 @@ from refinery.deduplication.barrier import Findings, Given, find_duplicates
 from refinery.deduplication.index import open_index
 from refinery.deduplication.marks import Room
 from refinery.deduplication.verify import Comparison
-from refinery.engine.local import Pool, Workers
+from refinery.engine.crew import Crew
+from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task
 from refinery.errors import Problem, RecipeError
@@ -72,6 +73,7 @@ class Stages:
         self.output: SharedFile | None = None  # the export, where shards write it themselves
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         self._pools = ExitStack()
+        self._crew = self._pools.enter_context(closing(Crew(recipe, prepared.workers, self.spill, store.scratch)))
 
     def __enter__(self) -> Stages:
         return self
@@ -84,6 +86,7 @@ class Stages:
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's."""
         self._look_at_indexes()
+        self._crew.start([planned.program for planned in self.prepared.stages], self.prepared.shards)
         done: list[Done] = []
         shards = self.prepared.shards
         for planned in self.prepared.stages:
@@ -127,23 +130,28 @@ class Stages:
         recipe, workers = self.prepared.recipe, self.prepared.workers
         memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
         pool = self._pools.enter_context(self._pool(planned, workers, memory))
-        runner = self._pools.enter_context(closing(self._runner(planned, pool)))
         last = planned is self.prepared.stages[-1]
-        if last and self.exports:
+        if last and self.exports and not self._apart(planned, shards):
             size = recipe.export_shard_size
             self.output = share(
                 recipe.export_path, recipe.export_format, size, self.prepared.lines, self.store.scratch()
             )
         task = partial(self._task, planned, last)
-        return Done(planned, pool, shards, runner.run(shards, task, report), task, store=self.store)
+        with closing(self._runner(planned, shards, pool)) as runner:
+            results = runner.run(shards, task, report)
+        return Done(planned, pool, shards, results, task, store=self.store)
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         """The workers of a stage."""
         return Pool(planned.program, workers, memory, self.spill)
 
-    def _runner(self, planned: Planned, pool: Pool) -> Runner:
+    def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
+        """Whether a stage's shards are run by other processes, which share no file with this one."""
+        return self._crew.apart(planned.program, shards)
+
+    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
         """What runs the shards of a stage; the pool is for whatever else is to be run."""
-        return Workers(pool)
+        return self._crew.runner(planned.program, shards, pool)
 
     def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
         recipe = self.prepared.recipe

@@ -19,8 +19,9 @@ from refinery.analysis.knowledge import Knowledge, Place, Teller, told_at_once
 from refinery.analysis.stored import Stored
 from refinery.deduplication import units
 from refinery.deduplication.barrier import Findings
-from refinery.engine.local import Pool
+from refinery.engine.local import Pool, Workers
 from refinery.engine.marks import SHARD_BITS
+from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult
 from refinery.kernels.arrow import ints
 from refinery.preparing import Planned, Prepared
@@ -127,6 +128,13 @@ class Again(Stages):
             return super()._pool(planned, workers, memory)
         make = partial(KnowingWorker, knowledge=knowledge)
         return Pool(planned.program, workers, memory, self.spill, make)
+
+    def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
+        return planned.stage.number not in self.knowledge and super()._apart(planned, shards)
+
+    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
+        known = planned.stage.number in self.knowledge
+        return Workers(pool) if known else super()._runner(planned, shards, pool)
 
     def _barrier(self, done: Sequence[Done]) -> Findings:
         planned = done[-1].planned

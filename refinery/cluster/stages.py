@@ -17,6 +17,7 @@ from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
 from refinery.preparing import Planned, Prepared
 from refinery.samples.export import Written
+from refinery.samples.sources import Shard
 from refinery.staging import Done, Stages
 from refinery.store import Store
 from refinery.store.urls import is_url
@@ -57,7 +58,7 @@ class ClusterStages(Stages):
         exporting.publish(folder, written)
         return written
 
-    def _runner(self, planned: Planned, pool: Pool) -> Runner:
+    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
         """Tasks of the cluster."""
         recipe, operators = self.prepared.recipe, self.prepared.library.operators
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]

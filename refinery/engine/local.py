@@ -6,7 +6,6 @@ Kernels and DuckDB release the GIL, so threads share the work without copying pr
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,17 +13,10 @@ from functools import partial
 from typing import Any
 
 from refinery.compiler.program import Program
+from refinery.engine.machine import cores as cores
 from refinery.engine.runner import Report
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.samples.sources import Shard
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
 
 # Of malloc.h: give memory back above 1 GB only, ask for 64 MB at once, map blocks from 32 MB on apart, one arena for all.
 _MALLOPT = {-1: 1 << 30, -2: 64 << 20, -3: 32 << 20, -8: 1}

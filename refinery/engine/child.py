@@ -1,0 +1,192 @@
+"""A worker process: `python -m refinery.engine.child`. Commands come on standard input, answers go out on what was standard output.
+
+Both are JSON texts, one on a line (see `wire`). Before it runs rows it says which, so that whoever reads knows what it
+was at when it ends without an answer. It ends when its input does, and when its parent dies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.program import Program
+from refinery.engine import wire
+from refinery.engine.local import keep_memory
+from refinery.engine.timeouts import Timed
+from refinery.engine.worker import ShardResult, Task, Worker
+from refinery.errors import RefineryError
+from refinery.library import Function
+from refinery.samples.batch import Batch
+from refinery.samples.sources import Shard
+
+Tell = Callable[[dict[str, Any]], None]
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Watched(Worker):
+    """A worker that says which rows it is about to run, and ends operators that take too long.
+
+    timeout: seconds for a row, or None. one_by_one: functions are given one row at a time.
+    """
+
+    def __init__(self, program: Program, tell: Tell, settings: dict[str, Any]) -> None:
+        self._tell, self._timeout, self._one_by_one = tell, settings["timeout"], settings["one_by_one"]
+        super().__init__(program, settings["memory"], settings["temporary"], settings["threads"])
+
+    def _callable(self, function: Function) -> Callable[..., Any]:
+        run = super()._callable(function)
+        return Timed(function, run, self._timeout, self._one_by_one) if self._timeout else run
+
+    def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
+        if not len(batch.rows):
+            return super()._query(sql, batch, first_row)
+        self._tell({"at": [int(batch.rows[0]), int(batch.rows[-1])]})
+        done = super()._query(sql, batch, first_row)
+        self._tell({"at": None})
+        return done
+
+    def look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
+        """Run pieces (first and last row) of one batch, each by itself; what becomes of the rows does not matter."""
+        for batch in self._some(shard, task, pieces[0][0], pieces[-1][1]):
+            for number, (first, last) in enumerate(pieces):
+                index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
+                if len(index):
+                    self._tell({"piece": number})
+                    self.attempt(batch.take(index), task.first_row)
+
+    def blame(self, shard: Shard, task: Task, row: int) -> None:
+        """Compute what the steps compute of a row, one expression after the other."""
+        for batch in self._some(shard, task, row, row):
+            for number in range(len(self.program.probes)):
+                self._tell({"probe": number})
+                self._attempts.error_of(number, batch, task.first_row)
+
+    def _some(self, shard: Shard, task: Task, first: int, last: int) -> Iterator[Batch]:
+        """The rows from first to last."""
+        for batch in self._read(shard, task):
+            index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
+            if len(index):
+                yield batch.take(index)
+            if len(batch.rows) and batch.rows[-1] >= last:
+                return
+
+
+class Child:
+    """Does what it is told; its worker stays for the next shard."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._program: Program | None = None
+        self._settings: dict[str, Any] = {}
+        self._worker: Watched | None = None
+
+    def do(self, command: dict[str, Any]) -> Any:
+        """Carry out a command; its answer."""
+        what = command.pop("do")
+        does: dict[str, Callable[..., Any]] = {"program": self._take, "run": self._run, "look": self._look}
+        return {**does, "blame": self._blame}[what](**command)
+
+    def _take(self, program: Program, settings: dict[str, Any]) -> None:
+        """What is to be run from now on, and with how much."""
+        self._program, self._settings = program, settings
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    @property
+    def worker(self) -> Watched:
+        """The worker, made when there is work for it."""
+        if self._worker is None:
+            assert self._program is not None
+            self._worker = Watched(self._program, self._tell, self._settings)
+        return self._worker
+
+    def _run(self, shard: Shard, task: Task) -> ShardResult:
+        return self.worker.run(shard, task)
+
+    def _look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
+        self.worker.look(shard, task, pieces)
+
+    def _blame(self, shard: Shard, task: Task, row: int) -> None:
+        self.worker.blame(shard, task, row)
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """An error as plain data; `processes.raised` makes it one again."""
+    text = str(error)
+    found: dict[str, Any] = {"class": type(error).__name__, "message": text}
+    if isinstance(error, (MemoryError, duckdb.OutOfMemoryException)):
+        found["kind"] = "memory"
+    elif isinstance(error, RefineryError):
+        found["kind"] = "refinery"
+    elif isinstance(error, duckdb.Error):
+        found["kind"] = "duckdb"
+    elif isinstance(error, OSError):
+        found |= {"kind": "os", "errno": error.errno, "strerror": error.strerror, "filename": error.filename}
+    else:
+        found |= {"kind": "other", "traceback": "".join(traceback.format_exception(error))}
+    return found
+
+
+def main() -> None:
+    """Carry out commands until there are no more."""
+    commands, tell = _channel()
+    _alone(int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid())
+    keep_memory()
+    faulthandler.disable()
+    child = Child(tell)
+    for line in commands:
+        try:
+            answer = {"answer": child.do(wire.from_json(line))}
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            answer = {"error": told(error)}
+        tell(answer)
+
+
+def _channel() -> tuple[Iterator[str], Tell]:
+    """Commands, and what answers are given to. Operators that read or print have nothing to do with either."""
+    commands = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+
+    def tell(message: dict[str, Any]) -> None:
+        try:
+            answers.write(wire.to_json(message) + "\n")
+            answers.flush()
+        except BrokenPipeError:  # nobody waits for an answer any more
+            os._exit(0)
+
+    return iter(commands.readline, ""), tell
+
+
+def _alone(parent: int) -> None:
+    """No orphan, not meant by Ctrl-C, and the first to go when the machine has no more memory."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(0)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("700")
+
+
+if __name__ == "__main__":
+    main()
