@@ -34,6 +34,7 @@ class ShardResult:
 
     part, facts, quarantine, marks, rows_left: names in the store, empty where there is no such file. part_bytes: of the
     part's file. key: what it was made of. reused: whether an earlier run, or an earlier try, has made it.
+    rows_of: rows of each of the shard's files, where it is of several.
     """
 
     shard: int
@@ -51,6 +52,7 @@ class ShardResult:
     seconds: dict[int, float] = field(default_factory=dict)
     key: str = ""
     reused: bool = False
+    rows_of: tuple[int, ...] = ()
 
     def files(self) -> list[str]:
         """The names of its files in the store."""

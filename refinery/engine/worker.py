@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from refinery.compiler.compiled import REST
 from refinery.compiler.deduplicators import MARK
 from refinery.compiler.program import Program, pretty
 from refinery.engine.done import Leaving
@@ -32,6 +33,7 @@ from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.library import Function
 from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
+from refinery.samples.relay import keep_in
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
 from refinery.store import Store
@@ -60,6 +62,18 @@ class _Left:
     bad: list[dict[str, Any]] = field(default_factory=list)
     marks: list[pa.Table] = field(default_factory=list)
     rows: list[np.ndarray] = field(default_factory=list)
+    files: list[np.ndarray] = field(default_factory=list)
+
+    def count(self, batch: Batch) -> None:
+        """Note which of several files its rows are of."""
+        if batch.files is not None:
+            self.files += [batch.files, np.array([bad.file for bad in batch.bad], np.int32)]
+
+    def rows_of(self, shard: Shard) -> tuple[int, ...]:
+        """Rows of each file, where they are told."""
+        if not self.files or shard.part is not None:
+            return ()
+        return tuple(np.bincount(np.concatenate(self.files), minlength=len(shard.sources)).tolist())
 
 
 class Worker:
@@ -73,6 +87,7 @@ class Worker:
         self._profile_text = "{}"
         self._stopped = False
         self._attempts = Attempts(program, self._query)
+        keep_in(temporary)
         self.con = connect(program.folders, threads, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS.split(";"):
             if statement.strip():
@@ -167,8 +182,10 @@ class Worker:
                 result.kept += len(keep)
                 result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
                 result.lines = max(result.lines, batch.lines_seen)
+                left.count(batch)
                 result.bytes += batch.table.nbytes
             result.seconds = dict(seconds)
+            result.rows_of = left.rows_of(shard)
             self._leave(result, left, leaving)
         if writer.path is not None:
             result.part, result.part_bytes = f"{task.folder}/{shard.index:05d}{writer.suffix}", writer.bytes
@@ -242,21 +259,22 @@ class Worker:
             i, step = failure.at, failure.step
             operator = self.program.names.get(step, "")
             raw = batch.raw(i)
-            bad.append(
-                _quarantined(shard, int(batch.rows[i]), batch.line_number(i), step, operator, failure.error, raw)
-            )
+            bad.append(_quarantined(_place(shard, batch, i), step, operator, failure.error, raw))
         reasons = done["_bad"]
         if reasons.null_count < len(reasons):
             for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # not by numpy, for which pandas is imported
                 i = int(done["_i"][int(at)].as_py())
                 raw = batch.raw(i)
                 reason = self._reason(reasons[int(at)].as_py(), raw)
-                bad.append(_quarantined(shard, int(batch.rows[i]), batch.line_number(i), 0, "", reason, raw))
+                bad.append(_quarantined(_place(shard, batch, i), 0, "", reason, raw))
             done = done.filter(pc.is_null(reasons))
         return done
 
     def _unreadable(self, shard: Shard, batch: Batch, bad: list[dict[str, Any]]) -> None:
-        bad += [_quarantined(shard, item.row, item.line, 0, "", item.error, item.raw) for item in batch.bad]
+        packed = batch.files is not None
+        for item in batch.bad:
+            path = shard.sources[item.file].path if packed else shard.path_of(item.row)
+            bad.append(_quarantined((item.row, path, item.line), 0, "", item.error, item.raw))
 
     def _reason(self, reason: str, raw: bytes) -> str:
         name = ".".join(self.program.text_key)
@@ -304,6 +322,8 @@ class Worker:
                 columns[name] = ints(batch.rows + first_row)
             elif name == "_suffix":
                 columns[name] = of_texts(batch.suffixes())
+            elif name == REST:
+                columns[name] = batch.rest(self.program.text_key[0])
             elif name in self.program.carried or name == self.program.removed:
                 columns[name] = batch.carried[name] if batch.carried is not None else pa.nulls(rows)
             elif rows or name in batch.table.column_names:
@@ -393,16 +413,16 @@ def by_step(profile: dict[str, Any], steps: dict[str, int], elapsed: float) -> d
     return spent
 
 
-def _quarantined(shard: Shard, row: int, line: int, step: int, operator: str, error: str, raw: bytes) -> dict[str, Any]:
-    return {
-        "_row": row,
-        "file": shard.path_of(row),
-        "line": line,
-        "step": step,
-        "operator": operator,
-        "error": error,
-        "raw": raw,
-    }
+def _place(shard: Shard, batch: Batch, i: int) -> tuple[int, str, int]:
+    """Number, file and line of sample i."""
+    row = int(batch.rows[i])
+    path = shard.path_of(row) if batch.files is None else shard.sources[batch.files[i]].path
+    return row, path, batch.line_number(i)
+
+
+def _quarantined(place: tuple[int, str, int], step: int, operator: str, error: str, raw: bytes) -> dict[str, Any]:
+    row, file, line = place
+    return {"_row": row, "file": file, "line": line, "step": step, "operator": operator, "error": error, "raw": raw}
 
 
 def _no_text(raw: bytes, keys: tuple[str, ...]) -> str:
