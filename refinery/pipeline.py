@@ -19,7 +19,9 @@ from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
 from refinery.errors import OperatorError, OutputError
 from refinery.library import Library
-from refinery.outputs import database, manifest, tables, trace
+from refinery.monitoring.log import logged
+from refinery.monitoring.watch import Watch, last_of
+from refinery.outputs import database, manifest, resources, tables, trace
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
@@ -100,9 +102,9 @@ def execute_prepared(
         extension.check(prepared)
     _keep_inputs(prepared)
     run_dir = RunDir(Path(prepared.recipe.work_dir))
-    with _explained(run_dir.root), run_dir.held():
+    with _explained(run_dir.root), run_dir.held(), logged(run_dir.log), _watched(prepared, run_dir, progress) as watch:
         try:
-            return _execute(prepared, run_dir, started, began, progress, extension, make)
+            return _execute(prepared, run_dir, started, began, progress, extension, make, watch)
         finally:
             shutil.rmtree(run_dir.parts, ignore_errors=True)
 
@@ -162,6 +164,7 @@ def _execute(
     progress: Progress | None,
     extension: Extension | None,
     make: Callable[..., Stages],
+    watch: Watch,
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
@@ -171,7 +174,9 @@ def _execute(
         with ThreadPoolExecutor(1) as beside:
             # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
             beside.submit(tables.statements, prepared.stages, stages.expected(), parameters)
-            done = stages.run(_reporter(prepared, progress))
+            stages.began = watch.began
+            done = stages.run(_reporter(prepared, progress, watch, store))
+        watch.began(0, "tables")
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
@@ -193,6 +198,7 @@ def _execute(
                 facts = prepared_facts(prepared)
                 description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
                 manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done)})
+                resources.fill(db, watch.table(), prepared.stages)
                 idle = [] if recipe.measure_only else _idle(db)
                 db.publish()
         _extend_indexes(done, description)
@@ -259,17 +265,23 @@ def _first_rows(prepared: Prepared) -> list[int]:
     return found
 
 
-def _reporter(prepared: Prepared, progress: Progress | None) -> Callable[[ShardResult], None] | None:
-    if progress is None:
-        return None
-    total = sum(source.size for source in prepared.sources) * len(prepared.stages)
+def _watched(prepared: Prepared, run_dir: RunDir, progress: Progress | None) -> Watch:
+    """What watches the run, and shows what it uses where its progress is shown."""
+    recipe, stages = prepared.recipe, len(prepared.stages)
+    about = {"project_name": recipe.project_name, "recipe": recipe.path, "workers_asked": prepared.workers}
+    total = sum(source.size for source in prepared.sources) * stages
+    return Watch(run_dir.root, about, stages, total, recipe.open_monitor, getattr(progress, "uses", None))
+
+
+def _reporter(
+    prepared: Prepared, progress: Progress | None, watch: Watch, store: Store
+) -> Callable[[ShardResult], None]:
     sizes = [shard.size for shard in prepared.shards]
-    done = 0
 
     def report(result: ShardResult) -> None:
-        nonlocal done
-        done += sizes[result.shard]
-        progress(done, total)
+        watch.done(result, sizes[result.shard], lambda: last_of(store.fetch(result.quarantine)))
+        if progress is not None:
+            progress(watch.far.bytes, watch.far.total)
 
     return report
 

@@ -49,6 +49,16 @@ class RunDir:
         return self.root / "report.html"
 
     @property
+    def status(self) -> Path:
+        """How far the run is, for others; there while it runs, and after it has ended before its end."""
+        return self.root / "status.json"
+
+    @property
+    def log(self) -> Path:
+        """The folder of the logs."""
+        return self.root / "log"
+
+    @property
     def parts(self) -> Path:
         """What the shards wrote: a store (see refinery.store)."""
         return self.root / "parts"
@@ -79,6 +89,22 @@ class RunDir:
                 ) from None
         try:
             yield
+        finally:
+            os.close(folder)
+
+    def is_held(self) -> bool:
+        """Whether a run is in the folder now."""
+        import fcntl
+
+        try:
+            folder = os.open(self.root, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except OSError:
+            return True
         finally:
             os.close(folder)
 

@@ -63,6 +63,10 @@ class Done:
         return self.planned.program
 
 
+def _unwatched(stage: int, phase: str, shards: Sequence[Shard]) -> None:
+    """Nobody is told."""
+
+
 class Stages:
     """Runs stages; the workers stay until the end, for traces are made by running chosen rows again."""
 
@@ -72,6 +76,7 @@ class Stages:
         recipe = prepared.recipe
         self.output: SharedFile | None = None  # the export, where shards write it themselves
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
+        self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # told when a part of a stage begins
         self._pools = ExitStack()
         self._crew = self._pools.enter_context(closing(Crew(recipe, prepared.workers, self.spill, store.scratch)))
 
@@ -128,6 +133,7 @@ class Stages:
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         recipe, workers = self.prepared.recipe, self.prepared.workers
+        self.began(planned.stage.number, "shards", shards)
         memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
         pool = self._pools.enter_context(self._pool(planned, workers, memory))
         last = planned is self.prepared.stages[-1]
@@ -171,6 +177,7 @@ class Stages:
         current, prepared = done[-1], self.prepared
         step = current.planned.stage.after
         assert step is not None
+        self.began(current.planned.stage.number, "deduplicator", ())
         starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
         folder = self.store.scratch() / folder_of(current.planned)
         folder.mkdir(exist_ok=True)

@@ -31,8 +31,8 @@ main()
 
 
 def left(folder: Path) -> list[str]:
-    """Names of everything in a folder, hidden files as well."""
-    return sorted(path.name for path in folder.iterdir())
+    """Names of everything in a folder, hidden files as well, but for what watching a run leaves."""
+    return sorted({path.name for path in folder.iterdir()} - {"log", "status.json"})
 
 
 # Places that cannot be written

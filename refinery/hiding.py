@@ -1,0 +1,62 @@
+"""Keeps credentials out of what is written and printed: messages, logs, the state of a run.
+
+Credentials in a path or URL are refused where recipes are read, so that they are in no table and no manifest. What is
+left are messages of libraries, which may repeat what they were given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+HIDDEN = "***"
+
+# user:password@ of a URL, a parameter of a signed one, and what names itself a secret.
+_URL_USER = re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s@'\"]*@", re.IGNORECASE)
+_SIGNED = re.compile(
+    r"([?&;](?:[\w.-]*(?:signature|credential|token|secret|password|passwd|accesskey(?:id)?|api[_-]?key)|sig|key)=)[^&\s'\"]+",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"((?:aws_)?(?:secret_access_key|session_token|access_key_id|secret_key|password)['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+",
+    re.IGNORECASE,
+)
+_VARIABLE = re.compile(r"SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIAL|API_?KEY|ACCESS_KEY", re.IGNORECASE)
+# Shorter values would hide words of every message.
+_SHORTEST = 8
+
+_known: set[str] = set()
+
+
+def remember(values: object) -> None:
+    """Hide these texts wherever they turn up from now on; of mappings and lists every text in them."""
+    if isinstance(values, dict):
+        for value in values.values():
+            remember(value)
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            remember(value)
+    elif isinstance(values, str) and len(values) >= _SHORTEST:
+        _known.add(values)
+
+
+def hide(text: str) -> str:
+    """The text without the credentials in it."""
+    if "://" in text:
+        text = _URL_USER.sub(rf"\1{HIDDEN}@", text)
+    if "=" in text or ":" in text:
+        text = _NAMED.sub(rf"\1{HIDDEN}", _SIGNED.sub(rf"\1{HIDDEN}", text))
+    for secret in sorted(_known | _of_environment(), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def has_credentials(path: str) -> bool:
+    """Whether a path or URL holds a password, a key or a signature."""
+    if "://" not in path:
+        return False
+    return bool(_SIGNED.search(path)) or any(":" in found[0].partition("://")[2] for found in _URL_USER.finditer(path))
+
+
+def _of_environment() -> set[str]:
+    return {value for name, value in os.environ.items() if len(value) >= _SHORTEST and _VARIABLE.search(name)}

@@ -1,0 +1,115 @@
+"""The log of a run, in two forms: `run.log` to be read, `run.jsonl` with one event on each line.
+
+Both are handlers of Python's `logging`, on the root logger while the run lasts: what operators written in Python log is
+in them too. Records are short, and appended with one write each, so several processes can share the files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from refinery.hiding import hide
+
+# A log that is longer when a run begins is put aside, and the one before it is gone.
+_LARGEST = 10 << 20
+_LONGEST = 4000
+
+logger = logging.getLogger("refinery.run")
+
+
+def event(name: str, message: str, level: int = logging.INFO, **fields: Any) -> None:
+    """Log that something happened. name: `shard`, `stage`, ...; fields: plain data, for the JSON form."""
+    logger.log(level, "%s", message, extra={"event": name, "fields": fields})
+
+
+class _Text(logging.Formatter):
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """UTC, as in ISO 8601."""
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """`2026-01-31T12:00:00Z INFO refinery.run: stage 1 begins`; lines after the first, of a traceback, are indented."""
+        return hide(super().format(record))[:_LONGEST].rstrip().replace("\n", "\n    ")
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """One object on one line: at, level, logger, event, message, then the event's own fields."""
+        found: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "event": getattr(record, "event", "message"),
+            "message": record.getMessage()[:_LONGEST],
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            found["traceback"] = self.formatException(record.exc_info)[-_LONGEST:]
+        return hide(json.dumps(found, ensure_ascii=False, default=str))
+
+
+def attach(folder: Path) -> list[logging.Handler]:
+    """Write what is logged in this process to the files in `folder` from now on; `detach` ends it."""
+    text = _handler(folder / "run.log", _Text("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handlers = [text, _handler(folder / "run.jsonl", _Json())]
+    root = logging.getLogger()
+    for handler in handlers:
+        root.addHandler(handler)
+    return handlers
+
+
+def _handler(path: Path, formatter: logging.Formatter) -> logging.Handler:
+    handler = logging.FileHandler(path, mode="a", encoding="utf-8", errors="backslashreplace")
+    handler.setFormatter(formatter)
+    handler.setLevel(logging.INFO)
+    handler.addFilter(_is_worth_it)
+    return handler
+
+
+def _is_worth_it(record: logging.LogRecord) -> bool:
+    """All of refinery's and of a person's operators; of installed libraries warnings only."""
+    return record.levelno >= logging.WARNING or "site-packages" not in record.pathname
+
+
+def detach(handlers: list[logging.Handler]) -> None:
+    """Take the handlers away and close their files."""
+    for handler in handlers:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def logged(folder: Path) -> Iterator[None]:
+    """Log to `folder` while the run lasts. A folder that cannot be written costs the log, never the run."""
+    root = logging.getLogger()
+    level, raising = root.level, logging.raiseExceptions
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _put_aside(folder)
+        handlers = attach(folder)
+    except OSError:
+        yield
+        return
+    root.setLevel(min(level, logging.INFO) if level else logging.INFO)
+    logging.raiseExceptions = False  # a full disk ends the run by itself; here it would fill the terminal
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        detach(handlers)
+        logging.raiseExceptions = raising
+
+
+def _put_aside(folder: Path) -> None:
+    for name in ("run.log", "run.jsonl"):
+        path = folder / name
+        if path.exists() and path.stat().st_size > _LARGEST:
+            os.replace(path, folder / f"{name}.1")

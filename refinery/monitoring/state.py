@@ -1,0 +1,46 @@
+"""The state of a run as others see it: a small file that the run writes while it works, and the lock that it holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from refinery.hiding import hide
+from refinery.rundir import RunDir, aside
+
+RUNNING, FINISHED, FAILED, INTERRUPTED, NONE = "running", "finished", "failed", "interrupted", "none"
+
+
+def write(path: Path, state: dict[str, Any]) -> None:
+    """Replace the file, whole or not at all; a disk that is full loses the state, never the run."""
+    unfinished = aside(path)
+    try:
+        unfinished.write_text(hide(json.dumps(state, ensure_ascii=False)), encoding="utf-8")
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What the file says; nothing for one that is not there or is no state."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def look(run_dir: RunDir) -> dict[str, Any]:
+    """The state of the run in a folder: its `state` is one of those above, the other fields are those of the file.
+
+    A run that no longer holds its folder and has not said how it ended was killed: `interrupted`.
+    """
+    found = read(run_dir.status)
+    told = found.get("state")
+    if told is None:
+        return {"state": FINISHED if run_dir.database.exists() else NONE}
+    if told == RUNNING and not run_dir.is_held():
+        told = INTERRUPTED
+    return {**found, "state": told}

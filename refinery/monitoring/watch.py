@@ -1,0 +1,230 @@
+"""Watches one run from its own process: a thread that looks once a second, and what stages and shards tell it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.hiding import hide
+from refinery.monitoring import state
+from refinery.monitoring.log import event
+from refinery.wording import size as of_bytes
+
+# Seconds between two looks at the machine.
+EVERY = 1.0
+
+MONITOR = pa.schema(
+    [
+        ("at", pa.float64()),
+        ("stage", pa.int32()),
+        ("phase", pa.string()),
+        ("worker", pa.string()),
+        ("pid", pa.int64()),
+        ("cpu", pa.float64()),
+        ("memory", pa.int64()),
+        ("gpu", pa.float64()),
+        ("gpu_memory", pa.int64()),
+        ("read_per_second", pa.float64()),
+        ("written_per_second", pa.float64()),
+        ("disk_free", pa.int64()),
+        ("rows_per_second", pa.float64()),
+        ("bytes_per_second", pa.float64()),
+    ]
+)
+
+
+@dataclass
+class Far:
+    """How far the run is. total: bytes of all stages. since: what shards have told since the last look."""
+
+    stage: int = 0
+    stages: int = 0
+    phase: str = "preparing"
+    shards: int = 0
+    of: int = 0
+    rows: int = 0
+    bytes: int = 0
+    total: int = 0
+    quarantined: int = 0
+    since: list[int] = field(default_factory=lambda: [0, 0])
+
+
+class Watch:
+    """To be entered when the run holds its folder, and left when it has ended, well or not."""
+
+    def __init__(
+        self,
+        root: Path,
+        about: dict[str, Any],
+        stages: int,
+        total: int,
+        detail: bool = False,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
+        """about: plain data for the state. detail: every worker and the GPUs are measured. told: given a line each second."""
+        self._path, self._about, self._detail, self._say = root / "status.json", about, detail, told
+        self._root = str(root)
+        self.far = Far(stages=stages, total=total)
+        self._began, self._started = datetime.now(UTC), time.monotonic()
+        self._rows: list[dict[str, Any]] = []
+        self._workers: list[dict[str, Any]] = []
+        self._cpu, self._memory, self.peak = 0.0, 0, 0
+        self._quarantine: Callable[[], dict[str, Any] | None] | None = None
+        self._last_quarantined: dict[str, Any] | None = None
+        self._lock, self._end = threading.Lock(), threading.Event()
+        self._looked = self._started
+        self._sampler: Any = None
+        self._thread = threading.Thread(target=self._look_on, name="watch", daemon=True)
+
+    # What the run tells
+
+    def __enter__(self) -> Watch:
+        event("began", f"run of {self._about.get('recipe') or 'a recipe'} begins", **self._about)
+        self._write(state.RUNNING)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._end.set()
+        self._thread.join()
+        seconds = round(time.monotonic() - self._started, 3)
+        if error is None:
+            self._path.unlink(missing_ok=True)  # the database says it all now
+            event("ended", f"run ended well after {seconds} s", seconds=seconds, peak_memory=self.peak)
+            return
+        stopped = isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)) or _is_interrupted(error)
+        how = state.INTERRUPTED if stopped else state.FAILED
+        what = "" if stopped else f"{type(error).__name__}: {error}"
+        event(how, f"run {how} after {seconds} s{': ' if what else ''}{what}", 40, seconds=seconds, error=what)
+        self._write(how, what)
+
+    def began(self, stage: int, phase: str, shards: Sequence[Any] = ()) -> None:
+        """A stage, or another part of the run, begins."""
+        self._measure()
+        far = self.far
+        far.stage, far.phase, far.shards, far.of = stage, phase, 0, len(shards)
+        event("stage", f"stage {stage}: {phase}" if stage else phase, stage=stage, phase=phase, shards=len(shards))
+
+    def done(self, result: Any, size: int, quarantine: Callable[[], dict[str, Any] | None]) -> None:
+        """A shard has ended. size: its bytes of the input. quarantine: reads the last row that it put aside."""
+        far = self.far
+        with self._lock:
+            far.shards, far.bytes = far.shards + 1, far.bytes + size
+            far.rows += result.rows if far.stage <= 1 else 0
+            far.since = [far.since[0] + result.rows, far.since[1] + size]
+            far.quarantined += result.quarantined
+            self._quarantine = quarantine if result.quarantined else self._quarantine
+        told = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
+        told |= {"seconds": round(sum(result.seconds.values()), 3)}
+        event("shard", f"shard {result.shard} done: {result.rows} rows, {result.kept} left", shard=result.shard, **told)
+        if result.quarantined:
+            what = f"shard {result.shard}: {result.quarantined} rows quarantined"
+            event("quarantine", what, 30, shard=result.shard, rows=result.quarantined)
+
+    def table(self) -> pa.Table:
+        """All that was measured so far."""
+        self._measure()
+        with self._lock:
+            return pa.Table.from_pylist(self._rows, MONITOR)
+
+    # What the thread does
+
+    def _look_on(self) -> None:
+        while not self._end.wait(EVERY if self._sampler else 0):
+            self._measure(first=True)
+            self._write(state.RUNNING)
+            if self._say is not None:
+                self._say(self.line())
+
+    def _measure(self, first: bool = False) -> None:
+        """Look at the machine; only the thread itself makes the sampler, which takes longer."""
+        from refinery.monitoring import sampling
+
+        with self._lock:
+            if self._sampler is None:
+                if not first:
+                    return
+                self._sampler = sampling.Sampler()
+            now = time.monotonic()
+            elapsed, self._looked = max(now - self._looked, 1e-3), now
+            found = self._sampler.measure(self._detail)
+            whole, far = found[0], self.far
+            self._cpu, self._memory, self.peak = whole.cpu, whole.memory or 0, max(self.peak, whole.memory or 0)
+            self._workers = [_worker(use) for use in found[1:]]
+            gpu, gpu_memory = (sampling.gpus() if self._detail else None) or (None, None)
+            common = {"at": round(now - self._started, 3), "stage": far.stage or None, "phase": far.phase}
+            (rows, size), far.since = far.since, [0, 0]
+            of_all = {"gpu": gpu, "gpu_memory": gpu_memory, "disk_free": sampling.free(self._root)}
+            of_all |= {"rows_per_second": rows / elapsed, "bytes_per_second": size / elapsed}
+            for use in found if self._detail else found[:1]:
+                self._rows.append(common | _measured(use) | (of_all if use is whole else {}))
+
+    # What it looks like
+
+    def line(self) -> str:
+        """`1.9 cores, 812.4 MB`, of all processes together."""
+        return f"{self._cpu:.1f} cores, {of_bytes(self._memory)}"
+
+    def _write(self, how: str, what: str = "") -> None:
+        with self._lock:
+            read, self._quarantine = self._quarantine, None
+        if read is not None:
+            self._last_quarantined = read() or self._last_quarantined
+        seconds, far = time.monotonic() - self._started, self.far
+        left = (far.total - far.bytes) / far.bytes * seconds if far.bytes else None
+        found = {
+            "state": how,
+            **self._about,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "began": self._began.isoformat(timespec="seconds"),
+            "updated": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": round(seconds, 1),
+            **{
+                name: getattr(far, name)
+                for name in ("stage", "stages", "phase", "shards", "of", "rows", "bytes", "total")
+            },
+            "bytes_per_second": round(far.bytes / max(seconds, 1e-3)),
+            "seconds_left": None if left is None else round(left, 1),
+            "cpu": round(self._cpu, 2),
+            "memory": self._memory,
+            "peak_memory": self.peak,
+            "workers": self._workers,
+            "quarantined": far.quarantined,
+            "last_quarantined": self._last_quarantined,
+            **({"error": hide(what)} if what else {}),
+        }
+        state.write(self._path, found)
+
+
+def _worker(use: Any) -> dict[str, Any]:
+    return {"worker": use.worker, "pid": use.pid, "cpu": round(use.cpu, 2), "memory": use.memory}
+
+
+def _measured(use: Any) -> dict[str, Any]:
+    found = {"worker": use.worker, "pid": use.pid, "cpu": use.cpu, "memory": use.memory}
+    return found | {"read_per_second": use.read, "written_per_second": use.written}
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    return getattr(error, "exit_code", None) == 130
+
+
+def last_of(path: Path) -> dict[str, Any] | None:
+    """The last row of a shard's file of quarantined samples, without the sample itself."""
+    import pyarrow.parquet as pq
+
+    try:
+        rows = pq.read_table(path, columns=["file", "line", "operator", "error"]).to_pylist()
+    except (OSError, pa.ArrowException):
+        return None
+    return rows[-1] if rows else None
