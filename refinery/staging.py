@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from refinery.checkpoints.kept import Checkpoints
 from refinery.deduplication.barrier import Findings, Given, find_duplicates
 from refinery.deduplication.index import open_index
 from refinery.deduplication.marks import Room
@@ -23,6 +24,7 @@ from refinery.engine.worker import ShardResult, Task
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.export import Written
+from refinery.samples.relay import relayed
 from refinery.samples.shared import SharedFile, share
 from refinery.samples.sources import Part, Shard, Source
 from refinery.store import Store
@@ -74,10 +76,13 @@ class Stages:
         """store: where parts go. exports: the last stage's shards write the export where they can, instead of parts."""
         self.prepared, self.store, self.first_rows, self.exports = prepared, store, first_rows, exports
         recipe = prepared.recipe
+        self.kept: Checkpoints | None = None
         self.output: SharedFile | None = None  # the export, where shards write it themselves
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # told when a part of a stage begins
+        self._before: list[ShardResult] | None = None  # what the stage before has left of the shards
         self._pools = ExitStack()
+        self._pools.enter_context(relayed())
         self._crew = self._pools.enter_context(closing(Crew(recipe, prepared.workers, self.spill, store.scratch)))
 
     def __enter__(self) -> Stages:
@@ -86,7 +91,11 @@ class Stages:
     def __exit__(self, *error: Any) -> None:
         self._pools.__exit__(*error)
         if self.output is not None:
-            self.output.discard()
+            self.output.close()
+
+    def keep(self) -> None:
+        """Use results that are in the store and hold, and keep those of this run for the next one."""
+        self.kept = Checkpoints(self.prepared, self.store)
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's."""
@@ -95,6 +104,7 @@ class Stages:
         done: list[Done] = []
         shards = self.prepared.shards
         for planned in self.prepared.stages:
+            self._before = done[-1].results if done else None
             done.append(self._stage(planned, shards, report))
             if planned.stage.after is not None:
                 findings = self._barrier(done)
@@ -139,13 +149,39 @@ class Stages:
         last = planned is self.prepared.stages[-1]
         if last and self.exports and not self._apart(planned, shards):
             size = recipe.export_shard_size
-            self.output = share(
-                recipe.export_path, recipe.export_format, size, self.prepared.lines, self.store.scratch()
-            )
+            note = self.kept.note_export if self.kept else None
+            scratch = self.store.scratch()
+            self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines, scratch, note)
+        task = self._tasks(planned, last)
+        results = {result.shard: result for result in self._reused(planned, last, shards, task)}
+        if report is not None:
+            for result in results.values():
+                report(result)
+        left = [shard for shard in shards if shard.index not in results]
+        if left:
+            with closing(self._runner(planned, left, pool)) as runner:
+                results |= {result.shard: result for result in runner.run(left, task, report)}
+        return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
+
+    def _tasks(self, planned: Planned, last: bool) -> Callable[[Shard], Task]:
+        """What workers are told of each shard; with its key, where results are kept."""
         task = partial(self._task, planned, last)
-        with closing(self._runner(planned, shards, pool)) as runner:
-            results = runner.run(shards, task, report)
-        return Done(planned, pool, shards, results, task, store=self.store)
+        return self.kept.keyed(planned, task, self._before) if self.kept else task
+
+    def _reused(
+        self, planned: Planned, last: bool, shards: list[Shard], task: Callable[[Shard], Task]
+    ) -> list[ShardResult]:
+        """Results of an earlier run, or try, that hold; the export is opened with what is there of it."""
+        if self.kept is None:
+            return []
+        folder = folder_of(planned)
+        marks = self.kept.found(folder, shards, task)
+        if last and self.output is not None:
+            places = {shard: mark.placed for shard, mark in marks.items() if mark.placed is not None}
+            told = partial(self.kept.placed, folder, marks)
+            there = self.output.resume(self.kept.export(), places, len(shards), told)
+            marks = {shard: mark for shard, mark in marks.items() if shard in there}
+        return [mark.result for mark in marks.values()]
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         """The workers of a stage."""
@@ -178,6 +214,9 @@ class Stages:
         step = current.planned.stage.after
         assert step is not None
         self.began(current.planned.stage.number, "deduplicator", ())
+        known, key = self._known(current)
+        if known is not None:
+            return known
         starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
         folder = self.store.scratch() / folder_of(current.planned)
         folder.mkdir(exist_ok=True)
@@ -193,7 +232,21 @@ class Stages:
             room=self.room,
             compare=self._comparison(done).of,
         )
-        return self._published(current.planned, self._find(given))
+        findings = self._published(current.planned, self._find(given))
+        if self.kept is not None:
+            self.kept.keep_findings(folder_of(current.planned), key, step.where, findings)
+        return findings
+
+    def _known(self, current: Done) -> tuple[Findings | None, str]:
+        """What the deduplicator has found in an earlier run, or try, if that holds; the key of what it finds."""
+        step = current.planned.stage.after
+        if self.kept is None or step is None:
+            return None, ""
+        named, operator = step.params.get("index"), self.prepared.library.operators[step.name]
+        index = open_index(named, step, operator) if named else None
+        key = self.kept.barrier(current.planned, current.results, [_input_of(shard) for shard in current.shards], index)
+        found = self.kept.findings(folder_of(current.planned), key, step.where)
+        return (None if found is None else replace(found, index=index)), key
 
     def _marks(self, done: Done) -> list[str]:
         """The files of marks that `_find` is given."""
@@ -208,6 +261,8 @@ class Stages:
         for kind in ("duplicates", "clusters"):
             if path := getattr(findings, kind):
                 setattr(findings, kind, self._publish(planned, Path(path)))
+        if findings.extends is not None:
+            findings.extends = Path(self._publish(planned, findings.extends))
         names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
         for shard, path in findings.units.items():
             self.store.publish(Path(path), names[shard])
@@ -243,6 +298,7 @@ class Stages:
 
     def _left(self, done: Sequence[Done], shard: Shard, result: ShardResult) -> Shard:
         """A shard as the next stage is given it."""
+        shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
         numbers, lines = np.load(self.store.fetch(result.rows_left))
         findings = done[-1].findings
         assert findings is not None

@@ -56,6 +56,9 @@ class Again(Stages):
         self.knowledge: dict[int, Knowledge] = {}
         self.decided = 0.0
 
+    def keep(self) -> None:
+        """Nothing is kept: what is stored is told, and not computed again."""
+
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages, as a plain run does."""
         texts = self._texts()

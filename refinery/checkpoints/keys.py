@@ -1,0 +1,152 @@
+"""Keys of results: digests of all that decides them, and of nothing else."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import refinery
+from refinery.compiler.env import lit
+from refinery.compiler.program import Program
+from refinery.engine.done import key_of
+from refinery.engine.tasks import ShardResult, Task
+from refinery.kernels.digest import Digest, digest_of_file
+from refinery.library import Function, Library
+from refinery.preparing import Planned
+from refinery.samples.content import how_cut
+from refinery.samples.sources import Shard
+from refinery.store import Store
+
+# Parts of refinery whose code decides results that SQL does not tell.
+_DECIDING = ("kernels", "samples", "engine", "deduplication")
+
+
+def program_key(planned: Planned, library: Library) -> str:
+    """What a stage computes of a sample: SQL, functions and their sources, assets, versions."""
+    program, assets = planned.program, _assets(planned, library)
+    fields = (
+        program.lines, program.text_key, program.stats_json, program.marks, program.carried, program.removed,
+        program.keys, sorted(program.chars.items()), sorted(program.names.items()), sorted(program.outs.items()),
+    )  # fmt: skip
+    steps = [(step.index, step.name, step.kind, step.field) for step in program.steps]
+    stats = [(stat.step, stat.column) for stat in program.stats]
+    functions = [_function(function) for function in program.functions]
+    order = [str(item) for item in program.order]
+    sql = _without_paths(program, assets)
+    return key_of([versions(), sql, fields, steps, stats, functions, order, sorted(assets.values())])
+
+
+def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None) -> str:
+    """What decides what a stage leaves of a shard, besides the bytes of its samples in the input.
+
+    program: key of what is run. before: what the stage before has left of the shard.
+    """
+    asked = [task.compression, task.add_suffix, task.last, task.write, task.output is not None, task.first_row]
+    if shard.part is None or before is None:
+        return key_of([program, asked, how_cut(shard)])
+    return key_of([program, asked, shard.index, before.key, _digest(shard.part.picked), _units(shard, task)])
+
+
+def barrier_key(planned: Planned, library: Library, results: Sequence[ShardResult], more: Any) -> str:
+    """What decides what a deduplicator finds. more: plain data that counts too."""
+    step = planned.stage.after
+    assert step is not None
+    operator = library.operators[step.name]
+    own = [step.index, step.name, sorted(step.params.items()), _source(operator.path)]
+    functions = [_function(function) for function in operator.functions]
+    return key_of([versions(), own, functions, [result.key for result in results], more])
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of what every result depends on."""
+    found = {name: importlib.metadata.version(name) for name in ("duckdb", "numba", "pyarrow")}
+    python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
+    return found | {"refinery": refinery.__version__, "python": python, "sources": _own_sources()}
+
+
+def _own_sources() -> str:
+    """A digest of the code that shards are run by: a checkout changes without a new version."""
+    home, whole = Path(__file__).parent.parent, hashlib.sha256()
+    for part in _DECIDING:
+        for path in sorted((home / part).glob("*.py")):
+            whole.update(path.read_bytes())
+    return whole.hexdigest()
+
+
+def _function(function: Function) -> list[Any]:
+    types = [list(function.columns), list(function.constants), function.returns]
+    return [function.name, function.runs, function.call, types, _source(function.path)]
+
+
+@lru_cache(maxsize=1024)
+def _source(path: Path) -> list[Any]:
+    """A digest of a file with operators, and the versions of the libraries that it imports."""
+    text = path.read_bytes()
+    return [hashlib.sha256(text).hexdigest(), _libraries(text) if path.suffix == ".py" else {}]
+
+
+def _libraries(text: bytes) -> dict[str, str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    found = {}
+    for name in sorted(names - {"refinery"}):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # of Python itself, or beside the operator
+    return found
+
+
+def _assets(planned: Planned, library: Library) -> dict[str, str]:
+    """Digests of the files and folders that parameters of the stage's steps name, by their paths."""
+    stage = planned.stage
+    found: dict[str, str] = {}
+    for step in (stage.before, *stage.steps, stage.after):
+        if step is None:
+            continue
+        for name, param in library.operators[step.name].params.items():
+            value = step.params.get(name)
+            if param.type in ("file", "folder") and isinstance(value, str) and value:
+                found[value] = _asset(Path(value).expanduser())
+    return found
+
+
+def _asset(path: Path) -> str:
+    files: Iterable[Path] = sorted(path.iterdir()) if path.is_dir() else [path]
+    return key_of(
+        [[file.name if path.is_dir() else "", digest_of_file(file).hexdigest()] for file in files if file.is_file()]
+    )
+
+
+def _without_paths(program: Program, assets: dict[str, str]) -> str:
+    """The statement, with what files hold in place of where they are."""
+    sql = program.pass_sql
+    for path, digest in assets.items():
+        sql = sql.replace(lit(path), lit(digest))
+    return sql
+
+
+def _digest(numbers: np.ndarray) -> str:
+    digest = Digest()
+    digest.update(np.ascontiguousarray(numbers))
+    return digest.hexdigest()
+
+
+def _units(shard: Shard, task: Task) -> str:
+    """A digest of the parts that the deduplicator before takes out of the shard's texts."""
+    names = [name for name in (shard.part.tables if shard.part else ()) if name.endswith(".units.parquet")]
+    store = Store.open(task.store)
+    return key_of([digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])
