@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,7 +16,7 @@ import duckdb
 
 from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
-from refinery.errors import OperatorError, OutputError
+from refinery.errors import OperatorError, OutputError, RefineryError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
@@ -30,7 +29,7 @@ from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
 from refinery.samples.write import writing
-from refinery.staging import BATCH, Done, Stages
+from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.store import Store
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
@@ -103,10 +102,36 @@ def execute_prepared(
     _keep_inputs(prepared)
     run_dir = RunDir(Path(prepared.recipe.work_dir))
     with _explained(run_dir.root), run_dir.held(), logged(run_dir.log), _watched(prepared, run_dir, progress) as watch:
-        try:
+        store = Store.open(str(run_dir.parts))
+        with _tidied(store, prepared.recipe.use_cache):
             return _execute(prepared, run_dir, started, began, progress, extension, make, watch)
-        finally:
-            shutil.rmtree(run_dir.parts, ignore_errors=True)
+
+
+@contextmanager
+def _tidied(store: Store, keep: bool) -> Iterator[None]:
+    """Leave what the next run can use, and nothing else; keep: also when the run has ended well.
+
+    A run that ends before its end tells how to go on.
+    """
+    store.tidy()
+    try:
+        yield
+        if not keep:
+            store.remove()
+    except BaseException as error:
+        if (count := sum(name.endswith(".done.json") for name in store.names("stage_"))) and _can_go_on(error):
+            pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
+            error.add_note(f"{pieces} and kept; the same command goes on from there, with --fresh it begins anew")
+        elif not count:
+            store.remove()
+        raise
+    finally:
+        store.tidy()
+
+
+def _can_go_on(error: BaseException) -> bool:
+    """Whether another try, perhaps with more room or another recipe, can end better."""
+    return isinstance(error, (KeyboardInterrupt, RefineryError, OSError, MemoryError))
 
 
 def _keep_inputs(prepared: Prepared) -> None:
@@ -145,14 +170,17 @@ def _explained(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _vouched_for(exporting: Future[list[Written]]) -> Iterator[None]:
+def _vouched_for(exporting: Future[list[Written]], stages: Stages) -> Iterator[None]:
     """Take the exported files away again when what follows fails: there are no tables that account for them."""
     try:
         yield
     except BaseException:
         if not exporting.cancel() and exporting.exception() is None:
-            for item in exporting.result():
-                Path(item.path).unlink(missing_ok=True)
+            if stages.output is not None:
+                stages.output.take_back()
+            else:
+                for item in exporting.result():
+                    Path(item.path).unlink(missing_ok=True)
         raise
 
 
@@ -170,6 +198,7 @@ def _execute(
     _fresh(run_dir)
     store = Store.open(str(run_dir.parts))
     with make(prepared, store, _first_rows(prepared), exports=True) as stages:
+        stages.keep()
         parameters = tables.parameters_json(recipe.steps)
         with ThreadPoolExecutor(1) as beside:
             # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
@@ -180,7 +209,7 @@ def _execute(
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
-            with _vouched_for(exporting):
+            with _vouched_for(exporting, stages):
                 database.fill(db, done, made)
                 summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
                 outputs = exporting.result()
@@ -202,6 +231,8 @@ def _execute(
                 idle = [] if recipe.measure_only else _idle(db)
                 db.publish()
         _extend_indexes(done, description)
+        if stages.kept is not None:
+            stages.kept.prune({folder_of(stage.planned): stage.results for stage in done})
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]
     notes = (*prepared.notes, *noted, *idle, *summed)
     paths = tuple(Path(item.path) for item in outputs)
@@ -245,8 +276,7 @@ def _extend_indexes(done: list[Done], description: dict[str, Any]) -> None:
 
 
 def _fresh(run_dir: RunDir) -> None:
-    """No parts; traces of an earlier run, its report and what a killed one has left are gone."""
-    shutil.rmtree(run_dir.parts, ignore_errors=True)
+    """Traces of an earlier run, its report and what a killed one has left are gone."""
     for old in (*run_dir.traces(), *run_dir.unfinished()):
         old.unlink()
     run_dir.report.unlink(missing_ok=True)

@@ -111,6 +111,7 @@ def read(store: Store, folder: str, shard: int) -> Mark | None:
             return None
         result = plain["result"]
         result["seconds"] = {int(step): float(spent) for step, spent in result["seconds"]}
+        result["rows_of"] = tuple(result["rows_of"])
         placed = plain["placed"]
         if placed is not None:
             placed = Placed(**placed | {"footer": base64.b64decode(placed["footer"])})
