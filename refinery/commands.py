@@ -72,6 +72,7 @@ _TABLES = (
     "duplicates",
     "clusters",
     "shards",
+    "files",
 )
 
 

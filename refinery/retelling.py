@@ -90,8 +90,14 @@ class Retelling:
         if not found:
             (rows,) = self.con.execute("SELECT coalesce(max(first_row + rows), 0) FROM shards").fetchall()[0]
             raise DataError(f"no row {row}: the run read " + (f"rows 0 to {rows - 1}" if rows else "none"))
-        shard, first, first_line = found[0]
-        return Place(row, self.prepared.shards[shard], first, first_line)
+        number, first, first_line = found[0]
+        shard = self.prepared.shards[number]
+        if len(shard.sources) > 1 and shard.source.format != "text":
+            query = "SELECT rows FROM files WHERE first_row >= ? AND file IN ? ORDER BY first_row, rows LIMIT ?"
+            given = [first, [source.path for source in shard.sources], len(shard.sources)]
+            rows_of = self.con.execute(query, given).fetchall()
+            shard = replace(shard, rows_of=tuple(count for (count,) in rows_of))
+        return Place(row, shard, first, first_line)
 
     def files(self, rows: Iterable[int]) -> dict[int, str]:
         """The file of each row, with its line."""

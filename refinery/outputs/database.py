@@ -17,6 +17,7 @@ import pyarrow as pa
 from refinery.compiler.env import ident, lit
 from refinery.errors import ConservationError
 from refinery.kernels.arrow import ints, of_texts
+from refinery.outputs.files import file_table
 from refinery.outputs.tables import Statement, quarantine_source
 from refinery.rundir import aside
 from refinery.staging import Done
@@ -97,6 +98,7 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
     statements: what `tables.statements` has made for these stages.
     """
     db.table("shards", shard_table(done))
+    db.table("files", file_table(done[0].shards, done[0].results))
     first_rows = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
     db.run(f"SET VARIABLE first_rows = CAST({lit(first_rows)} AS BIGINT[])")
     for stage in done:

@@ -12,7 +12,7 @@ from refinery.errors import DataError
 from refinery.library import read_sql
 from refinery.rundir import RunDir
 
-NEEDED = {"runs", "steps", "ledger", "stats", "trace", "quarantine", "duplicates", "clusters", "shards"}
+NEEDED = {"runs", "steps", "ledger", "stats", "trace", "quarantine", "duplicates", "clusters", "shards", "files"}
 
 Row = dict[str, Any]
 

@@ -1,6 +1,6 @@
--- What became of the samples of each input file. A shard of whole text files goes by its first file.
+-- What became of the samples of each input file.
 WITH pieces AS (
-  SELECT file, first_row, first_row + rows AS next_row, rows FROM shards WHERE rows > 0
+  SELECT file, first_row, first_row + rows AS next_row, rows FROM files WHERE rows > 0
 ), gone AS (
   SELECT p.file, count(*) AS removed
   FROM ledger AS l ASOF JOIN pieces AS p ON l._row >= p.first_row

@@ -23,6 +23,7 @@ TABLES = (
     "trace",
     "quarantine",
     "shards",
+    "files",
 )
 
 # What may differ between two runs over the same samples: names, places, times, sizes in memory.
@@ -94,8 +95,12 @@ def rows(run: Run, table: str, columns: str = "*", where: str = "TRUE") -> list[
 
 
 def content(run: Run, *without: str) -> dict[str, list[tuple[Any, ...]]]:
-    """All tables, without what may differ between runs and without the tables `without`."""
+    """All tables, without what may differ between runs and without the tables `without`.
+
+    Without `shards` is without `files`, too: where the samples stand is not asked then.
+    """
     found = {}
+    without = (*without, "files") if "shards" in without else without
     for table in TABLES:
         if table not in without:
             hidden = ", ".join(sorted(VARIES.get(table, ())))
