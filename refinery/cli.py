@@ -281,6 +281,17 @@ def report(work_dir: str, output: str | None) -> None:
         click.echo(path)
 
 
+@cli.command()
+@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--watch", is_flag=True, help="Show it again every second until the run has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON; with --watch one line every second.")
+def status(work_dir: Path, watch: bool, as_json: bool) -> None:
+    """Tell how far the run in folder RUN is, from another terminal: running, finished, failed, interrupted or none."""
+    from refinery import commands
+
+    commands.status(work_dir, watch, as_json)
+
+
 @cli.group()
 def stats() -> None:
     """Statistics files: what workers measured, merged."""

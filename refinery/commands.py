@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -73,6 +74,8 @@ _TABLES = (
     "clusters",
     "shards",
     "files",
+    "monitor",
+    "step_resources",
 )
 
 
@@ -276,6 +279,26 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
         report(out, found.outcome, False)
         for note in found.notes:
             out.print(note, markup=False)
+
+
+def status(work_dir: Path, watched: bool, as_json: bool) -> None:
+    """`refinery status`."""
+    from refinery.monitoring.status import status as told
+    from refinery.rundir import RunDir
+    from refinery.showing.status import lines, watch
+
+    def look() -> dict[str, Any]:
+        return told(RunDir(work_dir))
+
+    found = look()
+    if watched and as_json:
+        while found["state"] == "running":
+            click.echo(json.dumps(found, ensure_ascii=False))
+            time.sleep(1)
+            found = look()
+    elif watched:
+        found = watch(look, str(work_dir), console.console())
+    click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found, str(work_dir))))
 
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:

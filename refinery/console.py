@@ -76,17 +76,30 @@ def progress(quiet: bool) -> Iterator[Any]:
         TextColumn("{task.fields[told]}"),
         TimeElapsedColumn(),
     )
-    started = time.monotonic()
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("preparing", total=None, told="")
+        yield _Bar(bar)
 
-        def report(done: int, total: int) -> None:
-            what = "refining" if done < total else "writing tables"
-            bar.update(
-                task, completed=done, total=total, description=what, told=_told(done, total, time.monotonic() - started)
-            )
 
-        yield report
+class _Bar:
+    """The bar on a terminal: called with (bytes done, bytes in all); `uses` adds what the run uses of the machine."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar, self._task = bar, bar.add_task("preparing", total=None, told="")
+        self._started, self._told, self._used = time.monotonic(), "", ""
+
+    def __call__(self, done: int, total: int) -> None:
+        what = "refining" if done < total else "writing tables"
+        self._told = _told(done, total, time.monotonic() - self._started)
+        self._bar.update(self._task, completed=done, total=total, description=what)
+        self._show()
+
+    def uses(self, text: str) -> None:
+        """Called from another thread, once a second."""
+        self._used = text
+        self._show()
+
+    def _show(self) -> None:
+        self._bar.update(self._task, told=", ".join(text for text in (self._told, self._used) if text))
 
 
 def _lines() -> Any:
