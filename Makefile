@@ -9,7 +9,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-stats bench-stats-merge quality clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-stats bench-stats-merge quality scale-study clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,13 @@ bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE
 bench-stats: $(VENV)/ready  ## Measure statistics (CORPUS=file.parquet|jsonl, DATATROVE=path of a python that has it and spaCy)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
 	$(BIN)/python bench/stats.py --corpus $(MEASURED) $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
+
+# The study takes a corpus of 1,050 MB; a smaller one is repeated with altered words.
+STUDIED := bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS)))-study,synthetic-study).jsonl
+
+scale-study: $(VENV)/ready  ## Measure how time grows with data and workers; rewrite the tables and plot in docs/scale.md
+	$(BIN)/python $(if $(CORPUS),bench/copies.py $(CORPUS) $(STUDIED),bench/corpus.py $(STUDIED)) --megabytes 1050
+	$(BIN)/python -m bench.scale $(STUDIED) --write $(BENCH)
 
 quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrite the tables and plot in docs/deduplication.md
 	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 import refinery
 from bench.duplicates import Pair, Shingles, all_pairs, family, pairs, simhash
+from bench.markdown import table, written
 from bench.prose import Dice
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "deduplication.md"
@@ -312,12 +313,6 @@ def by_distance(given: Sequence[Pair]) -> tuple[dict[str, dict[float, float]], l
 # Writing
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table; the first column to the left, the others to the right."""
-    lines = [list(head), ["---", *["---:"] * (len(head) - 1)], *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
-
-
 def percent(share: float) -> str:
     """A share in per cent, with two digits where it is next to none or all."""
     value = 100 * float(share)
@@ -378,17 +373,6 @@ def plot(points: Mapping[str, Any], path: Path) -> None:
 
 def _dots(axes: Any, values: Mapping[float, float], color: str, label: str) -> None:
     axes.plot(list(values), list(values.values()), linestyle="", marker="o", markersize=3.5, color=color, label=label)
-
-
-def written(page: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """The page with new tables between `<!-- measured: name -->` and `<!-- end -->`. Raises KeyError for one without place."""
-    for name, lines in tables.items():
-        start, end = f"<!-- measured: {name} -->\n", "\n<!-- end -->"
-        before, found, after = page.partition(start)
-        if not found:
-            raise KeyError(name)
-        page = before + start + "\n" + "\n".join(lines) + "\n" + end + after.partition(end)[2]
-    return page
 
 
 def main() -> int:

@@ -1,0 +1,352 @@
+"""The scaling study: time against data, against workers, and what that comes to on clusters that are not there.
+
+    python -m bench.scale corpus.jsonl            measure, print the tables
+    python -m bench.scale corpus.jsonl --write    put them into docs/scale.md, and the plot beside it (needs matplotlib)
+
+The corpus is cut at line ends to 1, 2, 4, 8 and 16 times `--megabytes`; it must hold the largest. Each size is deduplicated by
+MinHash (bench/minhash.yaml) as a whole command, with one worker and with two. What a larger cluster would take is computed
+(bench/cluster_model.py) from the costs of the run with one worker over the most data: of each shard, of the barrier, of the
+tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.cluster_model import MB, Cluster, Costs, simulate
+from bench.markdown import table, written
+from bench.measure import Run, machine, measured
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "scale.md"
+PLOT = PAGE.with_suffix(".svg")
+FACTORS, WORKERS = (1, 2, 4, 8, 16), (1, 2)
+# Minutes that Data-Juicer publishes for MinHash on Ray: (cores, bytes) -> minutes.
+PUBLISHED = {
+    (640, 200e9): 11.13,
+    (640, 1e12): 50.83,
+    (640, 5e12): 285.43,
+    (1280, 200e9): 7.47,
+    (1280, 1e12): 30.08,
+    (1280, 5e12): 168.10,
+}
+CORES = (1, 2, 4, 8, 16, 32, 64, 160, 320, 640, 1280)
+ASSUMED_TASK = 1e-3
+SERIAL = ("deduplicator", "tables")  # phases that are not of shards
+
+
+@dataclass(frozen=True)
+class Phases:
+    """A run's log: seconds from its first event to the tables' end by phase, bytes, seconds and rows of each shard by stage."""
+
+    seconds: Mapping[str, float]
+    shards: Mapping[int, Sequence[tuple[int, float, int]]]
+
+
+def phases(log: Path) -> Phases:
+    """Read `run.jsonl` of a run with one worker, whose shards end one after another."""
+    seconds: dict[str, float] = {}
+    shards: dict[int, list[tuple[int, float, int]]] = {}
+    name, stage, since = "start", 0, 0.0
+    for line in log.read_text("utf-8").splitlines():
+        event = json.loads(line)
+        now = datetime.fromisoformat(event["at"]).timestamp()
+        if event["event"] == "began":
+            since = last = now
+        elif event["event"] in ("stage", "ended"):
+            seconds[name] = seconds.get(name, 0.0) + now - since
+            name, stage, since, last = event.get("phase", ""), event.get("stage", 0), now, now
+        elif event["event"] == "shard":
+            shards.setdefault(stage, []).append((event["bytes"], now - last, event["rows"]))
+            last = now
+    return Phases(seconds, shards)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One command: what it took, its log, and what the barrier was given."""
+
+    run: Run
+    phases: Phases
+    size: int
+    rows: int
+    removed: int
+    marks: int
+    bands: int
+
+
+def costs(most: Measured, least: Measured, task: float) -> Costs:
+    """What the model needs, from runs with one worker over the most and the least data.
+
+    What the barrier and the tables take for a sample is told by both: the line through them, which begins with fixed time.
+    """
+    spent, before = most.phases.seconds, least.phases.seconds
+    slope = {name: max(0.0, spent[name] - before[name]) / (most.rows - least.rows) for name in SERIAL}
+    fixed = sum(max(0.0, spent[name] - slope[name] * most.rows) for name in SERIAL)
+    pair = _union_find()
+    pairs_per_row = most.bands * most.removed / most.rows  # at most: one in each band, if all are shared
+    first, second = most.phases.shards[1], most.phases.shards[2]
+    return Costs(
+        start=most.run.seconds - sum(spent.values()) + spent["start"] + fixed,
+        shards=tuple(
+            (round(most.size / len(first)), one, other)
+            for (_, one, _), (_, other, _) in zip(first, second, strict=True)
+        ),
+        rows_per_byte=most.rows / most.size,
+        marks_per_row=most.marks / most.rows,
+        band=max(0.0, slope["deduplicator"] - pairs_per_row * pair) / most.bands,
+        bands=most.bands,
+        pairs_per_row=pairs_per_row,
+        pair=pair,
+        tables=slope["tables"],
+        task=task,
+    )
+
+
+def _bands(marks: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(name.startswith("band_") for name in pq.read_schema(marks).names)
+
+
+def _union_find(pairs: int = 2_000_000) -> float:
+    """Seconds that the union-find takes for a pair."""
+    from refinery.kernels.unionfind import Components
+
+    rng = np.random.default_rng(7)
+    best = float("inf")
+    for _ in range(2):  # the first time compiles
+        components, started = Components(), time.perf_counter()
+        components.add(rng.integers(0, pairs, pairs), rng.integers(0, pairs, pairs))
+        components.labels()
+        best = min(best, time.perf_counter() - started)
+    return best / pairs
+
+
+def task_time(tasks: int = 2000) -> tuple[float, str]:
+    """Seconds of a Ray task that does nothing, where Ray is installed; and how the figure came about."""
+    try:
+        import ray
+    except ImportError:
+        return ASSUMED_TASK, "assumed"
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        nothing = ray.remote(lambda text: text)
+        ray.get([nothing.remote("{}") for _ in range(100)])
+        started = time.perf_counter()
+        ray.get([nothing.remote("{}") for _ in range(tasks)])
+        return (time.perf_counter() - started) / tasks, "measured"
+    finally:
+        ray.shutdown()
+
+
+def cut(corpus: Path, size: int, out: Path) -> int:
+    """The first lines of a corpus, about `size` bytes; how many bytes that are. Raises ValueError when it is too small."""
+    if corpus.stat().st_size < size:
+        raise ValueError(f"{corpus}: holds {corpus.stat().st_size / MB:,.0f} MB, but {size / MB:,.0f} are needed")
+    with corpus.open("rb") as lines, out.open("wb") as file:
+        left = size
+        while left > 0 and (block := lines.read(min(left, 16 << 20))):
+            file.write(block)
+            left -= len(block)
+        file.write(lines.readline())
+    return out.stat().st_size
+
+
+def measure(
+    corpus: Path, megabytes: float, factors: Sequence[int], folder: Path, repeats: int, task: float
+) -> dict[str, Any]:
+    """Every size with every number of workers, best of `repeats`."""
+    found: dict[tuple[int, int], Measured] = {}
+    for factor in factors:
+        data = folder / "data.jsonl"
+        size = cut(corpus, int(megabytes * factor * MB), data)
+        for workers in WORKERS:
+            tried = [_run(data, size, folder / "run", workers) for _ in range(repeats)]
+            best = found[factor, workers] = min(tried, key=lambda one: one.run.seconds)
+            print(f"{factor:3} x, {size / MB:7,.0f} MB, {workers} workers: {best.run.seconds:.2f} s", file=sys.stderr)
+        data.unlink()
+    runs = [
+        {"factor": factor, "bytes": one.size, "rows": one.rows, "workers": workers, **one.run.as_dict()}
+        for (factor, workers), one in found.items()
+    ]
+    return {"machine": machine(), "runs": runs, "costs": costs(found[max(factors), 1], found[min(factors), 1], task)}
+
+
+def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
+    log = work.with_suffix(".log")
+    settings = {
+        "dataset_path": data,
+        "export_path": work / "out.jsonl",
+        "work_dir": work,
+        "np": workers,
+        "use_cache": "true",  # so that the marks are still there to be weighed
+    }
+    sets = [f"--set={name}={value}" for name, value in settings.items()]
+    command = [sys.executable, "-m", "refinery", "run", str(HERE / "minhash.yaml"), "--json", *sets]
+    run = measured(command, log, cwd=data.parent)
+    text = log.read_text("utf-8")
+    if run.exit_code:
+        raise RuntimeError(text)
+    rows = json.loads(next(line for line in reversed(text.splitlines()) if line.startswith("{")))["rows"]
+    marks = list(work.rglob("*.marks.parquet"))
+    weight, bands = sum(path.stat().st_size for path in marks), _bands(marks[0])
+    told = phases(work / "log" / "run.jsonl")
+    shutil.rmtree(work)
+    return Measured(run, told, size, rows["read"], rows["removed"], weight, bands)
+
+
+# Tables
+
+
+def tables(results: Mapping[str, Any], task: str) -> dict[str, list[str]]:
+    """Lines of the tables, by their name in the page."""
+    runs, model = results["runs"], results["costs"]
+    return {"data": _by_data(runs), "costs": _costs(model, task), "clusters": _clusters(model)}
+
+
+def _by_data(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    at = {(run["factor"], run["workers"]): run for run in runs}
+    factors = sorted({run["factor"] for run in runs})
+    rows = []
+    for factor in factors:
+        one, two = at[factor, 1], at[factor, 2]
+        before = at.get((factor // 2, 2))
+        rows.append(
+            [
+                f"{factor} ×, {one['bytes'] / MB:,.0f} MB",
+                f"{one['rows']:,}",
+                f"{one['seconds']:.2f}",
+                f"{two['seconds']:.2f}",
+                f"{two['bytes'] / MB / two['seconds']:.0f}",
+                f"{two['seconds'] / before['seconds']:.2f}" if before else "",
+                f"{two['seconds'] / one['seconds']:.0%}".replace("%", " %"),
+                f"{two['largest_rss'] / MB:,.0f}",
+            ]
+        )
+    head = (
+        "data",
+        "samples",
+        "1 worker, s",
+        "2 workers, s",
+        "MB/s",
+        "times the half's time",
+        "2 of 1 worker's time",
+        "memory, MB",
+    )
+    return table(head, rows)
+
+
+def _costs(model: Costs, task: str) -> list[str]:
+    size = sum(shard for shard, _, _ in model.shards)
+    first = sum(seconds for _, seconds, _ in model.shards)
+    second = sum(seconds for _, _, seconds in model.shards)
+    longest = max(one + other for _, one, other in model.shards)
+    rows = [
+        ["a command's fixed time: start, compiling, closing", f"{model.start:.2f} s"],
+        ["a shard before the barrier, after it", f"{size / MB / first:.0f} MB/s, {size / MB / second:.0f} MB/s"],
+        ["the longest shard, against the mean", f"{longest / ((first + second) / len(model.shards)):.2f} times"],
+        ["marks that are moved", f"{model.marks_per_row:.0f} bytes a sample"],
+        ["joining a band", f"{model.band * 1e6:.2f} µs a sample, {model.bands} bands"],
+        [
+            "union-find, in the driver",
+            f"{model.pair * 1e6:.2f} µs a pair, {model.pairs_per_row:.2f} pairs a sample at most",
+        ],
+        ["tables, in the driver", f"{model.tables * 1e6:.2f} µs a sample"],
+        [f"handing out a task ({task})", f"{model.task * 1e3:.2f} ms"],
+    ]
+    return table(("cost", "of one core"), rows)
+
+
+def _clusters(model: Costs) -> list[str]:
+    rows = []
+    for (cores, size), minutes in PUBLISHED.items():
+        found = simulate(model, size, Cluster(cores))
+        parts = (found.shards, found.moving + found.barrier, found.start + found.driver)
+        rows.append(
+            [
+                f"{size / 1e12:g} TB, {cores} cores",
+                f"{found.total / 60:.1f}",
+                " + ".join(f"{part / 60:.1f}" for part in parts),
+                f"{size / MB / found.total / cores:.2f}",
+                f"{minutes:.1f}",
+                f"{size / MB / (minutes * 60) / cores:.2f}",
+            ]
+        )
+    head = (
+        "simulated",
+        "ours, min",
+        "shards + barrier + driver, min",
+        "ours, MB/s a core",
+        "published, min",
+        "published, MB/s a core",
+    )
+    return table(head, rows)
+
+
+def plot(results: Mapping[str, Any], path: Path) -> None:
+    """Time against data and workers as measured, and against cores as simulated."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "scale", "font.size": 9})
+    figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    for number, workers in enumerate(WORKERS):
+        runs = [run for run in results["runs"] if run["workers"] == workers]
+        sizes = [run["bytes"] / MB for run in runs]
+        label = f"{workers} worker{'s' if workers > 1 else ''}"
+        left.loglog(sizes, [run["seconds"] for run in runs], "o-", color=f"C{number}", label=label, markersize=4)
+    left.set(title="Measured: time against data", xlabel="MB", ylabel="seconds")
+    left.legend(frameon=False)
+    for number, size in enumerate((200e9, 1e12, 5e12)):
+        name = f"{size / 1e12:g} TB"
+        times = [simulate(results["costs"], size, Cluster(cores)).total for cores in CORES]
+        middle.loglog(CORES, [one / 60 for one in times], color=f"C{number}", label=name)
+        rates = [size / MB / one / cores for one, cores in zip(times, CORES, strict=True)]
+        right.semilogx(CORES, rates, color=f"C{number}", label=name)
+        told = {cores: minutes for (cores, bytes_), minutes in PUBLISHED.items() if bytes_ == size}
+        middle.plot(list(told), list(told.values()), "x", color=f"C{number}")
+        right.plot(list(told), [size / MB / (m * 60) / c for c, m in told.items()], "x", color=f"C{number}")
+    middle.set(title="Simulated: minutes against cores", xlabel="cores", ylabel="minutes")
+    right.set(title="Simulated: MB/s of each core", xlabel="cores", ylim=(0, None))
+    right.legend(frameon=False, title="lines: ours, simulated\nx: Data-Juicer, published")
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure how time grows with data and shrinks with workers.")
+    parser.add_argument("corpus", type=Path, help="JSON Lines, of 16 times --megabytes at least")
+    parser.add_argument("--megabytes", type=float, default=64, help="the smallest size; 64 by default")
+    parser.add_argument("--factors", default=",".join(map(str, FACTORS)), help="times the smallest size")
+    parser.add_argument("--repeats", type=int, default=1, help="runs of each, the best counts")
+    parser.add_argument("--write", action="store_true", help="rewrite the tables and the plot in docs/")
+    arguments = parser.parse_args()
+    factors = [int(factor) for factor in arguments.factors.split(",")]
+    task, how = task_time()
+    with tempfile.TemporaryDirectory(dir=arguments.corpus.parent, prefix="scale-") as folder:
+        results = measure(arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats, task)
+    found = tables(results, how)
+    for name, lines in found.items():
+        print(f"\n{name}\n", *lines, sep="\n")
+    if arguments.write:
+        PAGE.write_text(written(PAGE.read_text("utf-8"), found), "utf-8")
+        plot(results, PLOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
