@@ -25,6 +25,7 @@ from refinery.outputs.database import Counts, Database
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
+from refinery.recipe.inputs import is_remote
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
@@ -207,7 +208,7 @@ def _execute(
             done = stages.run(_reporter(prepared, progress, watch, store))
         watch.began(0, "tables")
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
-        with Database(run_dir.database) as db, ThreadPoolExecutor(1) as beside:
+        with Database(run_dir.database, _reached(recipe, store)) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             with _vouched_for(exporting, stages):
                 database.fill(db, done, made)
@@ -237,6 +238,12 @@ def _execute(
     notes = (*prepared.notes, *noted, *idle, *summed)
     paths = tuple(Path(item.path) for item in outputs)
     return Outcome(run_dir, paths, counts, seconds, size, disk, notes, tuple(files))
+
+
+def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
+    """Where the tables are made from, and where files beside them go."""
+    exported = [] if is_remote(recipe.export_path) else [os.path.dirname(os.path.expanduser(recipe.export_path)) or "."]
+    return [store.scratch().parent, *exported]
 
 
 def prepared_facts(prepared: Prepared) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from refinery.hiding import hide
 # A log that is longer when a run begins is put aside, and the one before it is gone.
 _LARGEST = 10 << 20
 _LONGEST = 4000
+# Tells worker processes the folder.
+_VARIABLE = "REFINERY_LOG"
 
 logger = logging.getLogger("refinery.run")
 
@@ -86,6 +88,17 @@ def detach(handlers: list[logging.Handler]) -> None:
         handler.close()
 
 
+def attach_where_told() -> None:
+    """In a worker process: write to the log of the run that has started it."""
+    folder = os.environ.get(_VARIABLE)
+    if folder:
+        try:
+            attach(Path(folder))
+        except OSError:  # the log only
+            return
+        logging.getLogger().setLevel(logging.INFO)
+
+
 @contextmanager
 def logged(folder: Path) -> Iterator[None]:
     """Log to `folder` while the run lasts. A folder that cannot be written costs the log, never the run."""
@@ -99,10 +112,12 @@ def logged(folder: Path) -> Iterator[None]:
         yield
         return
     root.setLevel(min(level, logging.INFO) if level else logging.INFO)
+    os.environ[_VARIABLE] = str(folder.absolute())
     logging.raiseExceptions = False  # a full disk ends the run by itself; here it would fill the terminal
     try:
         yield
     finally:
+        os.environ.pop(_VARIABLE, None)
         root.setLevel(level)
         detach(handlers)
         logging.raiseExceptions = raising

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -20,6 +19,7 @@ from refinery.kernels.arrow import ints, of_texts
 from refinery.outputs.files import file_table
 from refinery.outputs.tables import Statement, quarantine_source
 from refinery.rundir import aside
+from refinery.safety.confined import connect
 from refinery.staging import Done
 
 # Beyond this the tables are sorted on disk: traces of every row are as large as the input.
@@ -37,15 +37,16 @@ class Counts:
 
 
 class Database:
-    """Builds the tables in a file beside the final name; `publish` renames it."""
+    """Builds the tables in a file beside the final name; `publish` renames it.
 
-    def __init__(self, path: Path) -> None:
+    Its SQL reaches files of the folder that it is in, and of `folders`.
+    """
+
+    def __init__(self, path: Path, folders: Sequence[str | Path] = ()) -> None:
         self.path = path
         self._aside = aside(path)
         self._remove()
-        self.con = duckdb.connect(str(self._aside))
-        self.run(f"SET memory_limit = '{_MEMORY}'")
-        self.run("SET enable_progress_bar = false")
+        self.con = connect([path.parent, *folders], memory=_MEMORY, database=str(self._aside))
 
     def __enter__(self) -> Database:
         return self

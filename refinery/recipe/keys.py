@@ -71,7 +71,7 @@ _USED = (
     Key("use_checkpoint", "bool", False, "Keep the results of stages for a rerun; not yet."),
     Key("use_cache", "bool", True, "Use results of earlier runs that are still valid."),
     Key("cache_compress", "str", None, "Compression of kept results.", choices=("gzip", "zstd", "lz4"), nullable=True),
-    Key("open_monitor", "bool", False, "Record processor, memory and disk use."),
+    Key("open_monitor", "bool", False, "Record what every worker and the GPUs do each second, not only the run as a whole."),
     Key("process", "list", (), "The steps: a list of operators with their parameters."),
 )
 
@@ -197,9 +197,7 @@ _REFUSED = (
 NOT_YET: dict[str, str] = {
     "use_checkpoint": "every run starts from the beginning",
     "cache_compress": "no results are kept for later runs",
-    "open_monitor": "of the machine, only the peak memory of a run is recorded",
     "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
-    "fusion_strategy": "steps run in the order of the recipe",
     "export_aws_credentials": "results are written to local files only",
 }
 

@@ -231,6 +231,7 @@ def test_running_again_in_the_same_folder_gives_the_same(tmp_path: Path) -> None
     assert content(second) == tables and second.outputs[0].read_bytes() == export
     assert names == sorted(path.name for path in second.work_dir.iterdir())
     assert names == [
+        "log",
         "manifest.json",
         "out.jsonl",
         "out_stats.jsonl",
