@@ -1,20 +1,24 @@
-"""A worker process: `python -m refinery.engine.child`. Commands come on standard input, answers go out on what was standard output.
+"""Worker processes: `python -m refinery.engine.child` is what they are forked from, so that a new one costs next to nothing.
 
-Both are JSON texts, one on a line (see `wire`). Before it runs rows it says which, so that whoever reads knows what it
-was at when it ends without an answer. It ends when its input does, and when its parent dies.
+A worker process is given commands and gives answers on a socket, as JSON texts, one on a line (see `wire`). Before it
+runs rows it says which, so that whoever reads knows what it was at when it ends without an answer. It ends when its
+input does, and when its parent dies.
 """
 
 from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import os
 import signal
+import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import duckdb
 import numpy as np
@@ -144,42 +148,76 @@ def told(error: BaseException) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Carry out commands until there are no more."""
-    commands, tell = _channel()
-    _alone(int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid())
+    """Import everything once, then become a worker process as often as the driver asks for one.
+
+    Standard input is a socket. Asked `fork`, with a socket for the worker: its number is answered. Asked `wait` and a number: the exit
+    status of that process, negative for a signal.
+    """
+    control = socket.socket(fileno=os.dup(0))
+    _apart_from_terminal()
+    _mortal(int(sys.argv[1]))
     keep_memory()
+    gc.freeze()
+    while True:
+        asked, files, _, _ = socket.recv_fds(control, 64, 1)
+        if asked == b"fork":
+            number = os.fork()
+            if not number:
+                control.close()
+                _serve(socket.socket(fileno=files[0]), os.getppid())
+            os.close(files[0])
+        elif asked:
+            number = _status(int(asked.split()[1]))
+        else:
+            os._exit(0)
+        control.sendall(b"%d\n" % number)
+
+
+def _serve(channel: socket.socket, parent: int) -> NoReturn:
+    """Be a worker process: carry out commands until there are no more."""
+    _mortal(parent)
     faulthandler.disable()
-    child = Child(tell)
-    for line in commands:
-        try:
-            answer = {"answer": child.do(wire.from_json(line))}
-        except (Exception, KeyboardInterrupt, SystemExit) as error:
-            answer = {"error": told(error)}
-        tell(answer)
+    with channel.makefile("r", encoding="ascii") as commands, channel.makefile("w", encoding="ascii") as answers:
+
+        def tell(message: dict[str, Any]) -> None:
+            try:
+                answers.write(wire.to_json(message) + "\n")
+                answers.flush()
+            except OSError:  # nobody waits for an answer any more
+                os._exit(0)
+
+        child = Child(tell)
+        for line in commands:
+            try:
+                answer = {"answer": child.do(wire.from_json(line))}
+            except (Exception, KeyboardInterrupt, SystemExit) as error:
+                answer = {"error": told(error)}
+            tell(answer)
+    os._exit(0)
 
 
-def _channel() -> tuple[Iterator[str], Tell]:
-    """Commands, and what answers are given to. Operators that read or print have nothing to do with either."""
-    commands = os.fdopen(os.dup(0), encoding="utf-8")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+def _status(pid: int) -> int:
+    """Exit status of a worker process that has hung up; one that goes on nevertheless is killed."""
+    for _ in range(100):
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _apart_from_terminal() -> None:
+    """Operators that read find nothing; what they print goes where errors go; Ctrl-C is for the driver."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-
-    def tell(message: dict[str, Any]) -> None:
-        try:
-            answers.write(wire.to_json(message) + "\n")
-            answers.flush()
-        except BrokenPipeError:  # nobody waits for an answer any more
-            os._exit(0)
-
-    return iter(commands.readline, ""), tell
-
-
-def _alone(parent: int) -> None:
-    """No orphan, not meant by Ctrl-C, and the first to go when the machine has no more memory."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _mortal(parent: int) -> None:
+    """No orphan, and the first to go when the machine has no more memory."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before

@@ -66,7 +66,7 @@ class ProcessWorker:
                 task = _with_less(task)
             except Died as death:
                 task = self._smaller(task, death)
-                again = fruitless or task.blamed or self._late(death)
+                again = fruitless or task.blamed or self._late(death) or death.status != -signal.SIGKILL
                 found = self._search(shard, task, death) if again else []
                 task = replace(task, blamed=(*task.blamed, *found))
                 fruitless += not found
@@ -129,7 +129,7 @@ class ProcessWorker:
             return process.ask(self._text(what, **values))
         except Died:
             self._process = None
-            self._nursery.bury(process)
+            process.close()
             if self._stopped:
                 raise InterruptedError("stopped") from None
             raise
@@ -147,7 +147,10 @@ class ProcessWorker:
         """Leave the process to others; one that was ended is gone."""
         process, self._process = self._process, None
         if process is not None:
-            (self._nursery.bury if self._stopped else self._nursery.give_back)(process)
+            if self._stopped:
+                process.close()
+            else:
+                self._nursery.give_back(process)
 
 
 class ProcessRunner(Workers):

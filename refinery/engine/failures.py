@@ -178,4 +178,5 @@ def _message(error: duckdb.Error) -> str:
     """What is wrong, on one line: DuckDB's message without its advice on SQL, a function's own without DuckDB's."""
     text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]
     text = text.partition("Python exception occurred while executing the UDF: ")[2] or text
+    text = text.removeprefix("RowTimeout: ")
     return " ".join(text.split())[:2000]

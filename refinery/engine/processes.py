@@ -1,18 +1,16 @@
-"""Worker processes of this machine: started, told what to do, listened to, and gone when this process is.
-
-They are started by one thread that lives as long as they may, for the kernel ends a child when the thread that started
-it ends.
-"""
+"""Worker processes of this machine: started, told what to do, listened to, and gone when this process is."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,97 +46,97 @@ class Died(Exception):
 
 
 class Process:
-    """One worker process. Used by one thread at a time; `kill` may come from another."""
+    """One worker process. Used by one thread at a time; `kill` may come from another.
 
-    def __init__(self) -> None:
-        paths = [os.path.abspath(path) for path in sys.path if path]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        command = [*_COMMAND, str(os.getpid())]
-        self._process = subprocess.Popen(command, **pipes, env=environment, process_group=0)  # type: ignore[call-overload]
+    status: gives its exit status, once it has hung up.
+    """
+
+    def __init__(self, pid: int, channel: socket.socket, status: Callable[[int], int]) -> None:
+        self.pid, self._channel, self._status = pid, channel, status
+        self._answers = channel.makefile("rb")
         self.program: object = None  # what it was told to run,
         self.settings: object = None  # and how
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return int(self._process.pid)
 
     def ask(self, command: str) -> Any:
         """Send a command and wait for the answer. Raises Died, or what the command has raised there."""
         told: dict[str, Any] = {}
         try:
-            self._process.stdin.write(command.encode("ascii") + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            raise Died(self._process.wait(), told) from None
-        for line in self._process.stdout:
-            if not line.endswith(b"\n"):
-                break
-            message = json.loads(line)
-            if "answer" in message:
-                return wire.from_json(line)["answer"]
-            if "error" in message:
-                raise raised(message["error"])
-            told |= message
-        raise Died(self._process.wait(), told)
+            self._channel.sendall(command.encode("ascii") + b"\n")
+            for line in self._answers:
+                if not line.endswith(b"\n"):
+                    break
+                message = json.loads(line)
+                if "answer" in message:
+                    return wire.from_json(line)["answer"]
+                if "error" in message:
+                    raise raised(message["error"])
+                told |= message
+        except ConnectionError:
+            pass
+        raise Died(self._status(self.pid), told)
 
     def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
+        """End it at once; only while it is somebody's."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End it, and see that it is gone."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            try:
-                pipe.close()
-            except OSError:
-                pass
+        """Hang up, which ends it when it is idle."""
+        self._answers.close()
+        self._channel.close()
 
 
 class Nursery:
-    """Starts worker processes, and keeps those that nobody uses until somebody does."""
+    """What worker processes come from, and where those are that nobody uses; started at once, ready a second later."""
 
-    def __init__(self, count: int = 0) -> None:
-        """count: how many to start at once."""
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix="refinery-start")
+    def __init__(self) -> None:
+        paths = [os.path.abspath(path) for path in sys.path if path]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+        self._control, other = socket.socketpair()
+        with other:
+            command = [*_COMMAND, str(os.getpid())]
+            self._mother = subprocess.Popen(command, stdin=other.fileno(), env=environment, process_group=0)
         self._lock = threading.Lock()
-        self._all: list[Process] = []
-        self._idle: list[Future[Process]] = [self._starter.submit(self._start) for _ in range(count)]
-
-    def _start(self) -> Process:
-        process = Process()
-        with self._lock:
-            self._all.append(process)
-        return process
+        self._idle: list[Process] = []
 
     def take(self) -> Process:
-        """A process that nobody uses; a new one when there is none."""
+        """A process that nobody uses; a new one when there is none. Raises OperatorError when none can be started."""
         with self._lock:
-            idle = self._idle.pop(0) if self._idle else None
-        return (idle or self._starter.submit(self._start)).result()
+            if self._idle:
+                return self._idle.pop()
+            here, there = socket.socketpair()
+            with there:
+                pid = self._ask(b"fork", [there.fileno()])
+            return Process(pid, here, self._status)
 
     def give_back(self, process: Process) -> None:
         """A process that can be used again."""
-        found: Future[Process] = Future()
-        found.set_result(process)
         with self._lock:
-            self._idle.append(found)
+            self._idle.append(process)
 
-    def bury(self, process: Process) -> None:
-        """A process that has ended, or must."""
-        process.close()
+    def _status(self, pid: int) -> int:
+        """The exit status of a process that has hung up."""
         with self._lock:
-            self._all.remove(process)
+            return self._ask(b"wait %d" % pid)
+
+    def _ask(self, request: bytes, files: Sequence[int] = ()) -> int:
+        with suppress(ConnectionError, ValueError):
+            socket.send_fds(self._control, [request], files)
+            return int(self._control.recv(64))
+        status = self._mother.wait()
+        raise errors.OperatorError(f"worker processes cannot be started any more: exit status {status}")
 
     def close(self) -> None:
-        """End all of them."""
-        self._starter.shutdown(wait=True, cancel_futures=True)
-        for process in self._all:
+        """End all of them; none is left when this returns, but for what is killed in uninterruptible sleep."""
+        for process in self._idle:
             process.close()
-        self._all, self._idle = [], []
+        self._idle = []
+        self._control.close()
+        try:
+            self._mother.wait(5)
+        except subprocess.TimeoutExpired:
+            self._mother.kill()
+            self._mother.wait()
 
 
 def raised(told: dict[str, Any]) -> BaseException:
