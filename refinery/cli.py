@@ -366,12 +366,13 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
+    except (click.Abort, KeyboardInterrupt) as error:
+        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
         sys.exit(130)
     except RefineryError as error:
-        _end_if_interrupted(interrupts)
-        print(f"refinery: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
+        _end_if_interrupted(interrupts, error)
+        told = f"refinery: {error}" if "\n" not in str(error) else str(error)
+        print("\n".join([told, *_notes(error)]), file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         _nobody_reads_on()
@@ -380,13 +381,18 @@ def main() -> None:
             _nobody_reads_on()
         raise
     except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
-        _end_if_interrupted(interrupts)
+        _end_if_interrupted(interrupts, error)
         if os.environ.get("REFINERY_TRACEBACK"):
             raise
         what = " ".join(str(error).split())[:500]
         print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
         print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
         sys.exit(OperatorError.exit_code)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What was added to an error on its way: how to go on."""
+    return [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
 
 
 def _watch_interrupts() -> list[int]:
@@ -402,10 +408,10 @@ def _watch_interrupts() -> list[int]:
     return seen
 
 
-def _end_if_interrupted(interrupts: list[int]) -> None:
+def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:
     """Ctrl-C within a library's call ends it with an error of its own, which tells nothing."""
     if interrupts:
-        print("interrupted", file=sys.stderr)
+        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
         sys.exit(130)
 
 

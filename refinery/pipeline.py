@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import duckdb
 
 from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
-from refinery.errors import OperatorError, OutputError, RefineryError
+from refinery.errors import OperatorError, OutputError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
@@ -101,38 +102,66 @@ def execute_prepared(
     if extension is not None:
         extension.check(prepared)
     _keep_inputs(prepared)
+    _see_that_it_can_be_written(prepared)
     run_dir = RunDir(Path(prepared.recipe.work_dir))
-    with _explained(run_dir.root), run_dir.held(), logged(run_dir.log), _watched(prepared, run_dir, progress) as watch:
-        store = Store.open(str(run_dir.parts))
-        with _tidied(store, prepared.recipe.use_cache):
-            return _execute(prepared, run_dir, started, began, progress, extension, make, watch)
+    running: list[Stages] = []
+    with (
+        _told_how_to_go_on(running),
+        _explained(run_dir.root),
+        run_dir.held(),
+        logged(run_dir.log),
+        _watched(prepared, run_dir, progress) as watch,
+    ):
+        return _execute(prepared, run_dir, started, began, progress, extension, make, watch, running)
+
+
+@contextmanager
+def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
+    """Say what a run that ends before its end has done. running: its stages, as soon as there are any."""
+    try:
+        yield
+    except BaseException as error:
+        count = sum(max(stages.finished, stages.kept.count()) for stages in running if stages.kept is not None)
+        if count:
+            pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
+            error.add_note(f"{pieces} and kept: run the same command again to go on from there")
+        raise
 
 
 @contextmanager
 def _tidied(store: Store, keep: bool) -> Iterator[None]:
-    """Leave what the next run can use, and nothing else; keep: also when the run has ended well.
-
-    A run that ends before its end tells how to go on.
-    """
+    """Leave what the next run can use, and nothing else; keep: also when the run has ended well."""
     store.tidy()
     try:
         yield
         if not keep:
             store.remove()
-    except BaseException as error:
-        if (count := sum(name.endswith(".done.json") for name in store.names("stage_"))) and _can_go_on(error):
-            pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
-            error.add_note(f"{pieces} and kept; the same command goes on from there, with --fresh it begins anew")
-        elif not count:
+    except BaseException:
+        if not any(name.endswith(".done.json") for name in store.names("stage_")):
             store.remove()
         raise
     finally:
         store.tidy()
 
 
-def _can_go_on(error: BaseException) -> bool:
-    """Whether another try, perhaps with more room or another recipe, can end better."""
-    return isinstance(error, (KeyboardInterrupt, RefineryError, OSError, MemoryError))
+def _see_that_it_can_be_written(prepared: Prepared) -> None:
+    """Find out before the work begins whether there is a place for the export. Raises OutputError."""
+    recipe = prepared.recipe
+    if recipe.export_format == "none" or "://" in recipe.export_path:
+        return
+    target = os.path.abspath(os.path.expanduser(recipe.export_path))
+    folder = os.path.dirname(target)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    one = recipe.executor_type == "default" and recipe.export_shard_size == 0
+    wrong = errno.EISDIR if one and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
+    with writing(recipe.export_path):
+        if wrong:
+            raise OSError(wrong, os.strerror(wrong))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+            number = errno.EROFS if read_only else errno.EACCES
+            raise OSError(number, os.strerror(number))
 
 
 def _keep_inputs(prepared: Prepared) -> None:
@@ -194,11 +223,16 @@ def _execute(
     extension: Extension | None,
     make: Callable[..., Stages],
     watch: Watch,
+    running: list[Stages],
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
     store = Store.open(str(run_dir.parts))
-    with make(prepared, store, _first_rows(prepared), exports=True) as stages:
+    with (
+        _tidied(store, recipe.use_cache),
+        make(prepared, store, _first_rows(prepared), exports=True) as stages,
+    ):
+        running.append(stages)
         stages.keep()
         parameters = tables.parameters_json(recipe.steps)
         with ThreadPoolExecutor(1) as beside:

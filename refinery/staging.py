@@ -77,6 +77,7 @@ class Stages:
         self.prepared, self.store, self.first_rows, self.exports = prepared, store, first_rows, exports
         recipe = prepared.recipe
         self.kept: Checkpoints | None = None
+        self.finished = 0  # shards of all stages that are done
         self.output: SharedFile | None = None  # the export, where shards write it themselves
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # told when a part of a stage begins
@@ -152,16 +153,25 @@ class Stages:
             note = self.kept.note_export if self.kept else None
             scratch = self.store.scratch()
             self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines, scratch, note)
-        task = self._tasks(planned, last)
+        task, report = self._tasks(planned, last), self._counted(report)
         results = {result.shard: result for result in self._reused(planned, last, shards, task)}
-        if report is not None:
-            for result in results.values():
-                report(result)
+        for result in results.values():
+            report(result)
         left = [shard for shard in shards if shard.index not in results]
         if left:
             with closing(self._runner(planned, left, pool)) as runner:
                 results |= {result.shard: result for result in runner.run(left, task, report)}
         return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
+
+    def _counted(self, report: Callable[[ShardResult], None] | None) -> Callable[[ShardResult], None]:
+        """Counts the shards that are done, and passes their results on."""
+
+        def counted(result: ShardResult) -> None:
+            self.finished += 1
+            if report is not None:
+                report(result)
+
+        return counted
 
     def _tasks(self, planned: Planned, last: bool) -> Callable[[Shard], Task]:
         """What workers are told of each shard; with its key, where results are kept."""

@@ -35,6 +35,8 @@ class Checkpoints:
 
     def __init__(self, prepared: Prepared, store: Store) -> None:
         self.prepared, self.store = prepared, store
+        self._before: dict[str, set[str]] = {}  # marks that were there when a stage began, by its folder
+        self._held: dict[str, int] = {}  # how many of them hold
 
     # Shards
 
@@ -50,13 +52,23 @@ class Checkpoints:
 
     def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, Mark]:
         """The marks that hold, by the shards' numbers; inputs that look as they did are not read."""
-        known = {name for name in self.store.names(f"{folder}/") if name.endswith(".done.json")}
+        known = self._before[folder] = self._marks(folder)
         look = [shard for shard in shards if done.name_of(folder, shard.index) in known]
         if not look:
             return {}
         with ThreadPoolExecutor(self.prepared.workers) as pool:
             marks = list(pool.map(partial(self._look, folder, task), look))
-        return {shard.index: mark for shard, mark in zip(look, marks, strict=True) if mark is not None}
+        found = {shard.index: mark for shard, mark in zip(look, marks, strict=True) if mark is not None}
+        self._held[folder] = len(found)
+        return found
+
+    def _marks(self, folder: str) -> set[str]:
+        return {name for name in self.store.names(f"{folder}/") if name.endswith(".done.json")}
+
+    def count(self) -> int:
+        """How many shards of all stages are done, at least: those found, and those with a mark since."""
+        new = sum(len(self._marks(folder) - before) for folder, before in self._before.items())
+        return new + sum(self._held.values())
 
     def _look(self, folder: str, task: Tasks, shard: Shard) -> Mark | None:
         mark = done.read(self.store, folder, shard.index)

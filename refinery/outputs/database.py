@@ -218,8 +218,9 @@ def shard_table(done: Sequence[Done]) -> pa.Table:
                 "first_line": lines,
                 "rows": result.rows,
             }
+                "reused": sum(stage.results[len(found)].reused for stage in done),
         )
         rows, lines = rows + result.rows, lines + result.lines
-    names = ("shard", "file", "start", "end", "first_row", "first_line", "rows")
+    names = ("shard", "file", "start", "end", "first_row", "first_line", "rows", "reused")
     columns = {name: [item[name] for item in found] for name in names}
     return pa.table({n: of_texts(v) if n == "file" else ints(np.array(v, np.int64)) for n, v in columns.items()})

@@ -105,6 +105,7 @@ class SharedFile:
         self._done: list[_Shard] = []
         self._file: int | None = None
         self._aside = ""
+        self._useful = False  # whether another try can use what is in the file
         self._complete: Written | None = None  # the export is what it is to be already
         if note is None:  # nobody will ask for another try
             self.resume(None, {}, 0, _nobody)
@@ -156,7 +157,7 @@ class SharedFile:
         self.into, self._aside = known.into, os.path.join(os.path.dirname(self.target), os.path.basename(known.aside))
         self._file = _held(self._aside, os.O_RDWR)
         os.ftruncate(self._file, end)
-        self._next, self._end = shard, end
+        self._next, self._end, self._useful = shard, end, True
         return set(range(shard))
 
     def _from_finished(
@@ -222,6 +223,7 @@ class SharedFile:
                 self._done.append(first)
                 self._next += 1
         self._write_all(ready)
+        self._useful = self._useful or bool(placed)
         for one in placed:
             if one.told is not None:
                 one.told(Placed(self.into, one.start, one.size, one.digested(), one.rows, one.footer))
@@ -333,8 +335,8 @@ class SharedFile:
             self._file = None
 
     def close(self) -> None:
-        """Leave what has been written to another try, if there can be one; else remove it."""
-        self.discard() if self._note is None else self._close()
+        """Leave what has been written to another try, if that can use any of it; else remove it."""
+        self._close() if self._note is not None and self._useful else self.discard()
 
     def discard(self) -> None:
         """Remove what has been written, if it has not got its name."""

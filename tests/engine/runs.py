@@ -40,6 +40,7 @@ VARIES = {
         "outputs",
     },
     "steps": {"seconds"},
+    "shards": {"reused"},
 }
 
 Sample = Mapping[str, Any] | str | bytes
