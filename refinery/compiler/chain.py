@@ -6,13 +6,26 @@ only, and the last SELECT tells of every row where it stopped, what was measured
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.compiled import ALONE, UNBOUNDED, Around, Chain, Change, Keys, Order, Schema, Stat, base_name
+from refinery.compiler.compiled import (
+    ALONE,
+    REST,
+    UNBOUNDED,
+    Around,
+    Chain,
+    Change,
+    Keys,
+    Order,
+    Schema,
+    Stat,
+    base_name,
+)
 from refinery.compiler.deduplicators import MARK
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.groups import Reader, key_columns
@@ -154,18 +167,30 @@ class _Compiler:
             "CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN NOT json_valid(_line) THEN 'malformed JSON' "
             "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
         )
+        known = len(self.text_key) == 1 and not plain
         found = {
-            name: f"CASE WHEN _kind = 'VARCHAR' THEN {sql} END AS {ident(name)}"
+            name: f"CASE WHEN _kind = 'VARCHAR' THEN {self._of_rest(sql) if known else sql} END AS {ident(name)}"
             for name, sql in self.source_columns.items()
         }
         found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
         kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))}))"
-        if len(self.text_key) == 1 and not plain:  # NULL says that the text is not known, not that there is none
+        if known:  # NULL says that the text is not known, not that there is none
             name = self.chain.read[self.text_key]
             kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
             text = f"CASE WHEN _kind = 'VARCHAR' THEN {self.source_columns[name]} END"
             found[name] = f"CASE WHEN _text IS NULL THEN {text} ELSE _text END AS {ident(name)}"
         return f"SELECT {', '.join(found.values())}, {bad} FROM (SELECT *, {kind} AS _kind FROM batch)"
+
+    def _of_rest(self, sql: str) -> str:
+        """What is read of a line, from the line without its main text."""
+        if json_path(self.text_key) in sql:
+            return sql
+        parts = re.split("('(?:[^']|'')*')", sql)  # texts, at odd places, stay
+        parts[::2] = [re.sub(r"\b_line\b", REST, part) for part in parts[::2]]
+        found = "".join(parts)
+        if found != sql:
+            self.chain.inputs.add(REST)
+        return found
 
     # Steps
 

@@ -13,6 +13,9 @@ from refinery.recipe.model import StatSummary
 
 Keys = tuple[str, ...]
 
+# Column of a batch of JSON lines: the lines with an empty main text, which other fields are read from much sooner.
+REST = "_rest"
+
 # Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
 UNBOUNDED = 2**63 - 1
 
@@ -97,7 +100,7 @@ class Chain:
     alive: dict[int, str]  # filter step -> its flag
     features: dict[str, list[int]]  # feature column -> steps that use it
     functions: set[str]
-    inputs: set[str]  # input columns of typed samples that the batch must carry
+    inputs: set[str]  # input columns of typed samples that the batch must carry; of lines, REST
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
     uses_row: bool = False
     uses_suffix: bool = False

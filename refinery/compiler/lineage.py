@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from refinery.compiler.compiled import REST
 from refinery.compiler.deduplicators import mark_name
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
@@ -258,6 +259,8 @@ def _without_guards(sql: str) -> exp.Expr:
     from sqlglot import parse_one
 
     def unguarded(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name == REST:
+            return exp.column("_line")
         if isinstance(node, exp.Case) and _asks_for_text(node.args["ifs"][0].this):
             return node.args["ifs"][0].args["true"].transform(unguarded)
         if not isinstance(node, exp.Case) or len(node.args["ifs"]) != 1 or node.args.get("default") or node.this:

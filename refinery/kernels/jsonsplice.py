@@ -208,3 +208,22 @@ def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, qu
         w += 1
         out_offsets[k + 1] = w
     return w
+
+
+@kernel
+def emptied(data, offsets, spans, out, out_offsets):
+    """Write each line, data[offsets[k]:offsets[k + 1]], with "" for its value at spans[k], to `out`; -1: as it is.
+
+    `out` needs as many bytes as the lines without these values, and two for each line.
+    """
+    w = 0
+    out_offsets[0] = 0
+    for k in range(len(spans)):
+        start, end = offsets[k], offsets[k + 1]
+        if spans[k, 0] >= 0:
+            w = copy(data, start, start + spans[k, 0], out, w)
+            out[w] = out[w + 1] = 34
+            w += 2
+            start += spans[k, 1]
+        w = copy(data, start, end, out, w)
+        out_offsets[k + 1] = w

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.arrow import ints
-from refinery.samples.members import Member, find_member
+from refinery.samples.members import Member, find_member, without
 
 LINE = "_line"
 # DuckDB takes Arrow data in pieces of this many rows: with long texts a few megabytes, which stay in the cache from
@@ -90,6 +90,10 @@ class Batch:
         if name not in self._members:
             self._members[name] = find_member(self.table[LINE], name)
         return self._members[name]
+
+    def rest(self, name: str) -> pa.Array:
+        """The lines with an empty text for a member, where it can be told: short ones, for what else is in them."""
+        return without(self.table[LINE], self.member(name))
 
     def known_spans(self, keys: tuple[str, ...]) -> np.ndarray | None:
         """Where a member stands in the lines, when `member` has been asked for it."""

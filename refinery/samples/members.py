@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels import jsontext
+from refinery.kernels import jsonsplice, jsontext
 from refinery.kernels.arrow import strings, texts
 from refinery.kernels.blocks import BLOCK
 
@@ -33,6 +33,17 @@ def find_member(column: pa.Array | pa.ChunkedArray, name: str) -> Member:
     found = np.zeros(len(lines), np.bool_)
     jsontext.member_texts(lines.data, lines.offsets, _bytes(name), spans, out, offsets, found)
     return Member(strings(out, offsets, found), spans)
+
+
+def without(column: pa.Array | pa.ChunkedArray, member: Member) -> pa.Array:
+    """The lines with an empty text for the member; those where it has no place of its own stay as they are."""
+    lines = texts(column)
+    spans = member.spans
+    taken = np.where(spans[:, 0] >= 0, spans[:, 1] - spans[:, 0], 0)
+    out = np.empty(lines.size - int(taken.sum()) + 2 * len(lines) + 1, np.uint8)
+    offsets = np.zeros(len(lines) + 1, np.int64)
+    jsonsplice.emptied(lines.data, lines.offsets, spans, out, offsets)
+    return strings(out, offsets, lines.valid)
 
 
 def _bytes(text: str) -> np.ndarray:
