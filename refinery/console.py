@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WATERFALL = """
 SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds
-FROM steps ORDER BY step
+FROM steps ORDER BY rows_in DESC, step  -- as they ran: a filter that was moved is given what the one before has left
 """
 # Without a terminal: the width of tables, and how often progress is told, in seconds.
 _WIDTH = 120

@@ -18,6 +18,7 @@ from refinery.engine.replay import versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.errors import DataError
 from refinery.evidence import Cluster, Duplicate, Evidence, Unit
+from refinery.fusion import orderings_of
 from refinery.preparing import Prepared, prepare
 from refinery.retelling import Retelling, Seen
 from refinery.rundir import RunDir
@@ -96,7 +97,9 @@ class Histories:
         from refinery.opening import open_recipe
 
         recipe, library = open_recipe(self.run_dir.recipe)
-        prepared = prepare(recipe, library, shard_size=self.manifest["shard_size"])
+        prepared = prepare(
+            recipe, library, shard_size=self.manifest["shard_size"], orderings=orderings_of(self.run_dir)
+        )
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         before = [(item["path"], item["size"], item["modified"]) for item in self.manifest["inputs"]]
@@ -152,7 +155,7 @@ class Histories:
         if raising is not None:
             told[raising] = Event(*self._place(raising), "quarantined", reason=error)
         stages = [planned.stage for planned in self.prepared.stages]
-        steps = [step.index for stage in stages for step in (*stage.steps, stage.after) if step is not None]
+        steps = [number for stage in stages for number in stage.numbers()]
         events = tuple(told.get(step) or Event(*self._place(step), "not reached") for step in steps)
         fate = "quarantined" if broken else "removed" if end else "kept"
         return History(row, place.file(as_read.line), as_read.sample, fate, events, error)
@@ -165,7 +168,8 @@ class Histories:
     def _events(self, row: int, seen: Seen, end: Sequence[Any] | None) -> dict[int, Event]:
         """What the steps of one stage did, as far as the row came, and the deduplicator after them."""
         last = end[0] if end else None
-        steps = [info.index for info in seen.program.steps if last is None or info.index <= last]
+        ran = [info.index for info in seen.program.steps]
+        steps = ran[: ran.index(last) + 1] if last in ran else ran
         told = {step: self._event(row, step, seen, end if step == last else None) for step in steps}
         after = seen.planned.stage.after
         if after is None or seen.ended or self.prepared.library.operators[after.name].match == "units":

@@ -227,6 +227,7 @@ def _execute(
 ) -> Outcome:
     recipe = prepared.recipe
     _fresh(run_dir)
+    prepared.keep_order(run_dir)
     store = Store.open(str(run_dir.parts))
     with (
         _tidied(store, recipe.use_cache),
@@ -261,7 +262,7 @@ def _execute(
                 disk = store.size() + sum(item.bytes for item in outputs)
                 facts = prepared_facts(prepared)
                 description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
-                manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done)})
+                manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]})
                 resources.fill(db, watch.table(), prepared.stages)
                 idle = [] if recipe.measure_only else _idle(db)
                 db.publish()

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from refinery.compiler.compiled import Around, Chain, Schema, Stat
-from refinery.compiler.program import Program, build
+from refinery.compiler.program import Program, build, pretty
+from refinery.compiler.reads import needs_of
 from refinery.engine import schema as schemas
 from refinery.engine.local import cores
 from refinery.engine.worker import Worker
 from refinery.errors import DataError, OperatorError, Problem, RecipeError, did_you_mean
+from refinery.fusion import by_class, keep, measured, ordering, recorded, told
 from refinery.library import Library
-from refinery.plan.stages import Stage, cut_at_barriers
+from refinery.plan.order import Ordering, movable
+from refinery.plan.stages import Stage, cut_at_barriers, ordered
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
+from refinery.rundir import RunDir
 from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
@@ -58,11 +65,23 @@ class Prepared:
     workers: int
     shard_size: int
     notes: list[str] = field(default_factory=list)
+    orderings: tuple[Ordering, ...] = ()
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all steps."""
-        return self.stages[-1].stage.fingerprint
+        """A digest of all steps, whatever their order."""
+        last = self.stages[-1].stage
+        return last.of_recipe or last.fingerprint
+
+    def order_key(self) -> str:
+        """A digest of what the order of the steps was found by."""
+        found = [self.fingerprint, self.recipe.reorders, self.inputs()]
+        return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+    def keep_order(self, run_dir: RunDir) -> None:
+        """Have a run that goes on with this one take its order of steps, if it has one of its own."""
+        if self.orderings:
+            keep(run_dir.order, self.order_key(), self.orderings)
 
     @property
     def lines(self) -> bool:
@@ -83,11 +102,18 @@ class Prepared:
         return found
 
 
-def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: int | None = None) -> Prepared:
+def prepare(
+    recipe: Recipe,
+    library: Library,
+    dataset: Any = None,
+    shard_size: int | None = None,
+    orderings: Sequence[Ordering] | None = None,
+) -> Prepared:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
-    dataset: an Arrow table, DuckDB relation or frame in place of files. Raises RecipeError for SQL that does not bind,
-    DataError for inputs that cannot be read.
+    dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of a run that is told of
+    or gone on with; by default those that the recipe's `fusion_strategy` finds. Raises RecipeError for SQL that does not
+    bind, DataError for inputs that cannot be read.
     """
     sources, notes = find(recipe.inputs, recipe.suffixes) if dataset is None else ([_in_memory(dataset)], [])
     lines = carrier(sources) == "lines"
@@ -101,9 +127,42 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, shard_size: i
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     planned = _compiled(recipe, library, stages, schema, shards)
-    return Prepared(
-        recipe, library, planned, sources, shards, workers, size, [*notes, *few, *_left_out(recipe, library)]
-    )
+    notes = [*notes, *few, *_left_out(recipe, library)]
+    prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes)
+    return _reordered(prepared, schema, orderings) if recipe.reorders or orderings else prepared
+
+
+def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering] | None) -> Prepared:
+    """The stages with their filters in the order of `fusion_strategy`."""
+    recipe, library = prepared.recipe, prepared.library
+    if not orderings:
+        orderings = recorded(RunDir(Path(recipe.work_dir)).order, prepared.order_key())
+    if not orderings:
+        orderings = [_ordering(prepared, planned, schema) for planned in prepared.stages]
+    stages = [planned.stage for planned in prepared.stages]
+    moved = ordered(stages, [found.steps for found in orderings])
+    if any(found.moved for found in orderings):
+        prepared.stages = _compiled(recipe, library, moved, schema, prepared.shards)
+        prepared.notes += told(orderings, prepared.stats)
+    prepared.orderings = tuple(orderings)
+    return prepared
+
+
+def _ordering(prepared: Prepared, planned: Planned, schema: Schema) -> Ordering:
+    """The order in which the steps of a stage should run."""
+    recipe, library, stage = prepared.recipe, prepared.library, planned.stage
+    strategy, infos = str(recipe.reorders), planned.program.steps
+    needs = needs_of(planned.chain, infos)
+    if not movable(needs):
+        return Ordering(strategy, tuple(need.step for need in needs))
+    if strategy == "greedy":
+        return ordering(strategy, needs, by_class(planned.program, planned.chain, library))
+    earlier = [stat for p in prepared.stages if p.stage.number < stage.number for stat in p.program.stats]
+    around = Around(stage.before, stage.after, tuple(earlier), probe=True)
+    program, chain = build(stage.steps, library, schema, planned.program.text_key, recipe.op_fusion, around=around)
+    sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
+    probing = replace(program, pass_sql=sql, folders=planned.program.folders)
+    return ordering(strategy, needs, measured(probing, chain, prepared.shards))
 
 
 def _left_out(recipe: Recipe, library: Library) -> list[str]:
@@ -161,7 +220,7 @@ def compile_stage(
     summary = recipe.stat_summary if recipe.stat_summary.grouped else None
     around = Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
     stats = recipe.keep_stats_in_res_ds and last
-    program, chain = build(stage.steps, library, schema, text_key, recipe.op_fusion, stats, around)
+    program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
     return Planned(stage, replace(program, folders=folders_of(recipe, library)), chain)
 
 

@@ -153,11 +153,13 @@ class Retelling:
     def _before(self, planned: Planned, step: int) -> Program:
         """The steps of a stage before `step`."""
         prepared, stage = self.prepared, planned.stage
-        before, after = (known if known and known.index < step else None for known in (stage.before, stage.after))
-        steps = tuple(known for known in stage.steps if known.index < step)
+        numbers = [*([stage.before.index] if stage.before is not None else []), *stage.numbers()]
+        ran = numbers[: numbers.index(step)] if step in numbers else numbers
+        steps = tuple(known for known in stage.running if known.index in ran)
+        before, after = (known if known and known.index in ran else None for known in (stage.before, stage.after))
         earlier = [s for p in prepared.stages if p.stage.number < stage.number for s in p.program.stats]
         schema = schemas.infer(prepared.lines, prepared.shards, prepared.recipe.steps, prepared.library)
-        cut = replace(stage, steps=steps, before=before, after=after)
+        cut = replace(stage, steps=steps, order=(), before=before, after=after)
         text_key = planned.program.text_key
         recipe = replace(prepared.recipe, stat_summary=StatSummary())
         return compile_stage(cut, recipe, prepared.library, schema, text_key, earlier, False).program

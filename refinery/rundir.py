@@ -34,6 +34,11 @@ class RunDir:
         return self.root / "plan.json"
 
     @property
+    def order(self) -> Path:
+        """In which order `fusion_strategy` has put the filters, known before they run."""
+        return self.root / "order.json"
+
+    @property
     def manifest(self) -> Path:
         """Versions, inputs, outputs, counts."""
         return self.root / "manifest.json"

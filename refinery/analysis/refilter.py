@@ -29,7 +29,7 @@ from refinery.recipe.override import Override, overrides_of, parse_set
 _FREE = {
     "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
     "export_aws_credentials", "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
-    "keep_stats_in_res_ds", "add_suffix", "op_fusion", "memory_limit", "threads", "measure_only", "stat_summary",
+    "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "memory_limit", "threads", "measure_only", "stat_summary",
 }  # fmt: skip
 
 
@@ -64,6 +64,7 @@ def refilter(
     """
     clock = time.perf_counter(), datetime.now(UTC)
     with Stored.open(run) as stored:
+        stored.require_recipe_order()
         recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
         prepared = prepare(recipe, stored.library, shard_size=stored.manifest["shard_size"])
         before = _planned_then(stored, prepared)
@@ -100,7 +101,7 @@ def changed_recipe(
     _see_that_it_can(stored, old, recipe)
     _keep_the_old(stored, recipe)
     steps = _as_written(stored, recipe, changes)
-    return replace(recipe, steps=steps, path=stored.manifest.get("recipe"))
+    return replace(recipe, steps=steps, path=stored.manifest.get("recipe"), fusion_strategy=None)
 
 
 def _beside(root: Path) -> str:

@@ -14,6 +14,7 @@ import duckdb
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.compiled import Around, Chain, Schema, Stat
 from refinery.errors import DataError, OperatorError
+from refinery.fusion import orderings_of
 from refinery.library import Library
 from refinery.opening import open_recipe
 from refinery.plan.stages import cut_at_barriers
@@ -82,6 +83,19 @@ class Stored:
             found.append(compile_chain(stage.steps, self.library, schema, text_key, recipe.op_fusion, around))
             earlier += found[-1].stats
         return found
+
+    def require_recipe_order(self) -> None:
+        """See that steps ran in the recipe's order. Raises DataError where filters were moved.
+
+        What they measured is then missing of samples that a later step removed before, and what would become of those
+        under other bounds is not known.
+        """
+        if any(found.moved for found in orderings_of(self.run_dir)):
+            raise DataError(
+                f"{self.run_dir.root}: fusion_strategy {self.recipe.fusion_strategy} has put filters in another order than the "
+                f"recipe's, so bounds cannot be tried on what is stored; refinery run {self.run_dir.recipe} "
+                "--set fusion_strategy=null --work_dir OTHER makes a run in which they can"
+            )
 
     def count(self, query: str, values: Sequence[Any] = ()) -> int:
         """The one number that a query gives."""

@@ -71,6 +71,7 @@ def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
     operator: its name, or the step's number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
     step or parameter that cannot be tried so, saying what does.
     """
+    stored.require_recipe_order()
     step = find_step(stored, operator)
     spec = stored.operator_of(step)
     if spec.kind != "filter":

@@ -71,6 +71,7 @@ class _Compiler:
         self.source_columns: dict[str, str] = {"_i": "_i"}
         self.users: dict[tuple[Keys, int, str], int] = {}
         self.chars: dict[str, str] = {}  # text -> column with its length
+        self.current = 0  # the step that is compiled
 
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
@@ -92,6 +93,7 @@ class _Compiler:
         layers.add("_alive_0", parse("_bad IS NULL"), 0, "rows that could be read")
         problems += self._group_keys()
         for step in self._all_steps():
+            self.current = step.index
             compiled = self._take_out if step is before else self._mark if step is after else self._step
             try:
                 compiled(step, self.library.operators[step.name])
@@ -101,6 +103,7 @@ class _Compiler:
             raise RecipeError(problems)
         for stat in self.around.stats if self.around.carry_all else ():
             self._stat(stat.column)
+        self.chain.stats.sort(key=lambda stat: stat.step)  # tables list them as the recipe does, whatever ran first
         self.chain.texts = {keys: column for keys, (column, _) in self.version.items()}
         self.chain.source, self.chain.plain_source = self._source_sql(), self._source_sql(plain=True)
         return self.chain
@@ -326,6 +329,9 @@ class _Compiler:
         kept = f"{self.alive} AND coalesce({condition}, FALSE)"
         if "keep" in select:  # AND looks at both sides; only CASE spares a predicate the rows that are gone
             kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
+        if self.around.probe:
+            self.chain.passes[step.index] = self._define(step, f"_pass_{step.index}", kept, "what it would keep")
+            kept = f"{self.alive} AND _pass_{step.index} IS NOT NULL"
         self._end_filter(step, kept)
 
     def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
@@ -407,6 +413,7 @@ class _Compiler:
         return exp.column(own[name]) if name in own else self._lookup(name, keys, user_sql=False)
 
     def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expr | None:
+        self.chain.asked.setdefault(self.current, set()).add(name.lower())
         if name in self.chain.layers and not user_sql:
             return exp.column(name)
         if name in self.latest:

@@ -71,7 +71,8 @@ class Around:
     before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
     statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
     compare: the marks are what candidates are compared by exactly, instead of what finds them. measure: filters measure
-    only, whatever their bounds. summary: by what statistics are summed up, where that needs columns of its own.
+    only, whatever their bounds. probe: filters remove nothing and say in a column each what they would keep. summary: by
+    what statistics are summed up, where that needs columns of its own.
     """
 
     before: Any | None = None
@@ -80,6 +81,7 @@ class Around:
     carry_all: bool = False
     compare: bool = False
     measure: bool = False
+    probe: bool = False
     summary: StatSummary | None = None
 
 
@@ -111,6 +113,8 @@ class Chain:
     plain_source: str = ""  # what `source` is for a batch without `_text`
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
+    passes: dict[int, str] = field(default_factory=dict)  # filter step -> what it would keep, where it only says so
+    asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
     def select(self, columns: list[str], plain: bool = False) -> str:
         """A statement over `batch` that computes `columns` (texts `expression AS name`).

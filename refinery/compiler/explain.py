@@ -43,8 +43,8 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
         own = [
             d for _, d in definitions if d.name in features or (d.step == step.index and d.name not in chain.features)
         ]
-        called = {name for definition in own for name in _functions(definition.expression) if name in runs}
-        kinds = {runs[name] for name in called}
+        functions = {name for definition in own for name in called(definition.expression) if name in runs}
+        kinds = {runs[name] for name in functions}
         found.append(
             StepPlan(
                 index=step.index,
@@ -52,7 +52,7 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
                 where=step.where,
                 kind=step.kind,
                 runs="Python" if "python" in kinds else "kernel" if kinds else "SQL",
-                functions=tuple(sorted(called)),
+                functions=tuple(sorted(functions)),
                 features=tuple(features),
                 shared=tuple(column for column in features if len(set(chain.features[column])) > 1),
                 layers=tuple(sorted({number for number, definition in definitions if definition.step == step.index})),
@@ -61,7 +61,7 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
     return found
 
 
-def _functions(expression: exp.Expr) -> set[str]:
+def called(expression: exp.Expr) -> set[str]:
     """Names of functions that DuckDB itself does not have."""
     return {node.name.lower() for node in expression.find_all(exp.Anonymous)}
 

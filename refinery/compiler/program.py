@@ -33,7 +33,7 @@ class Program:
     """The compiled stage.
 
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
-    text. probes: (column, step) by step and order of computation; probe_sql computes `_probe_`, to find out which step
+    text. probes: (column, step) in the order in which steps run; probe_sql computes `_probe_`, to find out which step
     a row fails in. trials: the relation below each probe, and its expression. needs: columns of `batch` besides `_i`
     (and `_line` for JSON lines). names: operator by step, of all steps that something is computed for. marks, order:
     result columns for the deduplicator that follows. carried: statistics of earlier stages that the batch carries.
@@ -109,7 +109,9 @@ def build(
     needs += ["_suffix"] if chain.uses_suffix else []
     needs += [*sorted(chain.carried), *([chain.removed] if chain.removed else [])]
     applied = [around.before] if chain.removed else []
-    probes = sorted(_definitions(chain), key=lambda found: found[1].step)
+    running = [step.index for step in (around.before, *steps, around.after) if step is not None]
+    rank = {step: number for number, step in enumerate([0, *running])}
+    probes = sorted(_definitions(chain), key=lambda found: rank[found[1].step])
     program = Program(
         steps=tuple(_info(step, library, text_key) for step in (*applied, *steps)),
         lines=schema.lines,

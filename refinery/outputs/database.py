@@ -159,7 +159,7 @@ def check(db: Database, done: Sequence[Done]) -> Counts:
     )
     if distinct != counts.read:
         problems.append(f"{counts.read} rows were read, but {distinct} row numbers are accounted for")
-    problems += _broken_steps(db, counts)
+    problems += _broken_steps(db, counts, [number for stage in done for number in stage.planned.stage.numbers()])
     if problems:
         raise ConservationError("rows do not add up: " + "; ".join(problems))
     return counts
@@ -171,12 +171,13 @@ def check_written(counts: Counts, written: int) -> None:
         raise ConservationError(f"rows do not add up: {counts.kept} were kept, but {written} written")
 
 
-def _broken_steps(db: Database, counts: Counts) -> list[str]:
-    """Steps that were not given what the step before left, or whose own sum is wrong."""
+def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[str]:
+    """Steps that were not given what the step before left, or whose own sum is wrong; order: as they ran."""
     problems = []
     expected = counts.read - db.count("SELECT count(*) FROM quarantine WHERE step = 0")
     columns = "step, operator, rows_in, removed, quarantined, rows_out"
-    for step, name, rows_in, removed, quarantined, rows_out in db.rows(f"SELECT {columns} FROM steps ORDER BY step"):
+    told = {row[0]: row for row in db.rows(f"SELECT {columns} FROM steps")}
+    for step, name, rows_in, removed, quarantined, rows_out in (told[number] for number in order if number in told):
         if rows_in != expected:
             problems.append(f"step {step} ({name}) was given {rows_in} rows where {expected} were left")
         if rows_in != removed + quarantined + rows_out:

@@ -95,12 +95,12 @@ def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) ->
 
 
 def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
-    version, found = 0, []
-    versions = {step for planned in stages for step in planned.chain.versions}
+    found = []
+    order = [number for planned in stages for number in planned.stage.numbers()]
+    texts = _texts_of(order, {step for planned in stages for step in planned.chain.versions})
     changed = {change.step: change.changed for planned in stages for change in planned.program.changes}
     for step, kind in listed(stages):
-        before = version
-        version = step.index if step.index in versions else version
+        before, after = texts[step.index]
         found.append(
             {
                 "index": step.index,
@@ -110,10 +110,29 @@ def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dic
                 "params": parameters.get(step.index, "{}"),
                 "changed": changed.get(step.index),
                 "bytes_before": bytes_name(before),
-                "bytes_after": bytes_name(version),
+                "bytes_after": bytes_name(after),
+                "given": _among(order, step.index, ">="),
+                "left": _among(order, step.index, ">"),
             }
         )
     return found
+
+
+def _texts_of(order: Sequence[int], versions: set[int]) -> dict[int, tuple[int, int]]:
+    """The version of the main text that each step is given, and the one that it leaves."""
+    version, found = 0, {}
+    for step in order:
+        before, version = version, step if step in versions else version
+        found[step] = before, version
+    return found
+
+
+def _among(order: Sequence[int], step: int, sign: str) -> str:
+    """A test of the step at which a row stopped: `step` or one that ran later (>=), or only such a one (>)."""
+    if list(order) == sorted(order):
+        return f"{sign} {step}"
+    later = order[order.index(step) + (sign == ">") :]
+    return f"IN ({', '.join(map(str, later)) or 'NULL'})"
 
 
 def listed(stages: Sequence[Planned]) -> list[tuple[Any, str]]:

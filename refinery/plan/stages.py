@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.library import Library
@@ -18,7 +18,9 @@ class Stage:
     """What is done in one pass over the samples.
 
     steps: mappers, filters and operators of statistics. before: the deduplicator whose findings the pass applies first, after: the one that it
-    computes marks for; both None where there is none. fingerprint: of all steps up to the end of this stage.
+    computes marks for; both None where there is none. fingerprint: of all steps up to the end of this stage, and of their
+    order. order: numbers of the steps as they run; empty where that is the recipe's order. of_recipe: the fingerprint
+    whatever the order.
     """
 
     number: int
@@ -26,6 +28,31 @@ class Stage:
     before: Any | None
     after: Any | None
     fingerprint: str
+    order: tuple[int, ...] = ()
+    of_recipe: str = ""
+
+    @property
+    def running(self) -> tuple[Any, ...]:
+        """The steps in the order in which they run."""
+        by_number = {step.index: step for step in self.steps}
+        return tuple(by_number[number] for number in self.order) if self.order else self.steps
+
+    def numbers(self) -> list[int]:
+        """Numbers of all steps in the order in which they run, with the deduplicator at the end."""
+        return [step.index for step in (*self.running, self.after) if step is not None]
+
+
+def ordered(stages: Sequence[Stage], orders: Sequence[Sequence[int]]) -> tuple[Stage, ...]:
+    """The stages with an order of steps each; the order is part of what fingerprints say, from the first that differs."""
+    found: list[Stage] = []
+    said = ""
+    for stage, order in zip(stages, orders, strict=True):
+        if list(order) == [step.index for step in stage.steps]:
+            order = ()
+        said += f" {stage.number}:{','.join(map(str, order))}" if order else ""
+        digest = hashlib.sha256((stage.fingerprint + said).encode()).hexdigest()[:16] if said else stage.fingerprint
+        found.append(replace(stage, order=tuple(order), fingerprint=digest, of_recipe=stage.fingerprint))
+    return tuple(found)
 
 
 def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool = False) -> tuple[Stage, ...]:

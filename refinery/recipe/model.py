@@ -145,7 +145,7 @@ class Recipe:
     keep_stats_in_res_ds: bool = False
     keep_hashes_in_res_ds: bool = False
     op_fusion: bool = True
-    fusion_strategy: str = "probe"
+    fusion_strategy: str | None = None
     use_checkpoint: bool = False
     use_cache: bool = True
     cache_compress: str | None = None
@@ -168,6 +168,11 @@ class Recipe:
     def text_key(self) -> str:
         """The field that operators read and change, unless a step has its own."""
         return self.text_keys[0]
+
+    @property
+    def reorders(self) -> str | None:
+        """By what filters are put in another order than the recipe's, `probe` or `greedy`; None where they are not."""
+        return self.fusion_strategy if self.op_fusion and not self.measure_only else None
 
     @property
     def trace_limit(self) -> int | None:

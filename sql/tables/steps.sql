@@ -18,16 +18,16 @@ SELECT
   coalesce((SELECT seconds FROM _seconds WHERE _seconds.step = {{ step.index }}), 0.0) AS seconds
 FROM (
   SELECT
-    count(*) FILTER (WHERE _dropped IS NULL OR _dropped >= {{ step.index }}) AS rows_in,
-    count(*) FILTER (WHERE _dropped IS NULL OR _dropped > {{ step.index }}) AS rows_out,
+    count(*) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.given }}) AS rows_in,
+    count(*) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.left }}) AS rows_out,
     count(*) FILTER (WHERE _dropped = {{ step.index }}) AS removed,
     {% if step.changed %}count(*) FILTER (WHERE {{ step.changed }}){% else %}0{% endif %} AS changed,
-    coalesce(sum({{ step.bytes_before }}) FILTER (WHERE _dropped IS NULL OR _dropped >= {{ step.index }}), 0) AS bytes_in,
-    coalesce(sum({{ step.bytes_after }}) FILTER (WHERE _dropped IS NULL OR _dropped > {{ step.index }}), 0) AS bytes_out
+    coalesce(sum({{ step.bytes_before }}) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.given }}), 0) AS bytes_in,
+    coalesce(sum({{ step.bytes_after }}) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.left }}), 0) AS bytes_out
   FROM facts
 ) AS f, (
   SELECT
-    count(*) FILTER (WHERE step >= {{ step.index }}) AS later,
+    count(*) FILTER (WHERE step {{ step.given }}) AS later,
     count(*) FILTER (WHERE step = {{ step.index }}) AS here
   FROM quarantine
 ) AS q

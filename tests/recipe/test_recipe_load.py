@@ -129,7 +129,8 @@ def test_defaults_are_those_of_data_juicer() -> None:
     assert recipe.export_path == "./outputs/hello_world/hello_world.jsonl"
     assert recipe.work_dir == "./outputs/hello_world"
     assert (recipe.np, recipe.trace_num, recipe.text_key, recipe.executor_type) == (4, 10, "text", "default")
-    assert (recipe.use_cache, recipe.open_tracer, recipe.fusion_strategy) == (True, False, "probe")
+    assert (recipe.use_cache, recipe.open_tracer) == (True, False)
+    assert recipe.fusion_strategy is None  # where Data-Juicer says "probe", and fuses nothing unless op_fusion is set
     assert recipe.inputs == ()
     assert recipe.given == {"process"}
 
