@@ -196,8 +196,9 @@ def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterato
     on at the next one that starts a line in the same column; where none does, the rest of the file is one Bad entry.
     """
     window = Window(source, start, end, limits.batch_bytes, False, limits.line)
+    last = end < 0 or (source.compression is None and end >= source.size)
     try:
-        yield from _Values(window, limits, _is_array(source) if start else None, end < 0).batches()
+        yield from _Values(window, limits, _is_array(source) if start else None, last).batches()
     finally:
         window.close()
 
