@@ -17,6 +17,7 @@ from refinery.deduplication.barrier import Findings, Given, find_duplicates
 from refinery.deduplication.index import open_index
 from refinery.deduplication.marks import Room
 from refinery.deduplication.verify import Comparison
+from refinery.engine.allowance import Allowance
 from refinery.engine.crew import Crew
 from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
@@ -99,14 +100,19 @@ class Stages:
         self.kept = Checkpoints(self.prepared, self.store)
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
-        """Run all stages. Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's."""
+        """Run all stages.
+
+        Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's, QuarantineError when
+        more rows are in quarantine than may be.
+        """
         self._look_at_indexes()
         self._crew.start([planned.program for planned in self.prepared.stages], self.prepared.shards)
+        allowance = Allowance(self.prepared.recipe.max_quarantined, self.prepared.shards, self.store.fetch)
         done: list[Done] = []
         shards = self.prepared.shards
         for planned in self.prepared.stages:
             self._before = done[-1].results if done else None
-            done.append(self._stage(planned, shards, report))
+            done.append(self._stage(planned, shards, partial(_ended, allowance, report)))
             if planned.stage.after is not None:
                 findings = self._barrier(done)
                 match = self.prepared.library.operators[planned.stage.after.name].match
@@ -114,6 +120,7 @@ class Stages:
                 shards = [
                     self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)
                 ]
+        allowance.end()
         return done
 
     def expected(self) -> list[Findings | None]:
@@ -326,6 +333,13 @@ class Stages:
             picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
             return replace(shard, part=replace(before, picked=picked, tables=tables))
         return replace(shard, part=Part(None, numbers[stays], tables=tables))
+
+
+def _ended(allowance: Allowance, report: Callable[[ShardResult], None] | None, result: ShardResult) -> None:
+    """A shard has ended."""
+    if report is not None:
+        report(result)
+    allowance.take(result)
 
 
 def folder_of(planned: Planned) -> str:
