@@ -53,8 +53,8 @@ def test_one_worker_takes_what_was_measured() -> None:
 
 
 def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
-    size = 1e12
-    few, many = simulate(COSTS, size, Cluster(160)), simulate(COSTS, size, Cluster(1280))
+    size, costs = 1e12, replace(COSTS, shards=((10**8, 2.0, 0.5),))  # ten thousand shards
+    few, many = simulate(costs, size, Cluster(160)), simulate(costs, size, Cluster(1280))
     assert few.moving == 0 < many.moving
     assert many.driver == few.driver
     slower = simulate(replace(COSTS, task=1.0), 1e5, Cluster(1280))
