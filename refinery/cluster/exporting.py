@@ -47,8 +47,13 @@ def export_part(store: str, part: str, folder: str, name: str, kind: str, lines:
     return json.dumps(asdict(written) | {"path": f"{folder}/{name}"})
 
 
-def check_folder(folder: str) -> None:
-    """See that a folder can be given parts. Raises OutputError when it is a file, or holds files that no list names."""
+def check_folder(folder: str, store: Store) -> None:
+    """See that a folder can be given parts. Raises OutputError when it is a file, or holds what is no export.
+
+    store: where the run has its own parts, which cannot be the same folder.
+    """
+    if not is_url(folder) and os.path.realpath(folder) == os.path.realpath(store.url):
+        raise OutputError(f"{folder}: is where the run keeps what its shards leave. Choose another export_path")
     if not is_url(folder) and os.path.exists(folder) and not os.path.isdir(folder):
         raise OutputError(f"{folder}: is a file; with executor_type: ray the export is a folder of parts. Remove it")
     strange = sorted(set(_there(folder)) - set(listed(folder)) - {LIST})

@@ -74,10 +74,9 @@ def _imported() -> Any:
 
 def _join(ray: Any, address: str, cores: int) -> None:
     options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-    place = _resolved(address)
     if address == "local":
         options |= {"num_cpus": cores, "include_dashboard": False}
-    elif place is None:
+    elif (place := _resolved(address)) is None:
         raise OperatorError(f"ray_address: {address}: no Ray cluster runs on this machine. {_CURES}")
     else:
         _knock(address, place)
@@ -89,19 +88,20 @@ def _join(ray: Any, address: str, cores: int) -> None:
 
 
 def _resolved(address: str) -> str | None:
-    """host:port of the cluster; None for `auto` where this machine knows of none."""
-    if address != "auto":
-        return address.removeprefix("ray://")
-    if os.environ.get("RAY_ADDRESS") not in (None, "", "auto"):
-        return os.environ["RAY_ADDRESS"].removeprefix("ray://")
+    """host:port of the cluster as Ray itself will look for it; None for `auto` where this machine knows of none."""
+    if address.startswith("ray://"):
+        return address.removeprefix("ray://").split("/")[0]
     from ray._private.services import canonicalize_bootstrap_address
 
-    return canonicalize_bootstrap_address("auto")
+    try:
+        return canonicalize_bootstrap_address(address)
+    except ValueError:
+        return address
 
 
 def _knock(address: str, place: str) -> None:
     """See that somebody listens there: Ray itself would try for minutes."""
-    host, _, port = place.split("/")[0].rpartition(":")
+    host, _, port = place.rpartition(":")
     if not host or not port.isdigit():
         known = "auto, local, host:port or ray://host:port"
         raise OperatorError(f"ray_address: {address!r} is no address; it is one of {known}")

@@ -31,7 +31,7 @@ class ClusterStages(Stages):
         super().__init__(prepared, store, first_rows)
         recipe = prepared.recipe
         if exports and recipe.export_format != "none":
-            exporting.check_folder(recipe.export_path)
+            exporting.check_folder(recipe.export_path, store)
         self._membership = ExitStack()
         self.cluster = self._membership.enter_context(joined(recipe.ray_address, recipe.work_dir, prepared.workers))
         self.spill = recipe.temp_dir or str(self.cluster.temporary / "spill")
