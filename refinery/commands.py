@@ -18,7 +18,7 @@ from refinery import console, kernels
 from refinery.compiler.compiled import Schema
 from refinery.compiler.program import build
 from refinery.engine.local import keep_memory
-from refinery.pipeline import Outcome, execute
+from refinery.pipeline import Outcome, begin_anew, execute
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe
 
@@ -32,13 +32,15 @@ ORDER BY t.step, t._row
 """
 
 
-def run(opened: Opened, quiet: bool, as_json: bool, show: bool) -> None:
+def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = False) -> None:
     """`refinery run`."""
     recipe, library = opened
     if not quiet:
         _tell_notes(recipe)
         _tell_compiling(recipe, library)
     keep_memory()
+    if fresh:
+        begin_anew(recipe)
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress)
     if as_json:
@@ -89,6 +91,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "bytes": outcome.bytes,
         "disk": outcome.disk,
+        "reused": {"shards": outcome.reused[0], "of": outcome.reused[1]},
         "warnings": list(outcome.notes),
     }
 
@@ -106,7 +109,8 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         f"{counts.read:,} rows read = {counts.kept:,} kept + {counts.removed:,} removed + {counts.quarantined:,} quarantined"
         + (f" ({broken:,} could not be read)" if broken else ""),
         f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}, "
-        f"{console.size(outcome.disk)} of disk",
+        f"{console.size(outcome.disk)} of disk"
+        + (f", reused {outcome.reused[0]:,} of {outcome.reused[1]:,} shards" if outcome.reused[0] else ""),
         *(f"note: {note}" for note in outcome.notes),
         *([f"kept samples   {', '.join(map(str, outcome.outputs))}"] if outcome.outputs else []),
         f"tables         {outcome.run_dir.database} ({', '.join(_TABLES)})",
@@ -299,6 +303,25 @@ def status(work_dir: Path, watched: bool, as_json: bool) -> None:
     elif watched:
         found = watch(look, str(work_dir), console.console())
     click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found, str(work_dir))))
+
+
+def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run: bool) -> None:
+    """`refinery gc`."""
+    from refinery.checkpoints import gc as collector
+
+    found = collector.find(folders or (Path("."),))
+    chosen = collector.choose(found, budget, age, time.time())
+    freed = 0
+    for kept in chosen:
+        done = dry_run or collector.free(kept)
+        freed += kept.bytes if done else 0
+        ended = "" if kept.ended else ", of a run that did not end"
+        what = "would free" if dry_run else "freed" if done else "left: a run has just begun in it:"
+        click.echo(f"{what} {console.size(kept.bytes)}  {kept.folder}{ended}")
+    for kept in (kept for kept in found if kept.live):
+        click.echo(f"left: a run is in it: {console.size(kept.bytes)}  {kept.folder}")
+    left = sum(kept.bytes for kept in found) - freed
+    click.echo(f"{'would free' if dry_run else 'freed'} {console.size(freed)}, {console.size(left)} stay")
 
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:

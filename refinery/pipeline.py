@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import duckdb
 
+from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
 from refinery.errors import OperatorError, OutputError
@@ -51,7 +52,10 @@ class Extension(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an execution left behind. bytes: of the input. disk: bytes of parts, marks and outputs together."""
+    """What an execution left behind. bytes: of the input. disk: bytes of parts, marks and outputs together.
+
+    reused: how many shards' results were there already, and how many results there are, of all stages.
+    """
 
     run_dir: RunDir
     outputs: tuple[Path, ...]
@@ -61,6 +65,7 @@ class Outcome:
     disk: int
     notes: tuple[str, ...]
     trace_files: tuple[Path, ...]
+    reused: tuple[int, int] = (0, 0)
 
 
 def execute(
@@ -79,6 +84,15 @@ def execute(
     """
     clock = time.perf_counter(), datetime.now(UTC)
     return execute_prepared(prepare(recipe, library, dataset), progress, extension, engine(recipe), clock)
+
+
+def begin_anew(recipe: Recipe) -> None:
+    """Remove what earlier runs have kept in the recipe's folder. Raises OutputError when a run is in it."""
+    run_dir = RunDir(Path(recipe.work_dir))
+    if not run_dir.parts.exists():
+        return
+    with _explained(run_dir.root), run_dir.held():
+        forget(Store.open(str(run_dir.parts)))
 
 
 def engine(recipe: Recipe) -> type[Stages]:
@@ -262,17 +276,25 @@ def _execute(
                 disk = store.size() + sum(item.bytes for item in outputs)
                 facts = prepared_facts(prepared)
                 description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
-                manifest.write(db, run_dir, description, dump(recipe), {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]})
+                manifest.write(
+                    db,
+                    run_dir,
+                    description,
+                    dump(recipe),
+                    {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]},
+                )
                 resources.fill(db, watch.table(), prepared.stages)
                 idle = [] if recipe.measure_only else _idle(db)
                 db.publish()
         _extend_indexes(done, description)
         if stages.kept is not None:
-            stages.kept.prune({folder_of(stage.planned): stage.results for stage in done})
+            stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
+    results = [result for stage in done for result in stage.results]
+    reused = sum(result.reused for result in results), len(results)
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]
     notes = (*prepared.notes, *noted, *idle, *summed)
     paths = tuple(Path(item.path) for item in outputs)
-    return Outcome(run_dir, paths, counts, seconds, size, disk, notes, tuple(files))
+    return Outcome(run_dir, paths, counts, seconds, size, disk, notes, tuple(files), reused)
 
 
 def _reached(recipe: Recipe, store: Store) -> list[str | Path]:

@@ -34,6 +34,8 @@ from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
 
+from refinery.store import Store
+from refinery.store.cutting import remembered
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
 
@@ -261,7 +263,8 @@ def _in_memory(dataset: Any) -> Source:
 
 def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
     total = sum(weight(source) for source in sources)
-    return min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
+    wanted = min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
+    return remembered(Store.open(str(RunDir(Path(recipe.work_dir)).parts)), recipe.shard_size, wanted)
 
 
 def _bind(

@@ -102,6 +102,7 @@ class Stages:
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages.
 
+        self.kept.begin()
         Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's, QuarantineError when
         more rows are in quarantine than may be.
         """

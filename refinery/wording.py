@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
 
 def size(count: float) -> str:
     """Bytes: 587 B, 1.2 MB."""
@@ -10,6 +14,14 @@ def size(count: float) -> str:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:,.1f} GB"
+
+
+def bytes_of(text: str) -> int:
+    """Bytes of `10GB`, `500 MB` or a plain number; a kB has 1000. Raises ValueError."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text.lower())
+    if found is None:
+        raise ValueError(f"{text!r} is no size, such as 10GB or 500MB")
+    return int(float(found[1]) * _BYTES[found[2]])
 
 
 def rate(count: float, seconds: float) -> str:

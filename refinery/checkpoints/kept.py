@@ -23,6 +23,7 @@ from refinery.preparing import Planned, Prepared
 from refinery.samples.shared import Known, Placed
 from refinery.samples.sources import Shard
 from refinery.store import Store
+from refinery.store.cutting import remember
 
 EXPORT = "export.json"
 _BARRIER = "barrier.json"
@@ -37,6 +38,15 @@ class Checkpoints:
         self.prepared, self.store = prepared, store
         self._before: dict[str, set[str]] = {}  # marks that were there when a stage began, by its folder
         self._held: dict[str, int] = {}  # how many of them hold
+
+    def begin(self) -> None:
+        """Note that a run has begun."""
+        remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=False)
+
+    def end(self, folders: dict[str, Sequence[ShardResult]]) -> None:
+        """Note that the run has ended well, and remove what it has not used. folders: its stages' results, by folder."""
+        self._prune(folders)
+        remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=True)
 
     # Shards
 
@@ -134,10 +144,7 @@ class Checkpoints:
         plain |= {"units": list(found.units.items()), "notes": [note.removeprefix(where) for note in found.notes]}
         self.store.write_text(f"{folder}/{_BARRIER}", json.dumps(plain, ensure_ascii=False))
 
-    # The end
-
-    def prune(self, folders: dict[str, Sequence[ShardResult]]) -> None:
-        """Remove what this run has not used. folders: of its stages, with what their shards have left."""
+    def _prune(self, folders: dict[str, Sequence[ShardResult]]) -> None:
         used = {name for results in folders.values() for result in results for name in result.files()}
         used |= {done.name_of(folder, result.shard) for folder, results in folders.items() for result in results}
         for name in self.store.names("stage_"):
@@ -150,6 +157,17 @@ class Checkpoints:
             )
             if name not in used and not of_barrier and not rest.endswith((".units.parquet", "index.parquet")):
                 self.store.remove(name)
+
+
+def forget(store: Store) -> None:
+    """Remove all that is kept, with an export that is not finished."""
+    try:
+        known = Known.read(store.read_text(EXPORT))
+    except OSError:
+        known = None
+    if known is not None:
+        Path(known.aside).unlink(missing_ok=True)
+    store.remove()
 
 
 def _named(folder: str, path: str | Path | None) -> str:

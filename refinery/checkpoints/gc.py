@@ -1,0 +1,83 @@
+"""Frees what finished runs have kept for the next one: the longest unused first, and never what a run is using."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from refinery.checkpoints.kept import forget
+from refinery.errors import OutputError
+from refinery.rundir import RunDir
+from refinery.store import Store
+from refinery.store.cutting import NAME, noted
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a run folder keeps. used: when a run last began or ended with it (seconds since 1970). live: one is in it now."""
+
+    folder: Path
+    bytes: int
+    used: float
+    live: bool
+    ended: bool
+
+
+def seconds(age: str) -> float:
+    """Seconds of `7d`, `12h`, `30m`. Raises ValueError."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", age.lower())
+    if found is None:
+        raise ValueError(f"{age!r} is no age, such as 7d, 12h or 30m")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def find(folders: Iterable[Path]) -> list[Kept]:
+    """What run folders keep, these and all below them; the longest unused first."""
+    found: dict[Path, Kept] = {}
+    for top in folders:
+        for root, below, _ in os.walk(top):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            if "parts" in below and (Path(root) / "parts" / NAME).is_file():
+                below.remove("parts")
+                found.setdefault(Path(root).resolve(), _kept(Path(root)))
+    return sorted(found.values(), key=lambda kept: (kept.used, str(kept.folder)))
+
+
+def _kept(folder: Path) -> Kept:
+    run_dir = RunDir(folder)
+    store = Store.open(str(run_dir.parts))
+    used = (run_dir.parts / NAME).stat().st_mtime
+    return Kept(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")))
+
+
+def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: float) -> list[Kept]:
+    """What to free, of `find`'s answer.
+
+    budget: bytes that may stay, of all folders together. age: seconds for which what is freed must not have been used.
+    With neither, all that runs which ended well have kept; an interrupted run is only freed by one of them.
+    """
+    left = sum(kept.bytes for kept in found)
+    chosen = []
+    for kept in found:
+        old = age is not None and now - kept.used > age
+        over = budget is not None and left > budget
+        if not kept.live and (old or over or (age is None and budget is None and kept.ended)):
+            chosen.append(kept)
+            left -= kept.bytes
+    return chosen
+
+
+def free(kept: Kept) -> bool:
+    """Remove it; not done (False) when a run has come in between."""
+    run_dir = RunDir(kept.folder)
+    try:
+        with run_dir.held():
+            forget(Store.open(str(run_dir.parts)))
+    except OutputError:
+        return False
+    return True
