@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
+from refinery.compiler.reads import needs_of
 from refinery.engine.worker import Worker
 from refinery.preparing import Planned, Prepared
 from refinery.samples.read import read
@@ -52,12 +53,42 @@ def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
             str(plan.index), _told(plan.name, plan.kind), plan.runs, functions, shared, plan.where.rpartition(":")[2]
         )
     yield table
+    yield from _order(prepared, stage)
     worker = Worker(program)
     try:
         yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
         yield worker.explain(prepared.shards)
     finally:
         worker.close()
+
+
+def _order(prepared: Prepared, stage: Planned) -> Iterator[Any]:
+    """Which filters were moved, why they may be, and what that was decided by."""
+    if not prepared.orderings:
+        return
+    found = prepared.orderings[stage.stage.number - 1]
+    unit = "ms a megabyte" if found.passes else "by class"
+    scale = 1000 if found.passes else 1
+    before, after = (f"{scale * cost:.3g}" for cost in (found.before, found.after))
+    if not found.moved:
+        yield f"fusion_strategy {found.strategy}: the recipe's order stays; expected cost {before} {unit}\n"
+        return
+    yield f"fusion_strategy {found.strategy}: expected cost {after} {unit}, in the recipe's order {before}"
+    table = _table(
+        "step", "operator", "reads", "changes", "measures", "names", "keeps", "costs", right=("step", "keeps", "costs")
+    )
+    for need in needs_of(stage.chain, stage.program.steps):
+        keeps = f"{100 * found.passes[need.step]:.1f} %" if need.step in found.passes else ""
+        stats = [stat.column for stat in stage.program.stats if stat.step == need.step]
+        named = sorted(need.asked & {name for other in stage.program.stats for name in (other.name, other.column)})
+        texts = (", ".join(sorted(need.reads)), need.writes or "", ", ".join(stats), ", ".join(named))
+        table.add_row(str(need.step), need.name, *texts, keeps, f"{scale * found.costs.get(need.step, 0.0):.3g}")
+    yield table
+    names = {info.index: info.name for info in stage.program.steps}
+    for move in found.moves:
+        yield f"step {move.step} {names[move.step]} runs before"
+        yield from (f"    step {step}: {why}" for step, why in move.passed)
+    yield ""
 
 
 def _told(name: str, kind: str) -> str:

@@ -111,7 +111,7 @@ def reason(before: Needs, later: Needs) -> str:
     reads = ", ".join(sorted(later.reads)) or "no text"
     if before.writes is not None:
         return f"{before.name} changes {before.writes}; {later.name} reads {reads}"
-    return f"{before.name} and {later.name} are filters; neither names a statistic of the other's"
+    return f"{before.name} is a filter too; neither names or measures what the other does"
 
 
 def movable(needs: Sequence[Needs]) -> bool:
