@@ -112,6 +112,23 @@ def recipe_options(function: Any) -> Any:
     return function
 
 
+def safe_options(function: Any) -> Any:
+    """Options of commands that can be told not to trust a recipe."""
+    decorators = (
+        click.option("--safe", is_flag=True, help="Refuse a recipe with code or SQL, or with paths outside of --root."),
+        click.option(
+            "--root",
+            "roots",
+            multiple=True,
+            metavar="PATH",
+            help="With --safe: a folder that it may name; by default its own and the current one.",
+        ),
+    )
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
 operators_option = click.option(
     "--operators",
     multiple=True,
@@ -128,18 +145,21 @@ def cli() -> None:
 
 @cli.command(cls=RecipeCommand, epilog=EPILOG)
 @recipe_options
+@safe_options
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--fresh", is_flag=True, help="Use nothing that earlier runs have kept, and remove it.")
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
-def run(quiet: bool, as_json: bool, show: bool, **recipe: Any) -> None:
+def run(quiet: bool, as_json: bool, show: bool, fresh: bool, **recipe: Any) -> None:
     """Run RECIPE. Any key of it can be given as an option: --trace_num 50 --export_path out.jsonl"""
     from refinery import commands
 
-    commands.run(_opened(recipe), quiet, as_json, show)
+    commands.run(_opened(recipe), quiet, as_json, show, fresh)
 
 
 @cli.command(cls=RecipeCommand)
 @recipe_options
+@safe_options
 @click.option(
     "--explain",
     is_flag=False,
@@ -165,6 +185,7 @@ def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
 
 @cli.command(cls=RecipeCommand)
 @recipe_options
+@safe_options
 def check(**recipe: Any) -> None:
     """Check RECIPE: every problem at once, nothing is run."""
     from refinery import commands
@@ -292,6 +313,33 @@ def status(work_dir: Path, watch: bool, as_json: bool) -> None:
     commands.status(work_dir, watch, as_json)
 
 
+@cli.command("gc")
+@click.argument(
+    "folders", metavar="[FOLDER]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option("--budget", metavar="SIZE", help="Free until no more than this stays: 10GB.")
+@click.option("--age", metavar="AGE", help="Free what was not used for longer than this: 7d, 12h.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be freed.")
+def free_kept(folders: tuple[Path, ...], budget: str | None, age: str | None, dry_run: bool) -> None:
+    """Free what runs have kept for the next one, in FOLDER and below: the longest unused first.
+
+    Without --budget and --age all that runs which ended well have kept. Results and tables stay as they are.
+    """
+    from refinery import commands
+    from refinery.checkpoints.gc import seconds
+    from refinery.wording import bytes_of
+
+    try:
+        commands.gc(
+            folders,
+            bytes_of(budget) if budget is not None else None,
+            seconds(age) if age is not None else None,
+            dry_run,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 @cli.group()
 def stats() -> None:
     """Statistics files: what workers measured, merged."""
@@ -338,7 +386,11 @@ def _opened(options: dict[str, Any]) -> Any:
     from refinery.opening import open_from_command_line
 
     recipe, overrides = _named(options)
-    return open_from_command_line(recipe, overrides, options["sets"], options["variables"], options["operators"])
+    safe, roots = options.get("safe", False), options.get("roots", ())
+    if roots and not safe:
+        raise click.UsageError("--root is for --safe")
+    given = (options["sets"], options["variables"], options["operators"])
+    return open_from_command_line(recipe, overrides, *given, roots if safe else None)
 
 
 def _named(options: dict[str, Any]) -> tuple[Any, list[str]]:

@@ -10,7 +10,9 @@ from typing import Any
 from refinery.errors import Problem, RecipeError
 from refinery.library import Library
 from refinery.recipe import Recipe, load
+from refinery.recipe.load import Guard as AnyGuard
 from refinery.recipe.override import Override, overrides_of, parse_overrides, parse_set, parse_variables
+from refinery.safety.strict import Guard, default_roots
 
 
 class _Opener:
@@ -31,24 +33,39 @@ def open_recipe(
     variables: Mapping[str, Any] | None = None,
     operators: Sequence[str | Path] = (),
     need_inputs: bool = True,
+    guard: AnyGuard | None = None,
 ) -> tuple[Recipe, Library]:
     """Load and check a recipe; returns it with the operators that it was checked against.
 
-    need_inputs: False when the samples are handed over otherwise. Raises RecipeError with every problem at once.
+    need_inputs: False when the samples are handed over otherwise. guard: of `--safe`. Raises RecipeError with every
+    problem at once.
     """
     changes = overrides_of(overrides) if isinstance(overrides, Mapping) else list(overrides)
     opener = _Opener(operators)
-    loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs)
+    loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs, guard=guard)
     if operators:  # noted as the recipe's own, for those who open the run's recipe later
         loaded = replace(loaded, operators=tuple(dict.fromkeys((*map(str, operators), *loaded.operators))))
     return loaded, opener.library
 
 
 def open_from_command_line(
-    recipe: str | None, options: Sequence[str], sets: Sequence[str], variables: Sequence[str], operators: Sequence[str]
+    recipe: str | None,
+    options: Sequence[str],
+    sets: Sequence[str],
+    variables: Sequence[str],
+    operators: Sequence[str],
+    roots: Sequence[str] | None = None,
 ) -> tuple[Recipe, Library]:
-    """Open what a command was given: the recipe's path, `--key value` options, `--set` and `--var`."""
+    """Open what a command was given: the recipe's path, `--key value` options, `--set` and `--var`.
+
+    roots: of `--safe`, the folders that the recipe may name; by default its own and the current one. None: not safe.
+    """
     if recipe is None:
         raise RecipeError([Problem("", "no recipe is given", "Write refinery run recipe.yaml.")])
     changes = [*parse_overrides(options), *(parse_set(text) for text in sets)]
-    return open_recipe(recipe, changes, parse_variables(variables), operators)
+    guard = Guard(roots or default_roots(recipe)) if roots is not None else None
+    if guard is not None and operators:
+        raise RecipeError(
+            [Problem("--operators", "--safe: folders of operators are code", "Leave out one of the two.")]
+        )
+    return open_recipe(recipe, changes, parse_variables(variables), operators, guard=guard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence as AnySequence
 from dataclasses import replace
@@ -17,6 +18,8 @@ from refinery.recipe.parse import parse, parse_python
 from refinery.recipe.template import Values, Variable
 from refinery.recipe.tree import Mapping, Place, Problems
 
+Guard = Callable[[Mapping, Problems], None]
+
 _LARGEST = 16 << 20
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -29,23 +32,25 @@ def load(
     library: LibrarySource,
     environ: AnyMapping[str, str] | None = None,
     need_inputs: bool = True,
+    guard: Guard | None = None,
 ) -> Recipe:
     """Read and check a recipe.
 
     recipe: path of a YAML or JSON file, or a dict. overrides: of `parse_overrides` or `overrides_of`. variables: values
     for `{{ name }}`. library: has `operators`, or is called with the folders that the recipe's `operators:` names and
     returns what has. environ: for `${NAME}`, the process's own by default. need_inputs: False when the samples are
-    handed over otherwise.
+    handed over otherwise. guard: looks through the recipe before anything of it is used; it reads no environment then.
 
-    Raises RecipeError with every problem of the recipe.
+    Raises RecipeError with every problem of the recipe, of those that the guard finds before all others.
     """
     if isinstance(recipe, AnyMapping):
-        problems, values = Problems(), _values(variables, environ)
+        problems, values = Problems(), _values(variables, environ, guard)
         root = parse_python(recipe, values, problems)
-        return _finish(root, overrides, values, problems, library, need_inputs)
+        return _finish(root, overrides, values, problems, library, need_inputs, guard)
     path = os.fspath(recipe)
     text = _read(path)
-    read = loads(text, path, overrides, variables, library=library, environ=environ, need_inputs=need_inputs)
+    found: Any = {"library": library, "environ": environ, "need_inputs": need_inputs, "guard": guard}
+    read = loads(text, path, overrides, variables, **found)
     return replace(read, path=path)
 
 
@@ -58,9 +63,10 @@ def loads(
     library: LibrarySource,
     environ: AnyMapping[str, str] | None = None,
     need_inputs: bool = True,
+    guard: Guard | None = None,
 ) -> Recipe:
     """`load` for a recipe's text; `name` stands for the file in messages."""
-    problems, values = Problems(), _values(variables, environ)
+    problems, values = Problems(), _values(variables, environ, guard)
     root = parse(text, name, values, problems)
     if root is None and not problems.found:
         problems.add(Place(name), "is empty", "Write dataset_path:, export_path: and process:.")
@@ -69,7 +75,7 @@ def loads(
     if not isinstance(root, Mapping):
         raise RecipeError(problems.sorted())
     root.place = Place(name)
-    return replace(_finish(root, overrides, values, problems, library, need_inputs), source=text)
+    return replace(_finish(root, overrides, values, problems, library, need_inputs, guard), source=text)
 
 
 def _finish(
@@ -79,9 +85,14 @@ def _finish(
     problems: Problems,
     library: LibrarySource,
     need_inputs: bool,
+    guard: Guard | None,
 ) -> Recipe:
     _unused(root, values, problems)
     apply(root, overrides, problems)
+    if guard is not None:
+        guard(root, problems)
+        if problems.found:
+            raise RecipeError(problems.sorted())
     recipe = check(root, library, problems, need_inputs)
     if recipe is None:
         raise RecipeError(problems.sorted())
@@ -98,8 +109,12 @@ def _unused(root: Mapping, values: Values, problems: Problems) -> None:
             problems.add(Place(f"--var {variable}"), f"the recipe has no variable {variable!r}", hint)
 
 
-def _values(variables: AnyMapping[str, Any] | None, environ: AnyMapping[str, str] | None) -> Values:
+def _values(
+    variables: AnyMapping[str, Any] | None, environ: AnyMapping[str, str] | None, guard: Guard | None
+) -> Values:
     given = {n: v if isinstance(v, Variable) else Variable.of(v) for n, v in (variables or {}).items()}
+    if guard is not None:
+        return Values(given, {}, closed=True)
     return Values(given, os.environ if environ is None else environ)
 
 

@@ -52,11 +52,12 @@ class Variable:
 
 @dataclass
 class Values:
-    """What recipes are filled with; notes which variables were used."""
+    """What recipes are filled with; notes which variables were used. closed: the environment is not for this recipe."""
 
     variables: dict[str, Variable]
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     used: set[str] = field(default_factory=set)
+    closed: bool = False
 
 
 def as_text(value: Any) -> str:
@@ -130,7 +131,9 @@ def _environment(name: str, default: str | None, values: Values, where: Place, p
     found = values.environ.get(name)
     if default is not None:
         return found or default
-    if found is None:
+    if found is None and values.closed:
+        problems.add(where, f"--safe: the environment variable {name} is not read", "Write the value itself.")
+    elif found is None:
         problems.add(where, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
     return found
 
