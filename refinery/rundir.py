@@ -49,6 +49,11 @@ class RunDir:
         return self.root / "trace"
 
     @property
+    def running(self) -> Path:
+        """There while operators run in threads (see engine.survival)."""
+        return self.root / ".running"
+
+    @property
     def report(self) -> Path:
         """The page that `refinery report` writes."""
         return self.root / "report.html"

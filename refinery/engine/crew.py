@@ -14,7 +14,9 @@ from refinery.engine.crashes import ProcessRunner
 from refinery.engine.local import Pool, Workers
 from refinery.engine.machine import share_of_memory
 from refinery.engine.processes import Nursery, Terms
-from refinery.engine.runner import Runner
+from refinery.engine.runner import Report, Runner
+from refinery.engine.survival import died, noted
+from refinery.engine.tasks import ShardResult, Task
 from refinery.recipe import Recipe
 from refinery.samples.sources import Shard
 
@@ -25,15 +27,16 @@ WORTH = 24_000_000
 class Crew:
     """Gives each stage its runner. Processes that one stage has used go on to the next.
 
-    spill: folder for DuckDB. scratch: gives the folder for tables in memory on their way to processes. unsafe: the last
-    run by threads was ended by a crash.
+    spill: folder for DuckDB. scratch: gives the folder for tables in memory on their way to processes. note: the file
+    that tells whether the last run by threads came to an end, and why `not_threads`.
     """
 
-    def __init__(
-        self, recipe: Recipe, workers: int, spill: str, scratch: Callable[[], Path], unsafe: bool = False
-    ) -> None:
+    def __init__(self, recipe: Recipe, workers: int, spill: str, scratch: Callable[[], Path], note: Path) -> None:
         self._recipe, self._workers, self._spill, self._scratch = recipe, workers, spill, scratch
-        self._always = recipe.workers == "processes" or recipe.row_timeout is not None or unsafe
+        self._note = note
+        self.not_threads = died(note)
+        unsafe = recipe.workers == "auto" and self.not_threads
+        self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
         here = recipe.executor_type == "default"
         self._never = not here or (recipe.workers == "threads" and recipe.row_timeout is None)
         self._nursery: Nursery | None = None
@@ -57,7 +60,7 @@ class Crew:
     def runner(self, program: Program, shards: Sequence[Shard], pool: Pool) -> Runner:
         """What runs the shards of a stage; pool: its threads."""
         if not self.apart(program, shards):
-            return Workers(pool)
+            return Threads(pool, self._note)
         self._nursery = self._nursery or Nursery()
         terms = Terms(self._recipe.threads or 1, self._recipe.row_timeout)
         workers = min(self._workers, len(shards))
@@ -83,6 +86,21 @@ class Crew:
         if self._nursery is not None:
             self._nursery.close()
             self._nursery = None
+
+
+class Threads(Workers):
+    """Runs the shards of a stage in threads of this process, and leaves a note of that while it does."""
+
+    def __init__(self, pool: Pool, note: Path) -> None:
+        super().__init__(pool)
+        self._note = note
+
+    def run(
+        self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
+    ) -> list[ShardResult]:
+        """Run every shard; see Runner."""
+        with noted(self._note):
+            return super().run(shards, task, report)
 
 
 def holds_lock(program: Program) -> bool:

@@ -28,8 +28,9 @@ def share_of_memory(workers: int, root: Path = _ROOT) -> int:
 
 
 def out_of_memory_kills(root: Path = _ROOT) -> int:
-    """How many processes the kernel has killed for want of memory since it started; 0 where it does not say."""
-    for line in _lines(root / "proc" / "vmstat"):
+    """How many processes the kernel has killed for want of memory: of this cgroup, or all; 0 where it does not say."""
+    own = [line for folder in _folders(root, "") for line in _lines(folder / "memory.events")]
+    for line in (*own, *_lines(root / "proc" / "vmstat")):
         if line.startswith("oom_kill "):
             return _number(line.split()[1])
     return 0
