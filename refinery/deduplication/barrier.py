@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,14 @@ def find_duplicates(given: Given) -> Findings:
 
 def _of_units(given: Given, marks: Marks, findings: Findings) -> None:
     path = given.folder / "duplicates.parquet"
-    if units.find(marks, given.operator, given.step.params, path):
-        findings.units = units.by_shard(path, f"_removed_{given.step.index}", given.folder)
-        findings.duplicates = str(path)
+    if marks.write(units.statement_of(given.operator, given.step.params), str(path)):
+        settle_units(given, path, findings)
+
+
+def settle_units(given: Given, duplicates: Path, findings: Findings) -> None:
+    """Take note of the units that go. duplicates: a file of them, by sample and unit, which is not empty."""
+    findings.units = units.by_shard(duplicates, f"_removed_{given.step.index}", given.folder)
+    findings.duplicates = str(duplicates)
 
 
 def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
@@ -105,6 +110,13 @@ def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
         found = pairs.verified(marks, given.compare, float(params["jaccard_threshold"]), notes)
     else:
         found = pairs.FINDERS[given.operator.match](marks, params)
+    settle(given, marks, found, findings, notes)
+
+
+def settle(
+    given: Given, marks: Marks, found: Iterable[pairs.Pairs], findings: Findings, notes: Sequence[str] = ()
+) -> None:
+    """Take note of the samples that go, because of matched pairs. marks: of the samples in the pairs, at least."""
     clusters = cluster(found, marks, given.order)
     findings.removed = clusters.row[clusters.removed]
     findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]

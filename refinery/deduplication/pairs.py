@@ -34,7 +34,7 @@ def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
         for name, band in names.items():
             yield from _equal(marks, name, band)
         return
-    for name, found in zip(names, marks.at_once([_statement_of(name) for name in names]), strict=True):
+    for name, found in zip(names, marks.at_once([statement_of(name) for name in names]), strict=True):
         for batch in found.to_batches():
             yield _pairs(batch, names[name])
 
@@ -114,11 +114,12 @@ def bands(marks: Marks) -> int:
 
 def _equal(marks: Marks, name: str, how: int) -> Iterator[Pairs]:
     """Samples with equal values in a column of the marks."""
-    for batch in marks.batches(_statement_of(name)):
+    for batch in marks.batches(statement_of(name)):
         yield _pairs(batch, how)
 
 
-def _statement_of(name: str) -> str:
+def statement_of(name: str) -> str:
+    """SQL for the pairs (`_row`, `via`) of samples that are equal in a column of `compared`."""
     return statement("same_key", key=ident(name))
 
 

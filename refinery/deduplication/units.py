@@ -10,19 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from refinery.deduplication.marks import Marks, statement
+from refinery.deduplication.marks import statement
 from refinery.engine.marks import SHARD_BITS
 from refinery.library import Operator
 
 
-def find(marks: Marks, operator: Operator, params: Mapping[str, Any], target: Path) -> int:
-    """Write the units that go to a Parquet file (`_row`, `unit`, `kept`, `matched`); how many they are."""
+def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
+    """SQL for the units that go (`_row`, `unit`, `kept`, `matched`), by sample and unit."""
     rule = operator.rule
     if rule["kind"] == "more_documents_than":
-        sql = statement("units_in_many", threshold=int(params[rule["threshold"]]))
-    else:
-        sql = statement("units_seen_before")
-    return marks.write(sql, str(target))
+        return statement("units_in_many", threshold=int(params[rule["threshold"]]))
+    return statement("units_seen_before")
 
 
 def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
