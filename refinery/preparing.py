@@ -33,9 +33,9 @@ from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
-
 from refinery.store import Store
 from refinery.store.cutting import remembered
+
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
 

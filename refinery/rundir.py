@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ class RunDir:
         self.root.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.root, os.O_RDONLY)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(folder)
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 os.close(folder)
@@ -129,6 +130,17 @@ class RunDir:
     def traces(self) -> list[Path]:
         """The trace files that are there."""
         return [*self.trace.glob("sample_trace-*.jsonl"), *self.trace.glob("duplicate-*.jsonl")]
+
+
+def _lock(folder: int) -> None:
+    """Take the lock of a folder. Who only looks whether it is held has it for a moment, so it is asked for twice."""
+    import fcntl
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        time.sleep(0.2)
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def aside(path: Path) -> Path:
