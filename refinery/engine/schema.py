@@ -52,10 +52,12 @@ def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
         for shard in shards:
             if shard.source.path in seen:
                 continue
-            batch = next((batch for batch in read(shard, 4 << 20) if len(batch)), None)
-            if batch is not None:
-                seen.add(shard.source.path)
-                texts += batch.table["_line"].slice(0, _SAMPLE).to_pylist()
+            for batch in read(shard, 4 << 20):
+                if len(batch):
+                    seen.add(shard.source.path)
+                    texts += batch.table["_line"].slice(0, _SAMPLE).to_pylist()
+                    if len(shard.sources) == 1:  # of several files, each is looked at
+                        break
         con.register("lines", pa.table({"line": pa.array(texts, pa.large_string())}))
         sql = "SELECT json_group_structure(TRY_CAST(line AS JSON)) FROM lines WHERE json_type(TRY_CAST(line AS JSON)) = 'OBJECT'"
         rows = con.execute(sql).fetchall()
