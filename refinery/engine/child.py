@@ -31,6 +31,7 @@ from refinery.engine.timeouts import Timed
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.errors import RefineryError
 from refinery.library import Function
+from refinery.monitoring.log import attach_where_told
 from refinery.samples.batch import Batch
 from refinery.samples.sources import Shard
 
@@ -186,6 +187,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
             except OSError:  # nobody waits for an answer any more
                 os._exit(0)
 
+        attach_where_told()
         child = Child(tell)
         for line in commands:
             try:
