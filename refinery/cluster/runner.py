@@ -38,13 +38,21 @@ class _Job:
 class RayRunner:
     """See `refinery.engine.runner.Runner`. The program goes to the cluster once; shards, tasks and results are text."""
 
-    def __init__(self, cluster: Joined, program: Program, wants: Wants, memory: str | None, spill: str) -> None:
-        """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit."""
+    def __init__(
+        self,
+        cluster: Joined,
+        program: Program,
+        wants: Wants,
+        memory: str | None,
+        spill: str,
+        timeout: float | None = None,
+    ) -> None:
+        """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit. timeout: of a row."""
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
         self._program = self._ray.put(text)
         self._limits: tasks.Limits = hashlib.sha256(text.encode()).hexdigest(), memory, spill
-        self._actors: list[Any] = []
+        self._timeout = timeout
         self._place = _Actors(self) if wants.stays else _Tasks(self)
 
     def run(
@@ -116,7 +124,7 @@ class RayRunner:
 
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
         """What `tasks.run_shard` is called with."""
-        return self._program, self._limits, shard, task, _DIVIDED**job.smaller
+        return self._program, self._limits, shard, task, _DIVIDED**job.smaller, job.crashes > 0, self._timeout
 
 
 class _Tasks:
@@ -193,9 +201,9 @@ class _Actors:
 class Shards:
     """The actor: runs shards one after another, in a process of its own that keeps what operators have loaded."""
 
-    def run(self, program: str, limits: tasks.Limits, shard: str, task: str, share: int) -> str:
+    def run(self, *arguments: Any) -> str:
         """See `tasks.run_shard`."""
-        return tasks.run_shard(program, limits, shard, task, share)
+        return tasks.run_shard(*arguments)
 
 
 def _name(shard: Shard) -> str:

@@ -9,10 +9,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from refinery.cluster import exporting
+from refinery.cluster.barrier import Barrier
 from refinery.cluster.calls import every
 from refinery.cluster.joining import joined
 from refinery.cluster.runner import RayRunner
 from refinery.cluster.wants import of_stage
+from refinery.deduplication.barrier import Findings, Given
 from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
 from refinery.preparing import Planned, Prepared
@@ -60,9 +62,26 @@ class ClusterStages(Stages):
 
     def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
         """Tasks of the cluster."""
-        recipe, operators = self.prepared.recipe, self.prepared.library.operators
+        recipe = self.prepared.recipe
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
-        each = recipe.memory_limit // recipe.np if recipe.memory_limit else 0
-        memory = f"{max(1, each // 1000)}KB" if each else None
-        wants = of_stage(steps, operators, each)
-        return RayRunner(self.cluster, planned.program, wants, memory, self.spill)
+        wants = of_stage(steps, self.prepared.library.operators, self._each)
+        return RayRunner(self.cluster, planned.program, wants, self._memory, self.spill, recipe.row_timeout)
+
+    def _marks(self, done: Done) -> list[str]:
+        """Their names: tasks read them."""
+        return [result.marks for result in done.results if result.marks]
+
+    def _find(self, given: Given) -> Findings:
+        """What goes, found by tasks."""
+        number = next(p.stage.number for p in self.prepared.stages if p.stage.after is given.step)
+        return Barrier(self.cluster, self.store, f"stage_{number}", self._memory, self.spill).find(given)
+
+    @property
+    def _each(self) -> int:
+        """Bytes that the DuckDB of each task may use; 0: not said."""
+        recipe = self.prepared.recipe
+        return recipe.memory_limit // recipe.np if recipe.memory_limit else 0
+
+    @property
+    def _memory(self) -> str | None:
+        return f"{max(1, self._each // 1000)}KB" if self._each else None

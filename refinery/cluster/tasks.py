@@ -9,16 +9,22 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
+from refinery.engine.crashes import ProcessRunner
 from refinery.engine.local import keep_memory
-from refinery.engine.wire import from_json, to_json
+from refinery.engine.processes import Nursery, Terms
+from refinery.engine.tasks import Task
+from refinery.engine.wire import from_json, spooled, to_json
 from refinery.engine.worker import Worker
 from refinery.errors import RefineryError
+from refinery.samples.sources import Shard
 from refinery.store import Store
 
 Limits = tuple[str, str | None, str]
@@ -26,21 +32,46 @@ Limits = tuple[str, str | None, str]
 _kept: tuple[Limits, Worker] | None = None
 
 
-def run_shard(program: str, limits: Limits, shard: str, task: str, share: int) -> str:
+def run_shard(
+    program: str, limits: Limits, shard: str, task: str, share: int, careful: bool, timeout: float | None
+) -> str:
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
-    share: by what the batch is divided, after memory has run out. The answer is that of `answered`.
+    share: by what the batch is divided, after memory has run out. careful: in a process of its own, so that a row which
+    ends the process, or takes more than `timeout` seconds, costs itself alone. The answer is that of `answered`.
     """
-    return answered(partial(_run, program, limits, shard, task, share))
-
-
-def _run(program: str, limits: Limits, shard: str, task: str, share: int) -> str:
     told = from_json(task)
-    worker = _worker(program, limits)
+    smaller = replace(told, batch_bytes=max(1, told.batch_bytes // share))
+    run = partial(_carefully, timeout=timeout) if careful or timeout is not None else _run
     try:
-        return to_json(worker.run(from_json(shard), replace(told, batch_bytes=max(1, told.batch_bytes // share))))
+        return answered(partial(run, program, limits, from_json(shard), smaller))
     finally:
         forget(told.store)
+
+
+def _run(program: str, limits: Limits, shard: Shard, task: Task) -> str:
+    return to_json(_worker(program, limits).run(shard, task))
+
+
+def _carefully(program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
+    """As `_run`, by a child of this process."""
+    _, memory, spill = limits
+    nursery = Nursery()
+    try:
+        terms = Terms(1, timeout)
+        runner = ProcessRunner(
+            from_json(program), 1, memory, spill, nursery, terms, partial(_spool, Store.open(task.store))
+        )
+        with closing(runner):
+            [result] = runner.run([shard], lambda _: task)
+        return to_json(result)
+    finally:
+        nursery.close()
+
+
+def _spool(store: Store, table: pa.Table) -> str:
+    """A file with a table that is in memory, for the child."""
+    return spooled(table, store.scratch() / "table.arrow")
 
 
 def _worker(program: str, limits: Limits) -> Worker:

@@ -67,6 +67,14 @@ class RemoteStore(Store):
         """Where the copy is, or will be."""
         return Path(name) if os.path.isabs(name) else self._made("cache") / name
 
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Any]:
+        """An object as a stream, of which only what is read is fetched."""
+        with self._told(name):
+            self._fs.invalidate_cache()
+            with self._fs.open(self._at(name), "rb") as stream:
+                yield stream
+
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""
         try:
