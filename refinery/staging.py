@@ -24,6 +24,7 @@ from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
+from refinery.rundir import RunDir
 from refinery.samples.export import Written
 from refinery.samples.relay import relayed
 from refinery.samples.shared import SharedFile, share
@@ -85,7 +86,10 @@ class Stages:
         self._before: list[ShardResult] | None = None  # what the stage before has left of the shards
         self._pools = ExitStack()
         self._pools.enter_context(relayed())
-        self._crew = self._pools.enter_context(closing(Crew(recipe, prepared.workers, self.spill, store.scratch)))
+        crew = Crew(recipe, prepared.workers, self.spill, store.scratch, RunDir(Path(recipe.work_dir)).running)
+        self._crew = self._pools.enter_context(closing(crew))
+        if crew.not_threads and recipe.workers == "auto":
+            prepared.notes.append(f"the last run here {crew.not_threads}: workers are processes this time")
 
     def __enter__(self) -> Stages:
         return self
@@ -98,11 +102,11 @@ class Stages:
     def keep(self) -> None:
         """Use results that are in the store and hold, and keep those of this run for the next one."""
         self.kept = Checkpoints(self.prepared, self.store)
+        self.kept.begin()
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages.
 
-        self.kept.begin()
         Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's, QuarantineError when
         more rows are in quarantine than may be.
         """
