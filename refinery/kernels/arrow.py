@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.json
 
 UNCHANGED, CHANGED, EXACT = 0, 1, 2
 
@@ -201,3 +204,15 @@ def _plain(values: np.ndarray | pa.Array) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     return flags(values) if values.dtype == np.bool_ else ints(values)
+
+
+def of_rows(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows of plain values as a table, by way of JSON.
+
+    Arrow looks at Python's lists with pandas, where that is installed, and its import takes longer than a small run.
+    """
+    if not rows:
+        return schema.empty_table()
+    lines = "\n".join(json.dumps(row) for row in rows)
+    options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    return pyarrow.json.read_json(io.BytesIO(lines.encode()), parse_options=options)

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.hiding import hide
+from refinery.kernels.arrow import of_rows
 from refinery.monitoring import state
 from refinery.monitoring.log import event
 from refinery.wording import size as of_bytes
@@ -24,7 +25,7 @@ EVERY = 1.0
 
 MONITOR = pa.schema(
     [
-        ("at", pa.float64()),
+        ("elapsed", pa.float64()),
         ("stage", pa.int32()),
         ("phase", pa.string()),
         ("worker", pa.string()),
@@ -134,7 +135,7 @@ class Watch:
         """All that was measured so far."""
         self._measure()
         with self._lock:
-            return pa.Table.from_pylist(self._rows, MONITOR)
+            return of_rows(self._rows, MONITOR)
 
     # What the thread does
 
@@ -161,7 +162,7 @@ class Watch:
             self._cpu, self._memory, self.peak = whole.cpu, whole.memory or 0, max(self.peak, whole.memory or 0)
             self._workers = [_worker(use) for use in found[1:]]
             gpu, gpu_memory = (sampling.gpus() if self._detail else None) or (None, None)
-            common = {"at": round(now - self._started, 3), "stage": far.stage or None, "phase": far.phase}
+            common = {"elapsed": round(now - self._started, 3), "stage": far.stage or None, "phase": far.phase}
             (rows, size), far.since = far.since, [0, 0]
             of_all = {"gpu": gpu, "gpu_memory": gpu_memory, "disk_free": sampling.free(self._root)}
             of_all |= {"rows_per_second": rows / elapsed, "bytes_per_second": size / elapsed}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.kernels.arrow import of_rows
 from refinery.library import read_sql
 from refinery.outputs.database import Database
 from refinery.preparing import Planned
@@ -20,7 +21,7 @@ SHARDS, COMPARING = "shards", "deduplicator"
 def fill(db: Database, measured: pa.Table, stages: Sequence[Planned]) -> None:
     """Make both tables. measured: of `Watch.table`."""
     db.table("monitor", measured)
-    db.con.register("placed", pa.Table.from_pylist(_placed(stages), _PLACED))
+    db.con.register("placed", of_rows(_placed(stages), _PLACED))
     db.run(read_sql("tables/step_resources.sql"))
     db.con.unregister("placed")
 
