@@ -1,10 +1,12 @@
-"""Moments of values by key, and rounding as Python does it: numpy alone, so that nothing has to be compiled."""
+"""Moments of values by key, and rounding as Python does it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+
+from refinery.kernels.jit import kernel
 
 
 @dataclass(frozen=True)
@@ -41,46 +43,82 @@ def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.
     Sums are taken in the order of the values. Distances are from a value near the mean, and what is left of the mean then
     corrects both, so that large values close to each other lose nothing.
     """
-    odd = ~np.isfinite(values)
-    nans = infinities = np.zeros(count, np.int64)
-    taken = ~odd if valid is None else valid & ~odd
-    if odd.any():
-        other = odd if valid is None else valid & odd
-        nans = _sizes(codes, count, other & np.isnan(values))
-        infinities = _sizes(codes, count, other) - nans
-    if not taken.all():
-        values, codes = values[taken], None if codes is None else codes[taken]
-    n = np.array([len(values)]) if codes is None else np.bincount(codes, minlength=count)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        total = _sums(codes, count, values)
-        near = total / n
-        apart = values - (near[0] if codes is None else near[codes])
-        rest = _sums(codes, count, apart)
-        squares = _sums(codes, count, apart * apart)
-        low, high = _ends(codes, count, values)
-        m2 = np.where(low < high, np.maximum(squares - rest * rest / n, 0.0), 0.0)
-        mean = np.where(low == high, low, near + rest / n)
-        return Moments(n, mean, m2, low, high, total, nans, infinities)
-
-
-def _sizes(codes: np.ndarray | None, count: int, chosen: np.ndarray) -> np.ndarray:
-    return np.array([chosen.sum()]) if codes is None else np.bincount(codes[chosen], minlength=count)
-
-
-def _sums(codes: np.ndarray | None, count: int, values: np.ndarray) -> np.ndarray:
     if codes is None:
-        return np.array([values.sum()])
-    return np.bincount(codes, weights=values, minlength=count).astype(np.float64)  # of nothing it gives integers
-
-
-def _ends(codes: np.ndarray | None, count: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _of_all(values, valid)
+    n, nans, infinities = (np.zeros(count, np.int64) for _ in range(3))
+    total, rest, squares = (np.zeros(count) for _ in range(3))
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    if codes is not None:
-        np.minimum.at(low, codes, values)
-        np.maximum.at(high, codes, values)
-    elif len(values):
-        low[0], high[0] = values.min(), values.max()
-    return low, high
+    counted = np.ones(0, np.bool_) if valid is None else np.require(valid, requirements="W")  # one signature
+    _add(codes, values, counted, n, total, low, high, nans, infinities)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        near = total / n
+        _spread(codes, values, counted, near, rest, squares)
+        return _moments(n, near, rest, squares, low, high, total, nans, infinities)
+
+
+def ones(codes: np.ndarray, count: int) -> Moments:
+    """Moments of the value 1 for each of the keys: how often each stands in `codes`."""
+    n = np.bincount(codes, minlength=count)
+    one, none = np.ones(count), np.zeros(count, np.int64)
+    return Moments(n, one, np.zeros(count), one, one, n.astype(np.float64), none, none)
+
+
+def _of_all(values: np.ndarray, valid: np.ndarray | None) -> Moments:
+    """Moments of all values under one key; numpy adds up in parts, which loses less."""
+    values = values if valid is None else values[valid]
+    finite = np.isfinite(values)
+    nans = int(np.isnan(values).sum())
+    taken = values if finite.all() else values[finite]
+    infinities = np.array([len(values) - len(taken) - nans])
+    n = np.array([len(taken)])
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        total = np.array([taken.sum()])
+        near = total / n
+        apart = taken - near[0]
+        rest, squares = np.array([apart.sum()]), np.array([(apart * apart).sum()])
+        low = np.array([taken.min(initial=np.inf)])
+        high = np.array([taken.max(initial=-np.inf)])
+        return _moments(n, near, rest, squares, low, high, total, np.array([nans]), infinities)
+
+
+def _moments(
+    n: np.ndarray, near: np.ndarray, rest: np.ndarray, squares: np.ndarray, low: np.ndarray, high: np.ndarray,
+    total: np.ndarray, nans: np.ndarray, infinities: np.ndarray,
+) -> Moments:  # fmt: skip
+    """near: a value near the mean; rest, squares: sums of the distances from it, and of their squares."""
+    m2 = np.where(low < high, np.maximum(squares - rest * rest / n, 0.0), 0.0)
+    mean = np.where(low == high, low, near + rest / n)
+    return Moments(n, mean, m2, low, high, total, nans, infinities)
+
+
+@kernel
+def _add(codes, values, valid, n, total, low, high, nans, infinities):
+    """Add values to what is known of their keys. valid: of each value, or empty: all are."""
+    for i in range(len(values)):
+        if len(valid) and not valid[i]:
+            continue
+        key, value = codes[i], values[i]
+        if np.isfinite(value):
+            n[key] += 1
+            total[key] += value
+            low[key] = min(low[key], value)
+            high[key] = max(high[key], value)
+        elif np.isnan(value):
+            nans[key] += 1
+        else:
+            infinities[key] += 1
+
+
+@kernel
+def _spread(codes, values, valid, near, rest, squares):
+    """Add up the distances of finite values from one near the mean of their key, and the squares."""
+    for i in range(len(values)):
+        if (len(valid) and not valid[i]) or not np.isfinite(values[i]):
+            continue
+        key = codes[i]
+        apart = values[i] - near[key]
+        rest[key] += apart
+        squares[key] += apart * apart
 
 
 def rounded(values: np.ndarray, digits: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from refinery.compiler.groups import TOKENS, key_name, keyed
 from refinery.compiler.program import Program
 from refinery.compiler.summaries import Summed, empty_summary, summed
 from refinery.kernels.arrow import ints, numbers, of_texts
-from refinery.kernels.moments import Moments, moments, rounded
+from refinery.kernels.moments import Moments, moments, ones, rounded
 from refinery.outputs.database import Database
 from refinery.recipe.model import StatSummary
 from refinery.stats.moments import merge_sql
@@ -170,8 +170,7 @@ class _Histogram:
             if not len(keys):
                 continue
             whole = ints(keys, np.full(len(keys), not stat.real)) if not stat.real else pa.nulls(len(keys), pa.int64())
-            ones = moments(codes, len(keys), np.ones(len(codes)))
-            yield _table(3 * nth, keys.astype(np.float64), ones, whole=whole)
+            yield _table(3 * nth, keys.astype(np.float64), ones(codes, len(keys)), whole=whole)
             for part, name in enumerate((stat.chars, TOKENS), 1):
                 if name not in sizes:
                     continue
