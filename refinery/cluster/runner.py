@@ -13,7 +13,7 @@ from refinery.cluster.joining import Joined
 from refinery.cluster.wants import Wants
 from refinery.compiler.program import Program
 from refinery.engine.runner import Report
-from refinery.engine.wire import from_json, to_json
+from refinery.engine.wire import Spool, from_json, to_json
 from refinery.engine.worker import ShardResult, Task
 from refinery.errors import OperatorError
 from refinery.samples.sources import Shard
@@ -46,13 +46,17 @@ class RayRunner:
         memory: str | None,
         spill: str,
         timeout: float | None = None,
+        spool: Spool | None = None,
     ) -> None:
-        """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit. timeout: of a row."""
+        """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit. timeout: of a row.
+
+        spool: gives the file of a table that is in memory; without it, tables are sent with every shard of theirs.
+        """
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
         self._program = self._ray.put(text)
         self._limits: tasks.Limits = hashlib.sha256(text.encode()).hexdigest(), memory, spill
-        self._timeout = timeout
+        self._timeout, self._spool = timeout, spool
         self._place = _Actors(self) if wants.stays else _Tasks(self)
 
     def run(
@@ -67,7 +71,7 @@ class RayRunner:
             while waiting or running:
                 while waiting and len(running) < self._place.room():
                     job = waiting.popleft()
-                    running[self._place.begin(job, to_json(job.shard), to_json(task(job.shard)))] = job
+                    running[self._place.begin(job, to_json(job.shard, self._spool), to_json(task(job.shard)))] = job
                 ended, _ = self._ray.wait(list(running), num_returns=1)
                 for reference in ended:
                     job = running.pop(reference)

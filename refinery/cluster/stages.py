@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import pyarrow as pa
+
 from refinery.cluster import exporting
 from refinery.cluster.barrier import Barrier
 from refinery.cluster.calls import every
@@ -17,6 +19,7 @@ from refinery.cluster.wants import of_stage
 from refinery.deduplication.barrier import Findings, Given
 from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
+from refinery.engine.wire import spooled
 from refinery.preparing import Planned, Prepared
 from refinery.samples.export import Written
 from refinery.samples.sources import Shard
@@ -65,7 +68,14 @@ class ClusterStages(Stages):
         recipe = self.prepared.recipe
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
         wants = of_stage(steps, self.prepared.library.operators, self._each)
-        return RayRunner(self.cluster, planned.program, wants, self._memory, self.spill, recipe.row_timeout)
+        return RayRunner(
+            self.cluster, planned.program, wants, self._memory, self.spill, recipe.row_timeout, self._spool
+        )
+
+    def _spool(self, table: pa.Table) -> str:
+        """A file with a table that is in memory; one for all shards of it."""
+        path = self.cluster.temporary / f"table_{id(table)}.arrow"
+        return str(path) if path.exists() else spooled(table, path)
 
     def _marks(self, done: Done) -> list[str]:
         """Their names: tasks read them."""

@@ -1,0 +1,47 @@
+"""A Ray cluster of several nodes on this machine, all of them on loopback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+# Read when Ray is imported: nodes listen on 127.0.0.1 only.
+os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A cluster of two nodes with a processor each."""
+    pytest.importorskip("ray", reason="Ray is not installed; the extra ray brings it")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))
+    running = Cluster(initialize_head=True, head_node_args=SMALL)
+    running.add_node(**SMALL)
+    try:
+        yield running
+    finally:
+        if ray.is_initialized():
+            ray.shutdown()
+        running.shutdown()
+        os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+
+
+@pytest.fixture
+def driver(cluster: Any) -> Any:
+    """This process as a driver of the cluster."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+    return ray
