@@ -32,6 +32,9 @@ _FREE = {
     "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "memory_limit", "threads", "measure_only", "stat_summary",
 }  # fmt: skip
 
+# Folder of the statistics files in the new run's, where the recipe has the run write some.
+STATISTICS = "statistics"
+
 
 @dataclass(frozen=True)
 class Refiltered:
@@ -97,6 +100,9 @@ def changed_recipe(
         name = os.path.basename(old.export_path)
         export = os.path.join(folder, name)
     values["export_path"] = export
+    told = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
+    if old.stat_summary.export and not told:
+        values["stat_summary.export"] = os.path.join(folder, STATISTICS)
     recipe, _ = open_recipe(stored.run_dir.recipe, [*overrides_of(values), *changes], need_inputs=False)
     _see_that_it_can(stored, old, recipe)
     _keep_the_old(stored, recipe)
@@ -148,6 +154,21 @@ def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
     if recipe.stat_summary.export and recipe.stat_summary.export == stored.recipe.stat_summary.export:
         what = f"{recipe.stat_summary.export}: the statistics of the run that is refiltered are here"
         raise OutputError(f"{what}. Name another folder with --set stat_summary.export=...")
+    files = _statistics_of_another(recipe)
+    if files:
+        raise OutputError(
+            f"{files}: statistics of another run are here. Name another folder with --set stat_summary.export=..."
+        )
+
+
+def _statistics_of_another(recipe: Recipe) -> Path | None:
+    """A file that the run's statistics would take the place of; None where there is none, or the folder is the run's own."""
+    if not recipe.stat_summary.export:
+        return None
+    folder, own = Path(recipe.stat_summary.export), os.path.realpath(recipe.work_dir)
+    if os.path.realpath(folder).startswith(own + os.sep):
+        return None
+    return next(folder.glob(f"*/*/{recipe.stat_summary.rank:05d}.json"), None)
 
 
 def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:

@@ -81,6 +81,23 @@ def test_a_run_that_only_measured(tmp_path: Path) -> None:
     assert "rows were run again" in found.notes[0]  # texts that mappers changed are nowhere
 
 
+def test_statistics_files_of_a_refiltered_run_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    summary = {"groups": ["summary"], "export": str(tmp_path / "files")}
+    prepared(tmp_path, texts(["a b c", "d e f g", "h"]), ["words_num_filter"], stat_summary=summary)
+    name = "summary/num_words/00000.json"
+    first = (tmp_path / "files" / name).read_bytes()
+    for _ in range(2):
+        found = refilter(tmp_path / "run", ["process.1.min_num=2"])
+        files = found.outcome.run_dir.root / "statistics"
+        assert json.loads((files / name).read_bytes()) == json.loads(first)  # samples count where they are measured
+    assert sorted(path.name for path in tmp_path.glob("run*")) == ["run", "run-refiltered", "run-refiltered-2"]
+    for folder, reason in (("files", "of the run that is refiltered"), ("run-refiltered/statistics", "of another run")):
+        with pytest.raises(OutputError, match=reason):
+            refilter(tmp_path / "run", [f"stat_summary.export={tmp_path / folder}"])
+    refilter(tmp_path / "run", [f"stat_summary.export={tmp_path / 'mine'}"])
+    assert (tmp_path / "mine" / name).read_bytes() == first == (tmp_path / "files" / name).read_bytes()
+
+
 # Nothing is computed that is known
 
 
