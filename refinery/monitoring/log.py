@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from refinery.hiding import hide
 # A log that is longer when a run begins is put aside, and the one before it is gone.
 _LARGEST = 10 << 20
 _LONGEST = 4000
+# What could move a terminal's cursor.
+_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 # Tells worker processes the folder.
 _VARIABLE = "REFINERY_LOG"
 
@@ -39,7 +42,8 @@ class _Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """`2026-01-31T12:00:00Z INFO refinery.run: stage 1 begins`; lines after the first, of a traceback, are indented."""
-        return hide(super().format(record))[:_LONGEST].rstrip().replace("\n", "\n    ")
+        text = hide(super().format(record))[:_LONGEST].rstrip()
+        return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text).replace("\n", "\n    ")
 
 
 class _Json(logging.Formatter):

@@ -5,7 +5,7 @@ SELECT
     steps.step,
     steps.operator,
     placed.stage,
-    count(monitor.at) AS samples,
+    count(monitor.elapsed) AS samples,
     steps.rows_in / nullif(steps.seconds, 0) AS rows_per_second,
     steps.bytes_in / nullif(steps.seconds, 0) AS bytes_per_second,
     min(monitor.cpu) AS cpu_min,
