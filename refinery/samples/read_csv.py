@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -141,6 +141,9 @@ class _Reader:
                     return self._names(self.window.data[start:end], fields)
             elif self.window.ended:
                 return []
+            elif self.window.filled - self.at > self.limits.line:
+                reason = f"it is longer than {self.limits.line} bytes"
+                raise DataError(f"{self.path}: the first line cannot be the header: {reason}")
             else:
                 self._refill()
 
@@ -218,7 +221,21 @@ class _Reader:
     def _unclosed(self) -> _Records:
         """The line with a quote that never closes is a Bad row; the next record starts after it."""
         end = int(lines.first_line_end(self.window.data, self.at, self.window.filled))
+        if end < 0 and not self.window.ended:
+            return self._too_long()
         return self._only_bad(end if end >= 0 else self.window.filled, "a quote is opened here and never closed")
+
+    def _too_long(self) -> _Records:
+        """Pass over a line that goes beyond the window."""
+        start = self.position
+        found = self._only_bad(self.window.filled, "")
+        end = -1
+        while end < 0 and not self.window.ended:
+            self._refill()
+            end = int(lines.first_line_end(self.window.data, 0, self.window.filled))
+            self.at = end if end >= 0 else self.window.filled
+        error = f"a line of {self.position - start} bytes is longer than the limit"
+        return replace(found, bad=[replace(found.bad[0], error=error)])
 
     def _only_bad(self, stop: int, error: str) -> _Records:
         raw = self.window.data[self.at : min(stop, self.at + RAW_LIMIT)].tobytes().rstrip(b"\r\n")

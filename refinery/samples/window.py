@@ -114,12 +114,16 @@ class Window:
         """
         kept = self.filled - keep
         size = max(self._block, min(2 * kept, self._most), kept + 4096)
-        data = np.empty(size, np.uint8)
-        data[:kept] = self.data[keep : self.filled]
-        self.data, self.filled = data, kept
+        if keep == 0 and kept and self.data.base is None:  # nothing in it has been used: a long value grows in place
+            self.data.resize(size, refcheck=False)
+        else:
+            data = np.empty(size, np.uint8)
+            data[:kept] = self.data[keep : self.filled]
+            self.data = data
+        self.filled = kept
         self.base += keep
-        view = memoryview(data.data)
-        while self.filled < len(data) and not self.ended:
+        view = memoryview(self.data.data)
+        while self.filled < len(self.data) and not self.ended:
             count = self._read(view[self.filled :])
             self.filled += count
             self.damage = getattr(self._stream, "damage", None)

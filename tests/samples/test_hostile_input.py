@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 from refinery.errors import DataError
 from refinery.samples.batch import Bad
 from refinery.samples.read import count_rows, read
+from refinery.samples.read_csv import _Reader
+from refinery.samples.read_lines import Limits
 from refinery.samples.sources import cut, find
 
 GOOD = [b'{"text": "one"}', b'{"text": "two"}']
@@ -351,3 +354,61 @@ def test_text_files_that_are_no_text(tmp_path: Path) -> None:
         (1, 2, "invalid UTF-8: byte 0xff at position 10 (invalid start byte)"),
         (2, 1, "a text of 3000 bytes is longer than the limit"),
     ]
+
+
+# Small files that hold much
+
+
+def bomb(path: Path, head: bytes, tail: bytes, megabytes: int) -> None:
+    """A compressed file whose text has a line of this many megabytes."""
+    packer = zlib.compressobj(9, wbits=31)
+    zeros = bytes(1 << 20)
+    parts = [packer.compress(head), *(packer.compress(zeros) for _ in range(megabytes)), packer.compress(tail)]
+    path.write_bytes(b"".join(parts) + packer.flush())
+
+
+_READ = """
+import json, resource, sys
+from refinery.samples.read import read
+from refinery.samples.sources import cut, find
+limit, good, bad = 32 << 20, 0, []
+next(read(cut(find([sys.argv[1]])[0])[0]), None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for shard in cut(find([sys.argv[2]])[0], 8 << 20):
+    for batch in read(shard, 1 << 20, max_line=limit):
+        good += len(batch)
+        bad += [(item.error, len(item.raw)) for item in batch.bad]
+print(json.dumps([good, bad, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "tail", "good"),
+    [
+        ("a.jsonl.gz", b'{"a":"one"}\n{"a":"', b'"}\n{"a":"two"}\n', 2),
+        ("a.json.gz", b'[{"a":"one"},\n{"a":"', b'"},\n{"a":"two"}]\n', 1),
+    ],
+)
+def test_a_bomb_costs_no_more_than_the_limit(tmp_path: Path, name: str, head: bytes, tail: bytes, good: int) -> None:
+    bomb(tmp_path / name, head, tail, 1000)
+    assert (tmp_path / name).stat().st_size < 1_100_000
+    (tmp_path / "small").mkdir()
+    bomb(tmp_path / "small" / name, head, tail, 1)
+    command = [sys.executable, "-c", _READ, str(tmp_path / "small" / name), str(tmp_path / name)]
+    read, [(error, kept)], grown = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert read == good
+    assert "longer than" in error and kept <= 16 << 20
+    assert grown < 150, f"{grown} MB more for a line of 1 GB with a limit of 32 MB"
+
+
+def test_a_csv_line_above_the_limit_is_passed_over(tmp_path: Path) -> None:
+    bomb(tmp_path / "a.csv.gz", b"text,n\na,1\n", b",2\nb,3\n", 3)
+    good, [bad] = read_all(tmp_path / "a.csv.gz", batch_bytes=5000, max_line=1 << 20)
+    assert good == [{"text": "a", "n": "1"}, {"text": "b", "n": "3"}] or good == [
+        {"text": "a", "n": 1},
+        {"text": "b", "n": 3},
+    ]
+    assert (bad.row, bad.line, bad.error) == (1, 3, f"a line of {(3 << 20) + 3} bytes is longer than the limit")
+    bomb(tmp_path / "a.csv.gz", b"", b"\n", 3)
+    with pytest.raises(DataError, match="the first line cannot be the header: it is longer than 1000"):
+        _Reader(find([tmp_path / "a.csv.gz"])[0][0], Limits(line=1000, batch_bytes=5000))
