@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from refinery.errors import OutputError, did_you_mean
 from refinery.kernels.lines import count_lines, first_line_end
+from refinery.samples.asides import aside_of as aside_of
+from refinery.samples.asides import scratch_in, tidy
 from refinery.samples.formats import open_bytes
 from refinery.samples.write import open_output, writing
 
@@ -63,11 +64,12 @@ def export(
     with writing(export_path):
         folder = os.path.dirname(os.path.abspath(os.path.expanduser(export_path)))
         os.makedirs(folder, exist_ok=True)
+        tidy(os.path.expanduser(export_path))
         if kind == "parquet":
             from refinery.samples.export_tables import export_parquet
 
             return export_parquet(files, lines, workers, lambda count: names(export_path, kind, count), shard_size)
-        with TemporaryDirectory(prefix=".refinery-", dir=folder) as scratch:
+        with scratch_in(folder) as scratch:
             files = _as_lines(files, kind, shard_size, lines, workers, Path(scratch))
             return _export_lines(files, export_path, kind, shard_size, workers)
 
@@ -116,12 +118,6 @@ def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
 
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
-
-
-def aside_of(path: str) -> str:
-    """The temporary name of a file that is being written."""
-    folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{os.getpid()}.tmp")
 
 
 # JSON lines

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import fcntl
-import glob
 import json
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from refinery.kernels.digest import Digest, digest_of_file
 from refinery.samples import parquet_footer
+from refinery.samples.asides import scratch_in, tidy
 from refinery.samples.export import Written, names
 from refinery.samples.write import open_output, writing
 
@@ -134,7 +132,7 @@ class SharedFile:
                 self._begin()
             if known is not None and os.path.basename(known.aside) != os.path.basename(self._aside):
                 Path(known.aside).unlink(missing_ok=True)
-            _tidy(self.target, self._aside)
+            tidy(self.target, self._aside)
         return kept
 
     def _begin(self) -> None:
@@ -319,7 +317,7 @@ class SharedFile:
         from refinery.samples.export_tables import export_parquet
 
         assert self._file is not None
-        with TemporaryDirectory(prefix=".refinery-", dir=os.path.dirname(os.path.abspath(self.target))) as scratch:
+        with scratch_in(os.path.dirname(os.path.abspath(self.target))) as scratch:
             parts = []
             for shard in self._done:
                 if shard.footer:
@@ -378,44 +376,6 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return stat.st_size, stat.st_mtime_ns, stat.st_ino
-
-
-def _tidy(target: str, own: str) -> None:
-    """Remove what killed processes have left of the same file, and nobody has open."""
-    folder, name = os.path.split(os.path.abspath(target))
-    for old in Path(folder).glob(f".{glob.escape(name)}.*.tmp"):
-        middle = old.name[len(name) + 2 : -len(".tmp")]
-        if old.name == os.path.basename(own) or not re.fullmatch(r"[0-9a-f]{16}|[0-9]+", middle):
-            continue
-        if _abandoned(old, middle):
-            old.unlink(missing_ok=True)
-
-
-def _abandoned(path: Path, owner: str) -> bool:
-    """Whether no process has the file open: it says so by a lock, or has its number in the file's name."""
-    if len(owner) != 16:
-        return not _runs(int(owner))
-    try:
-        file = os.open(path, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(file)
-    return True
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
 
 
 # Bytes to be written: in memory, a whole file, or a file with a start and a size.
