@@ -132,8 +132,9 @@ class Retelling:
     def _seen(self, planned: Planned, shard: Shard, place: Place, raising: int | None) -> tuple[Seen, Batch, pa.Table]:
         program = planned.program
         try:
-            row, batch, done = self._replayed(program, shard, place)
-            return Seen(planned, program, row, False), batch, done
+            if not _fails_in(planned, raising):  # it may be one on which the process dies
+                row, batch, done = self._replayed(program, shard, place)
+                return Seen(planned, program, row, False), batch, done
         except duckdb.Error:
             if raising is None:
                 raise
@@ -173,6 +174,13 @@ class Retelling:
         units = [unit for (unit,) in self.con.execute(query, [before.index, place.row]).fetchall()]
         lists = pa.array([units or None], pa.list_(pa.int64()))
         return [_table(folder / "units.parquet", place, {column: lists})]
+
+
+def _fails_in(planned: Planned, step: int | None) -> bool:
+    """Whether a stage holds the step that fails on the row."""
+    stage = planned.stage
+    ends = [end.index for end in (stage.before, stage.after) if end is not None]
+    return step is not None and step in (*ends, *stage.numbers())
 
 
 def _lines(places: list[Place]) -> Iterator[tuple[Place, int]]:

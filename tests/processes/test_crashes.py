@@ -10,6 +10,7 @@ import pytest
 
 from refinery.api import Run
 from refinery.errors import OperatorError
+from refinery.history import Histories
 from tests.engine.runs import exported, operator_folder, refine, rows, settings, texts
 
 # What each operator does to a text that names it, besides ending all others with a full stop.
@@ -114,3 +115,11 @@ def test_samples_in_memory_reach_processes(tmp_path: Path, operators: Path) -> N
     found = refinery.run(recipe, dataset=table)
     assert [row["n"] for row in exported(found)] == [n for n in range(60) if n != 7]
     assert rows(found, "quarantine", "_row, file") == [(7, "dataset")]
+
+
+def test_why_tells_of_a_crash_without_crashing(tmp_path: Path, operators: Path) -> None:
+    found = run(tmp_path, operators, many(20, segfault=7), "raises", "segfault")
+    with Histories(found.work_dir) as histories:
+        history = histories.tell(7)
+    assert history.fate == "quarantined" and history.error == "the worker process was killed by SIGSEGV"
+    assert [event.fate for event in history.events] == ["kept", "changed", "quarantined"]
