@@ -21,7 +21,7 @@ from refinery.recipe import Recipe
 from refinery.samples.sources import Shard
 
 # Bytes of a stage's input from which on processes are worth their start, which takes about a second of processor time each.
-WORTH = 24_000_000
+WORTH = 8_000_000
 
 
 class Crew:
