@@ -207,7 +207,6 @@ def test_keys_without_effect_say_so(tmp_path: Path) -> None:
     keys = {
         "threads": 3,
         "use_checkpoint": True,
-        "fusion_strategy": "greedy",
         "cache_compress": "zstd",
     }
     run = refine(tmp_path, texts(["long enough"]), STEPS, **keys)
