@@ -21,7 +21,7 @@ from refinery.engine.allowance import Allowance
 from refinery.engine.crew import Crew
 from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
-from refinery.engine.worker import ShardResult, Task
+from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.rundir import RunDir
@@ -207,7 +207,8 @@ class Stages:
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         """The workers of a stage."""
-        return Pool(planned.program, workers, memory, self.spill)
+        make = partial(Worker, threads=self.prepared.recipe.threads or 1)
+        return Pool(planned.program, workers, memory, self.spill, make)
 
     def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
         """Whether a stage's shards are run by other processes, which share no file with this one."""
@@ -221,7 +222,7 @@ class Stages:
         recipe = self.prepared.recipe
         kind = recipe.export_format
         packed = planned.program.lines and kind.startswith("jsonl.") and last
-        compression = kind.partition(".")[2] or None if packed else None
+        compression = kind.partition(".")[2] or None if packed else None if last else recipe.cache_compress
         first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
         write = kind != "none" if last else _must_write(planned, shard)
         output, folder = self.output if last else None, folder_of(planned)
@@ -330,7 +331,8 @@ class Stages:
         tables += (units,) if units else ()
         if result.part:
             kind = "jsonl" if shard.lines else "parquet"
-            source = Source(result.part, kind, None, "", result.part_bytes)
+            packed = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}.get(Path(result.part).suffix)
+            source = Source(result.part, kind, packed, "", result.part_bytes)
             return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
         if shard.part is not None and shard.part.source is not None:  # the stage has left the file before as it was
             before = shard.part

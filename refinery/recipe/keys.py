@@ -75,9 +75,9 @@ _USED = (
         choices=("probe", "greedy"),
         nullable=True,
     ),
-    Key("use_checkpoint", "bool", False, "Keep the results of stages for a rerun; not yet."),
-    Key("use_cache", "bool", True, "Use results of earlier runs that are still valid."),
-    Key("cache_compress", "str", None, "Compression of kept results.", choices=("gzip", "zstd", "lz4"), nullable=True),
+    Key("use_checkpoint", "bool", False, "Go on from the last results that hold; here every run does, so it changes nothing."),
+    Key("use_cache", "bool", True, "Keep the results of shards when the run has ended, for the next run in this folder."),
+    Key("cache_compress", "str", None, "Compression of texts between stages.", choices=("gzip", "zstd", "lz4"), nullable=True),
     Key("open_monitor", "bool", False, "Record what every worker and the GPUs do each second, not only the run as a whole."),
     Key("process", "list", (), "The steps: a list of operators with their parameters."),
 )
@@ -172,7 +172,7 @@ _NOTED: dict[str, str] = {
     "checkpoint": _RAY,
     "checkpoint_dir": _RAY,
     "job_id": "a run is known by its work_dir",
-    "resume": "every run starts from the beginning",
+    "resume": "every run goes on from the results that still hold; refinery run --fresh does not",
     "open_insight_mining": _ANALYSIS,
     "op_list_to_mine": _ANALYSIS,
     "min_common_dep_num_to_combine": _RAY,
@@ -202,8 +202,6 @@ _REFUSED = (
 
 # Keys with a meaning that this version does not act on; the results are the same without them.
 NOT_YET: dict[str, str] = {
-    "use_checkpoint": "every run starts from the beginning",
-    "cache_compress": "no results are kept for later runs",
     "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
     "export_aws_credentials": "results are written to local files only",
 }

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Keys = tuple[str, ...]
 
-SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst"}
-_CODECS = {".gz": ("gzip", 4), ".zst": ("zstd", 3)}
+SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst", "lz4": ".lz4"}
+_CODECS: dict[str, tuple[str, int | None]] = {".gz": ("gzip", 4), ".zst": ("zstd", 3), ".lz4": ("lz4", None)}
 _FRAME = 4 << 20
 # Where neighbouring lines are fewer than this on average, they are copied together before they are written.
 _LINES_OF_A_RUN = 8
@@ -99,7 +99,8 @@ class PartWriter:
     """Writes a part to a temporary name; it gets its own when everything is written, and does not exist before.
 
     base: the part's path without suffix. lines: the samples are JSON lines (else a table, written as Parquet).
-    compression: gz or zst, of JSON lines; parts that are put one after another are then one valid file. into: a piece of
+    compression: gz, zst or lz4, of JSON lines; parts that are put one after another are then one valid file. Tables have
+    it too, or lz4. into: a piece of
     a file that shards write together, to write to instead of a file. After the end, `path` (None with `into`), its
     `suffix`, `rows` and `bytes` (of the file) say what was written. Raises OutputError when that fails.
     """
@@ -115,6 +116,7 @@ class PartWriter:
         self._final = Path(f"{os.fspath(base)}{self.suffix}")
         self._aside = self._final.with_name(f".{self._final.name}.{os.getpid()}.tmp")
         self._lines = lines
+        self._codec = _CODECS[SUFFIXES[compression]][0] if compression else "lz4"
         self._into = into
         if into is not None:
             self._final = Path(into.target)
@@ -235,7 +237,7 @@ class PartWriter:
     def _flush(self) -> None:
         table = pa.concat_tables(self._pending, promote_options="permissive")
         if self._table is None and self._into is None:
-            self._table = parquet_writer(self._aside, table.schema, "lz4")
+            self._table = parquet_writer(self._aside, table.schema, self._codec)
         elif self._table is None:
             self._memory = pa.BufferOutputStream()
             self._table = parquet_writer(self._memory, table.schema, "zstd")
@@ -292,7 +294,7 @@ def parquet_writer(path: Any, schema: pa.Schema, compression: str) -> Any:
 class _Compressed:
     """A file of compressed frames, each of some megabytes; an empty one holds an empty frame."""
 
-    def __init__(self, file: Any, codec: str, level: int) -> None:
+    def __init__(self, file: Any, codec: str, level: int | None) -> None:
         self._codec = pa.Codec(codec, compression_level=level)
         self._file = file
         self._pending = bytearray()

@@ -204,11 +204,7 @@ def test_workers_share_the_memory_limit_and_the_folder_for_what_does_not_fit(
 
 
 def test_keys_without_effect_say_so(tmp_path: Path) -> None:
-    keys = {
-        "threads": 3,
-        "use_checkpoint": True,
-        "cache_compress": "zstd",
-    }
+    keys = {"keep_hashes_in_res_ds": True}
     run = refine(tmp_path, texts(["long enough"]), STEPS, **keys)
     for name in keys:
         assert [warning for warning in run.warnings if f"{name} has no effect: " in warning]
