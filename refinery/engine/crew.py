@@ -62,7 +62,8 @@ class Crew:
         if not self.apart(program, shards):
             return Threads(pool, self._note)
         self._nursery = self._nursery or Nursery()
-        terms = Terms(self._recipe.threads or 1, self._recipe.row_timeout)
+        timeout = self._recipe.row_timeout  # heard by the main thread only, so that has to do all the work
+        terms = Terms(1 if timeout else self._recipe.threads or 1, timeout)
         workers = min(self._workers, len(shards))
         return ProcessRunner(program, workers, self._memory, self._spill, self._nursery, terms, self._spool)
 

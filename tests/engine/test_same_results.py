@@ -78,6 +78,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "two workers": {"np": 2},
     "many shards, two workers": {"shard_size": 40_000, "np": 2},
     "very many shards": {"shard_size": 8_000},
+    "two threads of DuckDB": {"np": 2, "threads": 2, "shard_size": 100_000},
     "two processes": {"shard_size": 100_000, "np": 2, "workers": "processes"},
     "two processes with timeouts": {"shard_size": 120_000, "np": 2, "row_timeout": 30},
     "nothing shared, many shards, two workers": {"op_fusion": False, "shard_size": 100_000, "np": 2},
