@@ -138,6 +138,7 @@ class Retelling:
         except duckdb.Error:
             if raising is None:
                 raise
+        assert raising is not None
         program = self._before(planned, raising)
         row, batch, done = self._replayed(program, shard, place)
         return Seen(planned, program, row, True), batch, done
