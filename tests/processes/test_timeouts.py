@@ -1,0 +1,107 @@
+"""Functions with so many seconds for a row give what they give without, and end with the row that takes longer."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refinery.engine.timeouts import RowTimeout, Timed, joined, timer
+from refinery.library import Function
+
+
+def timed(run: Callable[..., Any], seconds: float = 5.0, runs: str = "python", one_by_one: bool = False) -> Timed:
+    return Timed(
+        Function("f", ("VARCHAR",), ("INTEGER",), "VARCHAR", runs, "f", Path("f.py")), run, seconds, one_by_one
+    )
+
+
+def repeated(column: pa.Array, times: int) -> pa.Array:
+    return pa.array([None if text is None else text * times for text in column.to_pylist()], pa.string())
+
+
+@given(st.lists(st.none() | st.text(max_size=3), max_size=200), st.sampled_from(["python", "kernel"]), st.booleans())
+def test_answers_are_those_of_the_function(values: list[str | None], runs: str, one_by_one: bool) -> None:
+    column = pa.array(values, pa.string())
+    found = timed(repeated, runs=runs, one_by_one=one_by_one)(column, 2)
+    assert found.equals(repeated(column, 2)) and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize(("runs", "expected"), [("kernel", [150]), ("python", [64, 64, 22])])
+def test_kernels_have_all_rows_at_once_others_a_few(runs: str, expected: list[int]) -> None:
+    sizes: list[int] = []
+
+    def count(column: pa.Array, times: int) -> pa.Array:
+        sizes.append(len(column))
+        return column
+
+    timed(count, runs=runs)(pa.array(["a"] * 150), 1)
+    assert sizes == expected
+
+
+def slow(column: pa.Array, times: int) -> pa.Array:
+    for text in column.to_pylist():
+        while text == "slow":
+            time.sleep(0.01)
+    return column
+
+
+def test_a_row_that_is_too_slow_is_known_when_it_is_met_again() -> None:
+    run = timed(slow, 0.2)
+    column = pa.array(["a", "slow", "b"])
+    with pytest.raises(RowTimeout, match=r"took longer than 0\.2 seconds \(row_timeout\)"):
+        run(column, 1)
+    began = time.monotonic()
+    with pytest.raises(RowTimeout):
+        run(column.slice(1, 1), 1)
+    assert time.monotonic() - began < 0.15
+    assert run(column.slice(2, 1), 1).to_pylist() == ["b"]
+
+
+def test_rows_that_are_slow_together_only_are_no_fault() -> None:
+    def steady(column: pa.Array, times: int) -> pa.Array:
+        time.sleep(0.02 * len(column))
+        return column
+
+    assert timed(steady, 0.2)(pa.array(["a"] * 20), 1).to_pylist() == ["a"] * 20
+
+
+def test_a_function_that_swallows_the_interruption_is_too_slow_all_the_same() -> None:
+    def stubborn(column: pa.Array, times: int) -> pa.Array:
+        try:
+            time.sleep(5)
+        except BaseException:
+            return column
+        return column
+
+    began = time.monotonic()
+    with pytest.raises(RowTimeout):
+        timed(stubborn, 0.1)(pa.array(["a"]), 1)
+    assert time.monotonic() - began < 3
+
+
+def test_errors_of_the_function_stay_what_they_are() -> None:
+    def broken(column: pa.Array, times: int) -> pa.Array:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        timed(broken)(pa.array(["a"]), 1)
+
+
+def test_nothing_rings_when_there_was_time_enough() -> None:
+    with timer(0.05) as late:
+        pass
+    time.sleep(0.1)
+    assert late == []
+
+
+def test_pieces_of_two_widths_are_joined() -> None:
+    found = joined([pa.array(["a"]), pa.array(["b"], pa.large_string()), pa.chunked_array([["c"], ["d"]])])
+    assert found.type == pa.large_string() and found.to_pylist() == ["a", "b", "c", "d"]
