@@ -148,7 +148,7 @@ def _nearest(w, q):
     return (mantissa & ~(np.uint64(1) << np.uint64(52))) | (np.uint64(exponent) << np.uint64(52))
 
 
-@kernel
+@inlined
 def number(data, i, end):
     """The JSON number that starts at i: (value, position after it, FINE, HARD or NONE).
 

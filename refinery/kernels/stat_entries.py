@@ -48,7 +48,7 @@ def _after_space(data, i, end):
     return skip_space(data, i, end) if i < end and is_space(byte_at(data, i)) else i
 
 
-@kernel
+@inlined
 def _field(data, i):
     """Which field the name between quotes is whose first letter is at i, and the position after its closing quote.
 
@@ -85,7 +85,7 @@ def _field(data, i):
     return _UNKNOWN, -1
 
 
-@kernel
+@inlined
 def _number_or_word(data, i, end):
     """A number as `decimals.number` reads it, or Python's words NaN, Infinity and -Infinity."""
     value, after, state = number(data, i, end)
@@ -125,7 +125,7 @@ def _put_hard(hard, row, field, start, end):
     return True
 
 
-@kernel
+@inlined
 def _read_object(data, i, end, row, facts, numbers, hard):
     """Read the entry's fields after its brace at i: the position after it, or -1 - the place where it is damaged.
 
@@ -188,7 +188,7 @@ def _read_object(data, i, end, row, facts, numbers, hard):
         i = _after_space(data, i + 1, end)
 
 
-@kernel
+@inlined
 def _hash(data, start, length):
     """A hash of data[start : start + length], and all its bytes or-ed; eight bytes after it must be there."""
     h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
@@ -207,7 +207,7 @@ def _hash(data, start, length):
     return h ^ (h >> np.uint64(29)), seen
 
 
-@kernel
+@inlined
 def _read_key(data, i, end, row, facts, texts, used, hard):
     """Read the key whose quote is at i: the position after it, or -1, and how much of `texts` is in use."""
     plain = skip_text(data, i + 1, end)

@@ -10,11 +10,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from refinery.compiler.env import template
 from refinery.errors import OutputError
@@ -143,14 +145,15 @@ def _same_file(runs: Iterator[tuple[str, str, bytes]], rest: list[tuple[str, str
 def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str, bytes]]:
     """Neighbouring rows of one file, their lines as one piece: the bytes of a column as they lie in memory."""
     for batch in batches:
-        table = pa.Table.from_batches([batch])
-        if not table.num_rows:
+        rows = batch.num_rows
+        if not rows:
             continue
-        cells = table.select(["group", "stat"]).add_column(0, "at", pa.array(range(table.num_rows)))
-        starts = cells.group_by(["group", "stat"], use_threads=False).aggregate([("at", "min"), ("at", "max")])
-        for row in starts.sort_by("at_min").to_pylist():
-            lines = batch.column("line").slice(row["at_min"], row["at_max"] - row["at_min"] + 1)
-            yield row["group"], row["stat"], _bytes(lines)
+        group, stat, lines = (batch.column(name) for name in ("group", "stat", "line"))
+        # Not by `Table.group_by`, for which pyarrow imports what reads data sets, and with it pandas.
+        other = pc.or_(*(pc.not_equal(column.slice(1), column.slice(0, rows - 1)) for column in (group, stat)))
+        starts = [0, *(at + 1 for at in pc.indices_nonzero(other).to_pylist()), rows]
+        for start, end in pairwise(starts):
+            yield group[start].as_py(), stat[start].as_py(), _bytes(lines.slice(start, end - start))
 
 
 def _bytes(texts: pa.StringArray) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.errors import DataError, did_you_mean
-from refinery.kernels.arrow import ints, of_texts
+from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.stats.entries import Buffers, Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import File, Location, open_folder
@@ -224,7 +224,7 @@ class _Merge:
         config = self.merger.top_k_config
         if _group_of(leaf) not in config.top_k_groups:
             return moments
-        order = np.argsort(-moments["n"].to_numpy(), kind="stable")[: config.top_k]
+        order = np.argsort(-numbers(moments["n"]), kind="stable")[: config.top_k]
         return moments.take(ints(order))
 
     def _write(self) -> None:
