@@ -6,6 +6,7 @@ import ast
 import hashlib
 import importlib.metadata
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +25,9 @@ from refinery.preparing import Planned
 from refinery.samples.content import how_cut
 from refinery.samples.sources import Shard
 from refinery.store import Store
+
+# Comments, and what could be taken for one: texts and names in quotes.
+_COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
 
 # Parts of refinery whose code decides results that SQL does not tell.
 _DECIDING = ("kernels", "samples", "engine", "deduplication")
@@ -132,11 +136,15 @@ def _asset(path: Path) -> str:
 
 
 def _without_paths(program: Program, assets: dict[str, str]) -> str:
-    """The statement, with what files hold in place of where they are."""
-    sql = program.pass_sql
+    """The statement without comments, which say where steps stand, and with what files hold in place of where they are."""
+    sql = _COMMENT.sub(_text_alone, program.pass_sql)
     for path, digest in assets.items():
         sql = sql.replace(lit(path), lit(digest))
     return sql
+
+
+def _text_alone(found: re.Match[str]) -> str:
+    return "" if found[0].startswith("/*") else found[0]
 
 
 def _digest(numbers: np.ndarray) -> str:
