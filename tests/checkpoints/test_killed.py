@@ -1,0 +1,154 @@
+"""A run that is killed, at whatever moment, and run again leaves what an undisturbed one leaves."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from refinery.api import Run
+from refinery.outputs.database import Counts
+from tests.conftest import ROOT
+from tests.engine.runs import content, write_lines
+
+MOMENTS = 30
+STEPS: list[Any] = [
+    {"clean_email_mapper": None},
+    {"words_num_filter": {"min_num": 8}},
+    {"document_minhash_deduplicator": {"num_permutations": 64, "jaccard_threshold": 0.7}},
+    {"clean_links_mapper": None},
+    {"text_length_filter": {"min_len": 60, "max_len": 400}},
+]
+# Written by all shards together, from tables and from lines, and put together from parts.
+KINDS = ("jsonl", "parquet", "json")
+
+
+class Forks:
+    """The process that forks runs."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.checkpoints.forked"]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, recipe: dict[str, Any], kill: float | None = None) -> dict[str, Any]:
+        """Run a recipe, for at most so many seconds."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"recipe": recipe, "kill": kill}) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        """Let it end."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    found = Forks()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some hundred samples with copies, addresses, links and lines that are none."""
+    dice = random.Random(4)
+    words = [f"word{k}" for k in range(300)]
+    known: list[str] = []
+    lines: list[Any] = []
+    for k in range(500):
+        if known and dice.random() < 0.3:
+            text = dice.choice(known) + dice.choice(["", " once more"])
+        else:
+            text = " ".join(dice.choices(words, k=dice.randint(4, 60))) + f" a{k % 9}@b.com http://x.y/{k}"
+            known.append(text)
+        lines.append({"id": k, "text": text} if k % 90 else '{"id": 1, "text": ')
+    path = write_lines(tmp_path_factory.mktemp("killed") / "in.jsonl", lines)
+    good = [line for line in lines if isinstance(line, dict)]
+    pq.write_table(pa.Table.from_pylist(good), path.with_suffix(".parquet"), row_group_size=60)
+    return path
+
+
+def recipe(samples: Path, folder: Path, kind: str) -> dict[str, Any]:
+    return {
+        "dataset_path": str(samples.with_suffix(".parquet") if kind == "parquet" else samples),
+        "export_path": str(folder / f"out.{kind}"),
+        "work_dir": str(folder / "run"),
+        "np": 2,
+        "shard_size": 8000,
+        "open_tracer": True,
+        "trace_num": 3,
+        "process": STEPS,
+    }
+
+
+def left(folder: Path) -> tuple[Any, bytes, list[str]]:
+    """Tables, export, and the names of all other files but logs."""
+    [export] = [path for path in folder.glob("out.*")]
+    run = Run(folder / "run", folder / "run" / "refinery.duckdb", (export,), Counts(0, 0, 0, 0), (), 0.0, 0)
+    names = sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "log" not in path.parts
+    )
+    return content(run), export.read_bytes(), names
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, forks: Forks, samples: Path
+) -> dict[str, tuple[float, tuple[Any, bytes, list[str]]]]:
+    """By format: seconds that a run takes, and what it leaves."""
+    found = {}
+    for kind in KINDS:
+        folder = tmp_path_factory.mktemp(kind)
+        assert forks.run(recipe(samples, tmp_path_factory.mktemp("first"), kind))["code"] == 0  # kernels are compiled
+        answer = forks.run(recipe(samples, folder, kind))
+        assert answer["code"] == 0 and answer["reused"][0] == 0 and answer["reused"][1] > 12
+        found[kind] = answer["seconds"], left(folder)
+    assert len(found["jsonl"][1][0]["quarantine"]) == 6 and len(found["jsonl"][1][0]["clusters"]) > 50
+    return found
+
+
+def test_killed_at_any_moment(
+    tmp_path: Path, forks: Forks, samples: Path, undisturbed: dict[str, tuple[float, tuple[Any, bytes, list[str]]]]
+) -> None:
+    dice = random.Random(11)
+    reused = []
+    for moment in range(MOMENTS):
+        kind = KINDS[moment % len(KINDS)]
+        seconds, expected = undisturbed[kind]
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        asked = recipe(samples, folder, kind)
+        forks.run(asked, kill=dice.uniform(0.02, 1.0) * seconds)
+        answer = forks.run(asked)
+        assert answer["code"] == 0, moment
+        found = left(folder)
+        for table, rows in expected[0].items():
+            assert found[0][table] == rows, (moment, table)
+        assert found[1:] == expected[1:], moment
+        reused.append(answer["reused"][0])
+    assert sum(count > 0 for count in reused) > MOMENTS // 4  # others were killed before a shard was done
+    assert len(set(reused)) > 3
+
+
+def test_killed_again_and_again(
+    tmp_path: Path, forks: Forks, samples: Path, undisturbed: dict[str, tuple[float, tuple[Any, bytes, list[str]]]]
+) -> None:
+    """One run gets to its end in steps, each of which ends a little later than the one before."""
+    seconds, expected = undisturbed["jsonl"]
+    asked = recipe(samples, tmp_path, "jsonl")
+    for share in (0.4, 0.45, 0.5, 0.55, 0.6):
+        forks.run(asked, kill=share * seconds)
+    assert forks.run(asked)["code"] == 0
+    assert left(tmp_path) == expected

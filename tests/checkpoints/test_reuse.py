@@ -1,0 +1,289 @@
+"""What the next run in a folder uses again, and what it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import refinery
+from refinery import staging
+from refinery.api import Run
+from refinery.engine.worker import Worker
+from refinery.errors import OutputError
+from refinery.opening import open_recipe
+from refinery.pipeline import begin_anew
+from refinery.rundir import RunDir
+from tests.engine.runs import content, exported, operator_folder, settings, texts, write_lines
+
+# Two stages: texts are written between them, and the export by all shards of the second.
+STEPS: list[Any] = [
+    {"sql_mapper": {"text": "replace(text, 'x', 'y')"}},
+    {"text_length_filter": {"min_len": 12}},
+    {"document_deduplicator": None},
+    {"text_length_filter": {"min_len": 14}},
+]
+SAMPLES = texts(f"text {k % 200} " + "x" * (k % 9) for k in range(300))
+SIZE = 1_000
+
+
+def asked(folder: Path, steps: list[Any] = STEPS, **keys: Any) -> dict[str, Any]:
+    if not (folder / "in.jsonl").exists():
+        write_lines(folder / "in.jsonl", [*SAMPLES, "broken"])
+        long_ago = time.time_ns() - 10**12
+        os.utime(folder / "in.jsonl", ns=(long_ago, long_ago))
+    source = folder / "source"
+    path = source.read_text() if source.exists() else str(folder / "in.jsonl")
+    return settings(folder, steps, **{"dataset_path": path, "shard_size": SIZE, "np": 2, **keys})
+
+
+def reused(run: Run) -> list[int]:
+    """Stages that were there already, by shard."""
+    return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard")]
+
+
+def same(run: Run, other: Run) -> bool:
+    return content(run) == content(other) and run.outputs[0].read_bytes() == other.outputs[0].read_bytes()
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run, to be copied."""
+    folder = tmp_path_factory.mktemp("first")
+    run = refinery.run(asked(folder))
+    assert set(reused(run)) == {0} and len(reused(run)) > 8
+    return folder
+
+
+@pytest.fixture
+def done(tmp_path: Path, first: Path) -> Path:
+    """A copy of a folder with a finished run; the input has stayed where it was."""
+    shutil.copytree(first, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "source").write_text(str(first / "in.jsonl"))
+    return tmp_path
+
+
+@pytest.fixture
+def plain(first: Path) -> Run:
+    [export] = [first / "run" / "out.jsonl"]
+    found = refinery.run(asked(first))
+    assert found.outputs == (export,)
+    return found
+
+
+def all_of(run: Run) -> list[int]:
+    return [2] * len(reused(run))
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"np": 1}, {"open_tracer": True, "trace_num": 3}, {"project_name": "other"}, {"use_checkpoint": True}]
+)
+def test_what_changes_nothing_runs_nothing_again(
+    first: Path, plain: Run, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any]
+) -> None:
+    export = plain.outputs[0].stat()
+    monkeypatch.setattr(Worker, "run", None)
+    monkeypatch.setattr(staging, "find_duplicates", None)
+    run = refinery.run(asked(first, **keys))
+    assert reused(run) == all_of(run)
+    without = ("runs", "trace") if keys else ()
+    assert content(run, *without) == content(plain, *without)
+    assert (export.st_mtime_ns, export.st_ino) == (plain.outputs[0].stat().st_mtime_ns, plain.outputs[0].stat().st_ino)
+
+
+def test_content_counts_and_not_its_place(done: Path, plain: Run) -> None:
+    """The input is another file with another time; only the shard whose quarantine names the file runs again."""
+    (done / "source").unlink()
+    run = refinery.run(asked(done))
+    assert reused(run)[:-1] == all_of(run)[:-1] and run.outputs[0].read_bytes() == plain.outputs[0].read_bytes()
+    assert run.sql("SELECT DISTINCT file FROM quarantine") == [(str(done / "in.jsonl"),)]
+
+
+def test_a_comment_and_a_moved_step_change_no_key(done: Path) -> None:
+    recipe = done / "recipe.yaml"
+    recipe.write_text(json.dumps(asked(done)))
+    refinery.run(str(recipe))
+    recipe.write_text("# a comment\n\n\n" + recipe.read_text())
+    run = refinery.run(str(recipe))
+    assert reused(run) == all_of(run)
+
+
+def test_a_changed_filter_runs_again_from_its_stage(first: Path, plain: Run, tmp_path: Path) -> None:
+    steps = [*STEPS[:3], {"text_length_filter": {"min_len": 15}}]
+    changed = refinery.run(asked(first, steps))
+    assert reused(changed) == [1] * len(all_of(changed)) and changed.counts.kept < plain.counts.kept
+    assert same(changed, refinery.run(asked(tmp_path, steps, dataset_path=first / "in.jsonl")))
+    back = refinery.run(asked(first))
+    assert content(back) == content(plain)
+
+
+def test_a_changed_first_filter_runs_all_again(done: Path) -> None:
+    run = refinery.run(asked(done, [STEPS[0], {"text_length_filter": {"min_len": 11}}, *STEPS[2:]]))
+    assert set(reused(run)) == {0}
+
+
+def test_a_changed_deduplicator_runs_again_from_there(done: Path) -> None:
+    refinery.run(asked(done))
+    steps = [*STEPS[:2], {"document_deduplicator": {"lowercase": True}}, STEPS[3]]
+    assert max(reused(refinery.run(asked(done, steps)))) < 2
+
+
+def test_only_changed_files_run_again(tmp_path: Path) -> None:
+    for name in "abc":
+        write_lines(tmp_path / "in" / f"{name}.jsonl", texts(f"a text of {name}, number {k}" for k in range(50)))
+    keys = {"dataset_path": tmp_path / "in", "shard_size": 3_000}
+    refinery.run(asked(tmp_path, **keys))
+    assert set(reused(refinery.run(asked(tmp_path, **keys)))) == {2}
+    path = tmp_path / "in" / "b.jsonl"
+    before = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"number 7", b"number 8"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    run = refinery.run(asked(tmp_path, **keys))
+    assert run.sql("SELECT file, max(reused) FROM shards GROUP BY 1 ORDER BY 1") == [
+        (str(tmp_path / "in" / f"{name}.jsonl"), count) for name, count in (("a", 2), ("b", 0), ("c", 2))
+    ]
+    other = refinery.run(asked(tmp_path, **keys, work_dir=tmp_path / "other", export_path=tmp_path / "other.jsonl"))
+    assert same(run, other)
+
+
+def test_operators_and_assets_count_by_what_is_in_them(tmp_path: Path) -> None:
+    operators = operator_folder(tmp_path / "ops", own="return text + '!'")
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "stopwords.json").write_text('{"en": ["text"]}')
+    steps: list[Any] = [{"own_mapper": None}, {"stopwords_filter": {"stopwords_dir": str(lists), "min_ratio": 0.1}}]
+    recipe = asked(tmp_path, steps, operators=[str(operators)], workers="threads")
+    run = refinery.run(recipe)
+    kept = run.counts.kept
+    assert kept and set(reused(refinery.run(recipe))) == {1}
+    (lists / "stopwords.json").write_text('{"en": ["none"]}')
+    assert set(reused(run := refinery.run(recipe))) == {0} and run.counts.kept == 0
+    shutil.move(lists, tmp_path / "moved")
+    (tmp_path / "moved" / "notes.txt").write_text("another file counts too")
+    (tmp_path / "moved" / "notes.txt").unlink()
+    steps[1]["stopwords_filter"]["stopwords_dir"] = str(tmp_path / "moved")
+    assert set(reused(refinery.run(recipe | {"process": steps}))) == {1}
+
+
+def test_broken_parts_run_again(done: Path, plain: Run) -> None:
+    refinery.run(asked(done))
+    parts = done / "run" / "parts"
+    flipped = parts / "stage_1" / "00001.jsonl"
+    flipped.write_bytes(flipped.read_bytes().replace(b"text", b"test", 1))
+    short = parts / "stage_1" / "00002.facts.parquet"
+    short.write_bytes(short.read_bytes()[:-7])
+    (parts / "stage_1" / "00003.rows.npy").unlink()
+    (parts / "stage_2" / "00004.done.json").write_text('{"key": "half of')
+    run = refinery.run(asked(done))
+    found = reused(run)
+    assert same(run, plain) and found[1:5] == [1, 1, 1, 1] and set(found[:1] + found[5:]) == {2}
+
+
+def test_a_broken_barrier_is_found_again(done: Path, plain: Run) -> None:
+    refinery.run(asked(done))
+    (done / "run" / "parts" / "stage_1" / "duplicates.parquet").write_bytes(b"PAR1")
+    run = refinery.run(asked(done))
+    assert same(run, plain) and reused(run) == all_of(run)
+
+
+@pytest.mark.parametrize("how", ["changed", "gone", "shorter", "touched"])
+def test_an_export_that_is_not_what_was_written(done: Path, plain: Run, how: str) -> None:
+    export = refinery.run(asked(done)).outputs[0]
+    data = export.read_bytes()
+    if how == "changed":
+        export.write_bytes(data[:-20] + b"?" + data[-19:])
+    elif how == "gone":
+        export.unlink()
+    elif how == "shorter":
+        export.write_bytes(data[: len(data) // 2])
+    else:
+        os.utime(export)
+    run = refinery.run(asked(done))
+    assert same(run, plain)
+    assert {"changed": sum(reused(run)) == 2 * len(reused(run)) - 1, "gone": set(reused(run)) == {1}}.get(how, True)
+    assert how != "touched" or reused(run) == all_of(run)
+    assert sorted(path.name for path in export.parent.glob(".*")) == []
+
+
+def test_another_export_path_takes_what_is_exported(done: Path, plain: Run) -> None:
+    refinery.run(asked(done))
+    run = refinery.run(asked(done, export_path=done / "elsewhere.jsonl", work_dir=done / "run"))
+    assert same(run, plain) and reused(run) == all_of(run) and (done / "run" / "out.jsonl").exists()
+
+
+def test_without_cache_nothing_stays(done: Path) -> None:
+    run = refinery.run(asked(done, use_cache=False))
+    assert sum(reused(run)) > 0 and not (done / "run" / "parts").exists()
+    assert set(reused(refinery.run(asked(done)))) == {0}
+
+
+def test_begin_anew(done: Path) -> None:
+    recipe = asked(done)
+    begin_anew(open_recipe(recipe, {})[0])
+    assert set(reused(refinery.run(recipe))) == {0}
+
+
+def test_compressed_parts(tmp_path: Path, plain: Run, first: Path) -> None:
+    for form, suffix in (("gzip", ".jsonl.gz"), ("zstd", ".jsonl.zst"), ("lz4", ".jsonl.lz4")):
+        keys = {"cache_compress": form, "work_dir": tmp_path / form, "export_path": tmp_path / f"{form}.jsonl"}
+        run = refinery.run(asked(first, **keys))
+        assert same(run, plain) and (tmp_path / form / "parts" / "stage_1" / f"00000{suffix}").exists()
+        assert set(reused(refinery.run(asked(first, **keys)))) == {2}
+
+
+def test_the_clock_does_not_matter(done: Path, plain: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1)
+    monkeypatch.setattr(time, "time", lambda: 1.0)
+    refinery.run(asked(done))
+    run = refinery.run(asked(done))
+    assert reused(run) == all_of(run) and same(run, plain)
+
+
+def test_a_place_that_cannot_be_written_is_said_before_work_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(tmp_path / "closed")))
+    monkeypatch.setattr(Worker, "run", None)
+    (tmp_path / "closed").mkdir()
+    with pytest.raises(OutputError, match="closed/deep/out.jsonl: cannot be written: .*that you may write to"):
+        refinery.run(asked(tmp_path, export_path=tmp_path / "closed" / "deep" / "out.jsonl"))
+    assert not (tmp_path / "closed" / "deep").exists()
+
+
+def test_unfinished_files_of_killed_runs_go(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "parts" / ".scratch" / "host-1").mkdir(parents=True)
+    gone = ["parts/.scratch/host-1/half", ".out.jsonl.0123456789abcdef.tmp", ".out_stats.jsonl.999999999.tmp"]
+    (run / ".refinery-999999999-abc").mkdir()
+    stay = [".out.jsonl.x.tmp", ".other.jsonl.0123456789abcdef.tmp"]
+    for name in (*gone, *stay):
+        (run / name).write_text("half")
+    assert len(exported(refinery.run(asked(tmp_path)))) > 50
+    assert [name for name in gone if (run / name).exists()] == [] and all((run / name).exists() for name in stay)
+    assert not (run / ".refinery-999999999-abc").exists() and not (run / "parts" / ".scratch").exists()
+
+
+def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from refinery.checkpoints import gc
+
+    refinery.run(asked(done))
+    refinery.run(asked(done, work_dir=done / "b" / "run", export_path=done / "b" / "out.jsonl"))
+    os.utime(done / "run" / "parts" / "run.json", (1000, 1000))
+    found = gc.find([done])
+    assert [kept.folder for kept in found] == [done / "run", done / "b" / "run"] and all(kept.ended for kept in found)
+    a, b = found
+    assert gc.choose(found, None, None, 2000) == [a, b]
+    assert gc.choose(found, None, 500, 2000) == [a] and gc.choose(found, None, 5000, 2000) == []
+    assert gc.choose(found, b.bytes, None, 0) == [a] and gc.choose(found, a.bytes + b.bytes, None, 0) == []
+    with RunDir(a.folder).held():
+        assert gc.find([done])[0].live and not gc.free(a) and (a.folder / "parts").exists()
+        assert gc.choose(gc.find([done]), 0, None, 0) == gc.find([done])[1:]
+    assert gc.free(a) and not (a.folder / "parts").exists() and (a.folder / "refinery.duckdb").exists()
+    assert gc.seconds("7d") == 604800 and gc.seconds("30m") == 1800
+    with pytest.raises(ValueError, match="no age"):
+        gc.seconds("soon")
