@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,6 +33,7 @@ from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
 from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
+from refinery.stats import step as merging
 from refinery.store import Store
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
@@ -83,7 +84,9 @@ def execute(
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
     """
     clock = time.perf_counter(), datetime.now(UTC)
-    return execute_prepared(prepare(recipe, library, dataset), progress, extension, engine(recipe), clock)
+    merging.check(recipe)
+    outcome = execute_prepared(prepare(recipe, library, dataset), progress, extension, engine(recipe), clock)
+    return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 
 
 def begin_anew(recipe: Recipe) -> None:

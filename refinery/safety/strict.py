@@ -98,7 +98,7 @@ class Guard:
             kind = operator.params[param].type if param in operator.params else ""
             if kind == "sql" or (param == "keep" and "first" not in _texts(value)):
                 self._sql(value, f"{name}.{param}")
-            elif kind in ("file", "folder") or param == "index":
+            elif kind in ("file", "folder") or param in ("index", "input_folder", "output_folder"):
                 self._path(value, f"{name}.{param}")
 
     def _sql(self, entry: Entry | None, label: str) -> None:

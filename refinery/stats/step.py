@@ -1,0 +1,75 @@
+"""The step `stats_merger` of a recipe: merges statistics files beside the samples, which pass by."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from refinery.errors import DataError, OutputError, Problem, RecipeError
+from refinery.recipe.model import Recipe
+
+NAME = "stats_merger"
+
+
+def check(recipe: Recipe) -> None:
+    """See that there is something to merge, before anything is processed.
+
+    Raises RecipeError for folders that are not there, unless the run itself will write its statistics files into them.
+    """
+    problems = [
+        Problem(step.where, f"{NAME}: {what}", "Name the folder that holds {group}/{stat}/00000.json and so on.")
+        for step in _steps(recipe)
+        if (what := _missing(step.params["input_folder"], recipe.stat_summary.export)) is not None
+    ]
+    if problems:
+        raise RecipeError(problems)
+
+
+def merge(recipe: Recipe) -> list[str]:
+    """Merge what the recipe's steps name, after its run; lines that tell of it.
+
+    Raises DataError for files that are damaged or cannot be read, OutputError where results cannot be written, with the step's
+    place. The run is then over and well: only what was not merged is missing.
+    """
+    notes: list[str] = []
+    for step in _steps(recipe):
+        try:
+            notes += _merged(step)
+        except (DataError, OutputError) as error:
+            raise type(error)(
+                f"{step.where}: {NAME}: {error}\nthe run itself has ended well: {recipe.work_dir}"
+            ) from error
+    return notes
+
+
+def _steps(recipe: Recipe) -> Iterator[Any]:
+    """The steps that merge; an analysis leaves files of others alone."""
+    return (step for step in recipe.steps if step.name == NAME and not recipe.measure_only)
+
+
+def _missing(folder: str, written: str | None) -> str | None:
+    """Why nothing can be read of a folder."""
+    if "://" in folder or "::" in folder:
+        return None
+    real = os.path.realpath(os.path.expanduser(folder))
+    if written and os.path.commonpath((real, os.path.realpath(written))) in (real, os.path.realpath(written)):
+        return None
+    if os.path.isdir(real):
+        return None
+    return f"input_folder {folder} is {'a file, no folder' if os.path.exists(real) else 'not there'}"
+
+
+def _merged(step: Any) -> list[str]:
+    from refinery.stats.merge import StatsMerger, StatsWarning
+    from refinery.stats.topk import TopKConfig
+
+    params = step.params
+    config = TopKConfig(list(params["top_k_groups"]), params["top_k"])
+    merger = StatsMerger(params["input_folder"], params["output_folder"], params["remove_input"], config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatsWarning)
+        merged = merger.merge()
+    told = f"{merged.files:,} files of {merged.folders:,} folders merged into {params['output_folder']}, {merged.keys:,} keys"
+    return [f"{NAME}: {line}" for line in (told, *merged.notes())]
