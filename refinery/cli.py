@@ -358,7 +358,10 @@ def stats() -> None:
     "--world-size", type=click.IntRange(min=1), default=1, help="Into how many shares the folders are divided."
 )
 def merge_stats(source: str, target: str, **options: Any) -> None:
-    """Merge {group}/{stat}/{rank}.json below INPUT into {group}/{stat}/metric.json below OUTPUT: paths, s3://, gs://, hf://."""
+    """Merge the files of all workers.
+
+    {group}/{stat}/{rank}.json below INPUT become {group}/{stat}/metric.json below OUTPUT: paths, s3://, gs://, hf://.
+    """
     from refinery.stats import command
 
     command.merge(source, target, **options)

@@ -120,7 +120,9 @@ class _Compiler:
                 self.chain.layers.add(name, parse(sql), 0, note)
                 self.chain.keys.append(name)
         except ValueError as error:
-            return [Problem(summary.where, f"stat_summary: {error}")]
+            hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]
+            place = summary.by if len(self.chain.keys) >= len(hosts) else summary.where
+            return [Problem(place, str(error) if place.startswith("--") else f"stat_summary: {error}")]
         self.chain.functions |= {"url_parts"} if {"_key_fqdn", "_key_suffix"} & {*self.chain.keys} else set()
         return []
 

@@ -96,7 +96,8 @@ GROUPS = ("summary", "histogram", "fqdn", "suffix")
 class StatSummary:
     """By what the statistics of a run are summed up. `recipe.summary.FIELDS` says what each field means.
 
-    group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place.
+    group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place; by: that of
+    `group_by`, which may be an option.
     """
 
     groups: tuple[str, ...] = ("summary",)
@@ -110,6 +111,7 @@ class StatSummary:
     rank: int = 0
     stats: tuple[str, ...] = ()
     where: str = field(default="stat_summary", compare=False)
+    by: str = field(default="stat_summary", compare=False)
 
     @property
     def grouped(self) -> bool:

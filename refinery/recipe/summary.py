@@ -44,6 +44,7 @@ def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:
         key = FIELDS.get(name)
         if name == "group_by":
             values[name] = _group_by(field.node, problems)
+            values["by"] = str(field.place)
         elif key is None:
             problems.add(field.place, f"stat_summary has no key {name!r}", suggestion(name, [*FIELDS, "group_by"]))
         else:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refinery import console
+from refinery.compiler.compiled import UNBOUNDED
 
 _BAR = 24
 
@@ -35,10 +36,17 @@ def _trials(found: Any) -> Any:
         cells = [f"{trial.alone.rows:,}", console.size(trial.alone.bytes)]
         cells += [f"{trial.together.rows:,}", console.size(trial.together.bytes)]
         cells += [f"{trial.unsure.rows:,}" if trial.unsure.rows else ""] if unsure else []
-        values = [str(value) if isinstance(value, bool) else console.number(value) for value in trial.params.values()]
+        values = [_written(value) for value in trial.params.values()]
         mark, style = ("→", "bold") if trial.in_force else ("", "")
         table.add_row(mark, *values, *cells, f"{100 * share:.1f} %", bar(share, _BAR), style=style)
     return table
+
+
+def _written(value: Any) -> str:
+    """A parameter's value."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) >= UNBOUNDED:
+        return "no limit"
+    return str(value) if isinstance(value, bool) else console.number(value)
 
 
 def bar(share: float, width: int) -> str:

@@ -86,7 +86,10 @@ class LocalFolder:
     def leaves(self) -> list[str]:
         """Folders that hold files and no folders, sorted. Raises DataError when the root is not there."""
         if not self.root.is_dir():
-            raise DataError(f"{self.root}: there is no such folder")
+            what = (
+                "is a file; name the folder that its group's is in" if self.root.exists() else "there is no such folder"
+            )
+            raise DataError(f"{self.root}: {what}")
         found = [base for base, folders, files in os.walk(self.root) if files and not folders]
         return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
 
