@@ -33,11 +33,14 @@ from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
+from refinery.sizes import Sizes, batch_sizes, mean_row, shard_bytes
 from refinery.store import Store
 from refinery.store.cutting import remembered
 
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
+# What a step tells of a row, at most: a statistic, whether it has changed it, bytes of the text.
+_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Prepared:
     shard_size: int
     notes: list[str] = field(default_factory=list)
     orderings: tuple[Ordering, ...] = ()
+    sizes: Sizes = Sizes()
 
     @property
     def fingerprint(self) -> str:
@@ -131,6 +135,9 @@ def prepare(
     planned = _compiled(recipe, library, stages, schema, shards)
     notes = [*notes, *few, *_left_out(recipe, library)]
     prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes)
+    if recipe.adaptive_batch_size:
+        chains = [stage.chain for stage in planned]
+        prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
     return _reordered(prepared, schema, orderings) if recipe.reorders or orderings else prepared
 
 
@@ -264,6 +271,9 @@ def _in_memory(dataset: Any) -> Source:
 def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
     total = sum(weight(source) for source in sources)
     wanted = min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
+    if recipe.adaptive_batch_size:
+        row = mean_row(cut(sources, wanted, workers))
+        wanted = shard_bytes(row, wanted, _COLUMNS * len(recipe.steps), recipe.memory_limit, workers)
     return remembered(Store.open(str(RunDir(Path(recipe.work_dir)).parts)), recipe.shard_size, wanted)
 
 

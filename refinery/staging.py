@@ -29,10 +29,8 @@ from refinery.samples.export import Written
 from refinery.samples.relay import relayed
 from refinery.samples.shared import SharedFile, share
 from refinery.samples.sources import Part, Shard, Source
+from refinery.sizes import BATCH as BATCH
 from refinery.store import Store
-
-# Input bytes of one query: its texts, in every version, are in memory at once.
-BATCH = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -226,7 +224,9 @@ class Stages:
         first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
         write = kind != "none" if last else _must_write(planned, shard)
         output, folder = self.output if last else None, folder_of(planned)
-        return Task(folder, BATCH, compression, first, suffix, last, write, output, self.store.url)
+        sizes = self.prepared.sizes
+        task = Task(folder, sizes.bytes, compression, first, suffix, last, write, output, self.store.url)
+        return replace(task, batch_rows=sizes.rows)
 
     def exported(self, last: Done) -> list[Written] | None:
         """The files of the export where whoever ran the shards writes them; None: the parts are to be put together."""

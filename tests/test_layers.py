@@ -26,6 +26,7 @@ ORDER = (
     "tracer",
     "engine",
     "fusion",
+    "sizes",
     "deduplication",
     "preparing",
     "checkpoints",

@@ -29,7 +29,7 @@ from refinery.recipe.override import Override, overrides_of, parse_set
 _FREE = {
     "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
     "export_aws_credentials", "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
-    "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "memory_limit", "threads", "measure_only", "stat_summary",
+    "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "adaptive_batch_size", "memory_limit", "threads", "measure_only", "stat_summary",
 }  # fmt: skip
 
 # Folder of the statistics files in the new run's, where the recipe has the run write some.

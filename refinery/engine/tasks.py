@@ -25,6 +25,7 @@ class Task:
     output: SharedFile | None = None  # the export, where the shards of one process write it themselves, without parts
     store: str = ""
     key: str = ""
+    batch_rows: int = 8192
     blamed: tuple[tuple[int, int, str], ...] = ()  # rows not to be run: number in the shard, step, what is wrong
 
 

@@ -217,7 +217,7 @@ class Worker:
         program = self.program
         carry = (*program.carried, *([program.removed] if program.removed else []))
         shard = fetched(shard, task.store)
-        return read(shard, task.batch_bytes, carry=carry, whole=program.copies and task.last)
+        return read(shard, task.batch_bytes, task.batch_rows, carry=carry, whole=program.copies and task.last)
 
     def _leave(self, result: ShardResult, left: _Left, leaving: Leaving) -> None:
         """Write what is known of the shard's samples."""

@@ -75,10 +75,30 @@ _USED = (
         choices=("probe", "greedy"),
         nullable=True,
     ),
-    Key("use_checkpoint", "bool", False, "Go on from the last results that hold; here every run does, so it changes nothing."),
-    Key("use_cache", "bool", True, "Keep the results of shards when the run has ended, for the next run in this folder."),
-    Key("cache_compress", "str", None, "Compression of texts between stages.", choices=("gzip", "zstd", "lz4"), nullable=True),
-    Key("open_monitor", "bool", False, "Record what every worker and the GPUs do each second, not only the run as a whole."),
+    Key("adaptive_batch_size", "bool", False, "Batches and shards of a size that fits the samples and the memory."),
+    Key(
+        "use_checkpoint",
+        "bool",
+        False,
+        "Go on from the last results that hold; here every run does, so it changes nothing.",
+    ),
+    Key(
+        "use_cache", "bool", True, "Keep the results of shards when the run has ended, for the next run in this folder."
+    ),
+    Key(
+        "cache_compress",
+        "str",
+        None,
+        "Compression of texts between stages.",
+        choices=("gzip", "zstd", "lz4"),
+        nullable=True,
+    ),
+    Key(
+        "open_monitor",
+        "bool",
+        False,
+        "Record what every worker and the GPUs do each second, not only the run as a whole.",
+    ),
     Key("process", "list", (), "The steps: a list of operators with their parameters."),
 )
 
@@ -179,7 +199,6 @@ _NOTED: dict[str, str] = {
     "conflict_resolve_strategy": _RAY,
     "mapper_fusion": "it is for operators on a GPU",
     "mapper_fusion_vram_limit": "it is for operators on a GPU",
-    "adaptive_batch_size": _LOCAL,
     "percentiles": _ANALYSIS,
     "export_original_dataset": _ANALYSIS,
     "save_stats_in_one_file": _ANALYSIS,

@@ -148,6 +148,7 @@ class Recipe:
     keep_hashes_in_res_ds: bool = False
     op_fusion: bool = True
     fusion_strategy: str | None = None
+    adaptive_batch_size: bool = False
     use_checkpoint: bool = False
     use_cache: bool = True
     cache_compress: str | None = None
