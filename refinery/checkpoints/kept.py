@@ -52,7 +52,8 @@ class Checkpoints:
 
     def keyed(self, planned: Planned, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
         """The tasks of a stage with their keys. before: what the stage before has left."""
-        program = program_key(planned, self.prepared.library)
+        limit = self.prepared.recipe.row_timeout
+        program = program_key(planned, self.prepared.library, {} if limit is None else {"row_timeout": limit})
 
         def made(shard: Shard) -> Task:
             plain = task(shard)

@@ -33,8 +33,8 @@ _COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
 _DECIDING = ("kernels", "samples", "engine", "deduplication")
 
 
-def program_key(planned: Planned, library: Library) -> str:
-    """What a stage computes of a sample: SQL, functions and their sources, assets, versions."""
+def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> str:
+    """What a stage computes of a sample: SQL, functions and their sources, assets, versions; limits: of a row."""
     program, assets = planned.program, _assets(planned, library)
     fields = (
         program.lines, program.text_key, program.stats_json, program.marks, program.carried, program.removed,
@@ -45,7 +45,7 @@ def program_key(planned: Planned, library: Library) -> str:
     functions = [_function(function) for function in program.functions]
     order = [str(item) for item in program.order]
     sql = _without_paths(program, assets)
-    return key_of([versions(), sql, fields, steps, stats, functions, order, sorted(assets.values())])
+    return key_of([versions(), sql, fields, steps, stats, functions, order, sorted(assets.values()), limits])
 
 
 def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None) -> str:
