@@ -20,7 +20,7 @@ from refinery.samples.write import writing
 from refinery.store import Store
 from refinery.store.urls import is_url
 
-LIST = ".refinery.json"
+LIST = ".refinery-export"
 # Samples are lines in all of them but Parquet, as Data-Juicer's parts are.
 _SUFFIXES = {"jsonl": "json", "json": "json", "jsonl.gz": "json.gz", "jsonl.zst": "json.zst", "parquet": "parquet"}
 

@@ -27,7 +27,7 @@ def refused(tmp_path: Path, address: str, **environment: str) -> tuple[str, floa
     recipe = settings(tmp_path, ["clean_email_mapper"], executor_type="ray", ray_address=address)
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"export_path": str(tmp_path / "run" / "kept")}))
     started = time.monotonic()
-    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml"), "-q"]
+    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
     known = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     done = subprocess.run(command, env=known | environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 4 and "Traceback" not in done.stderr

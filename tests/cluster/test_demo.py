@@ -1,0 +1,46 @@
+"""The demo: both of its files, on this machine and on a cluster, leave the same samples."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+RECIPE = "recipes/ray_demo/configs/demo.yaml"
+
+
+def demo(folder: Path, *options: str) -> list[Any]:
+    """What a run of the demo keeps; it is started in the checkout, and leaves its results in a folder."""
+    target = folder / "out" / "kept"
+    command = [sys.executable, "-m", "refinery", "run", RECIPE, "--export_path", str(target), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    files = sorted(path for path in target.glob("*.json")) if target.is_dir() else [target]
+    return [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
+
+
+def test_both_files_hold_the_same_documents(tmp_path: Path) -> None:
+    kept = demo(tmp_path / "lines", "--executor_type", "default")
+    dataset = "recipes/ray_demo/data/demo-dataset.json"
+    assert demo(tmp_path / "array", "--executor_type", "default", "--dataset_path", dataset) == kept
+    assert len(kept) == 42 and all("@" not in sample["text"] for sample in kept)
+
+
+def test_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
+    kept = demo(tmp_path / "cluster", "--ray_address", cluster.address)
+    assert kept == demo(tmp_path / "here", "--executor_type", "default")
+
+
+@pytest.mark.parametrize("start", ["refinery", "python -m refinery"])
+def test_the_page_names_both_commands(start: str) -> None:
+    page = (ROOT / "docs" / "ray.md").read_text("utf-8")
+    assert shlex.split(f"{start} run {RECIPE}") in [
+        shlex.split(line.partition("#")[0]) for line in page.splitlines() if line.startswith("    ")
+    ]
