@@ -35,6 +35,7 @@ from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
 from refinery.store import Store
+from refinery.store.workplace import Workplace
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
 
@@ -91,11 +92,11 @@ def execute(
 
 def begin_anew(recipe: Recipe) -> None:
     """Remove what earlier runs have kept in the recipe's folder. Raises OutputError when a run is in it."""
-    run_dir = RunDir(Path(recipe.work_dir))
-    if not run_dir.parts.exists():
+    place = Workplace.of(recipe.work_dir)
+    if not place.url and not place.run_dir.parts.exists():
         return
-    with _explained(run_dir.root), run_dir.held():
-        forget(Store.open(str(run_dir.parts)))
+    with _explained(place.name), place.run_dir.held():
+        forget(place.parts())
 
 
 def engine(recipe: Recipe) -> type[Stages]:
@@ -120,16 +121,18 @@ def execute_prepared(
         extension.check(prepared)
     _keep_inputs(prepared)
     _see_that_it_can_be_written(prepared)
-    run_dir = RunDir(Path(prepared.recipe.work_dir))
+    place = Workplace.of(prepared.recipe.work_dir)
+    run_dir = place.run_dir
     running: list[Stages] = []
     with (
         _told_how_to_go_on(running),
-        _explained(run_dir.root),
+        _explained(place.name),
         run_dir.held(),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress) as watch,
     ):
-        return _execute(prepared, run_dir, started, began, progress, extension, make, watch, running)
+        outcome = _execute(prepared, place, started, began, progress, extension, make, watch, running)
+        return replace(outcome, notes=(*outcome.notes, *place.publish()))
 
 
 @contextmanager
@@ -193,7 +196,7 @@ def _keep_inputs(prepared: Prepared) -> None:
 
 
 @contextmanager
-def _explained(place: Path) -> Iterator[None]:
+def _explained(place: str) -> Iterator[None]:
     """What the machine runs out of, as errors that name the cure."""
     try:
         with writing(place):
@@ -233,7 +236,7 @@ def _vouched_for(exporting: Future[list[Written]], stages: Stages) -> Iterator[N
 
 def _execute(
     prepared: Prepared,
-    run_dir: RunDir,
+    place: Workplace,
     started: float,
     began: datetime,
     progress: Progress | None,
@@ -242,10 +245,10 @@ def _execute(
     watch: Watch,
     running: list[Stages],
 ) -> Outcome:
-    recipe = prepared.recipe
+    recipe, run_dir = prepared.recipe, place.run_dir
     _fresh(run_dir)
     prepared.keep_order(run_dir)
-    store = Store.open(str(run_dir.parts))
+    store = place.parts()
     with (
         _tidied(store, recipe.use_cache),
         make(prepared, store, _first_rows(prepared), exports=True) as stages,

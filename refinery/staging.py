@@ -24,13 +24,13 @@ from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.errors import Problem, RecipeError
 from refinery.preparing import Planned, Prepared, compile_comparison
-from refinery.rundir import RunDir
 from refinery.samples.export import Written
 from refinery.samples.relay import relayed
 from refinery.samples.shared import SharedFile, share
 from refinery.samples.sources import Part, Shard, Source
 from refinery.sizes import BATCH as BATCH
 from refinery.store import Store
+from refinery.store.workplace import Workplace
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Stages:
         self._before: list[ShardResult] | None = None  # what the stage before has left of the shards
         self._pools = ExitStack()
         self._pools.enter_context(relayed())
-        crew = Crew(recipe, prepared.workers, self.spill, store.scratch, RunDir(Path(recipe.work_dir)).running)
+        crew = Crew(recipe, prepared.workers, self.spill, store.scratch, Workplace.of(recipe.work_dir).run_dir.running)
         self._crew = self._pools.enter_context(closing(crew))
         if crew.not_threads and recipe.workers == "auto":
             prepared.notes.append(f"the last run here {crew.not_threads}: workers are processes this time")

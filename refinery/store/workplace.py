@@ -1,0 +1,61 @@
+"""Where a run is: a folder, or a URL. At a URL are its parts while it runs, and its tables once it has ended well.
+
+DuckDB and logs need files, so the run folder of a URL is made on this machine first. It stays there as a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from refinery.rundir import RunDir
+from refinery.store.base import Store
+from refinery.store.urls import is_url
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """run_dir: the folder on this machine. url: where it is to be put; empty for a folder that is the run's own."""
+
+    run_dir: RunDir
+    url: str = ""
+
+    @staticmethod
+    def of(work_dir: str) -> Workplace:
+        """The place that a recipe names; the copy of a URL is always in the same folder of this machine."""
+        if not is_url(work_dir):
+            return Workplace(RunDir(Path(work_dir)))
+        url = work_dir.rstrip("/")
+        name = f"refinery-runs-{os.getuid() if hasattr(os, 'getuid') else 0}"
+        digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+        return Workplace(RunDir(Path(tempfile.gettempdir()) / name / digest), url)
+
+    @property
+    def name(self) -> str:
+        """The place as its user names it."""
+        return self.url or str(self.run_dir.root)
+
+    def parts(self) -> Store:
+        """What the shards leave. Raises DataError when there is no driver for the URL."""
+        return Store.open(f"{self.url}/{self.run_dir.parts.name}" if self.url else str(self.run_dir.parts))
+
+    def publish(self) -> list[str]:
+        """Put the run folder where it belongs; a line for the person. Raises OSError.
+
+        The manifest goes first and comes last: who finds one finds everything that it tells of.
+        """
+        if not self.url:
+            return []
+        place, manifest = Store.open(self.url), self.run_dir.manifest
+        place.remove(manifest.name)
+        for old in place.names(f"{self.run_dir.trace.name}/"):
+            place.remove(old)
+        for path in (self.run_dir.database, self.run_dir.recipe, self.run_dir.plan, *self.run_dir.traces(), manifest):
+            copy = place.scratch() / path.name
+            shutil.copyfile(path, copy)  # what is published is gone from here
+            place.publish(copy, str(path.relative_to(self.run_dir.root)))
+        return [f"tables, traces and manifest are in {self.url}; {self.run_dir.root} is a copy of them"]
