@@ -170,6 +170,7 @@ def main() -> None:
         elif asked:
             number = _status(int(asked.split()[1]))
         else:
+            _wait_for_all()
             os._exit(0)
         control.sendall(b"%d\n" % number)
 
@@ -207,6 +208,15 @@ def _status(pid: int) -> int:
         time.sleep(0.01)
     os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _wait_for_all() -> None:
+    """See worker processes end, which have nobody to work for: what they have used is then counted as the run's."""
+    with suppress(ChildProcessError):
+        for _ in range(100):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            time.sleep(0.01)
 
 
 def _apart_from_terminal() -> None:
