@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.s3 import s3_server
 
 # Read when Ray is imported: nodes listen on 127.0.0.1 only.
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -18,7 +19,14 @@ SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": Fa
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Any]:
+def storage() -> Iterator[str]:
+    """An S3 server that the machines of the cluster know of, because they are started after it."""
+    with s3_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def cluster(storage: str) -> Iterator[Any]:
     """A cluster of two nodes with a processor each."""
     pytest.importorskip("ray", reason="Ray is not installed; the extra ray brings it")
     import ray
