@@ -92,6 +92,14 @@ class RemoteStore(Store):
         """Bytes of these objects."""
         return sum(int(info.get("size") or 0) for info in self._found(prefix).values())
 
+    def sound(self, name: str, size: int, digest: str) -> bool:
+        """Whether the object is there with that size: object storage watches over the bytes itself."""
+        try:
+            with self._told(name):
+                return int(self._fs.info(self._at(name), **self._fresh()).get("size") or 0) == size
+        except OSError:
+            return False
+
     def read_text(self, name: str) -> str:
         """An object's contents as text."""
         with self._told(name):

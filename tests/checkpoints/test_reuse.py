@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import refinery
 from refinery import staging
 from refinery.api import Run
+from refinery.cli import cli
 from refinery.engine.worker import Worker
 from refinery.errors import OutputError
 from refinery.opening import open_recipe
@@ -285,6 +287,8 @@ def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with RunDir(a.folder).held():
         assert gc.find([done])[0].live and not gc.free(a) and (a.folder / "parts").exists()
         assert gc.choose(gc.find([done]), 0, None, 0) == gc.find([done])[1:]
+    dry = CliRunner().invoke(cli, ["gc", str(done), "--age", "7d", "--dry-run"])
+    assert dry.exit_code == 0 and dry.output.startswith("would free ") and f"{done / 'run'}\n" in dry.output
     assert gc.free(a) and not (a.folder / "parts").exists() and (a.folder / "refinery.duckdb").exists()
     assert gc.seconds("7d") == 604800 and gc.seconds("30m") == 1800
     with pytest.raises(ValueError, match="no age"):

@@ -1,0 +1,48 @@
+"""A disk that is full ends a run with a clear error, and the next one goes on when there is room."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import refinery
+from tests.conftest import ROOT
+from tests.engine.runs import exported, settings, texts, write_lines
+
+STEPS = [
+    {"sql_mapper": {"text": "text || '!'"}},
+    {"document_deduplicator": None},
+    {"text_length_filter": {"min_len": 3}},
+]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A disk of three megabytes."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)], capture_output=True)
+    if mount.returncode:
+        pytest.skip("no file system can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk(tmp_path: Path, small: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", texts(f"{k:05} " + f"{k * k} " * 30 for k in range(6000)))
+    recipe = settings(tmp_path, STEPS, work_dir=small / "run", export_path=small / "out.jsonl", shard_size=60_000)
+    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
+    (small / "ballast").write_bytes(bytes(1_500_000))
+    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 6 and "cannot be written: No space left on device" in done.stderr
+    assert "and kept: run the same command again to go on" in done.stderr and "Traceback" not in done.stderr
+    (small / "ballast").unlink()
+    subprocess.run(["mount", "-o", "remount,size=40m", str(small)], check=True)
+    run = refinery.run(recipe)
+    assert run.sql("SELECT sum(reused) > 3 FROM shards") == [(True,)] and len(exported(run)) == 6000
