@@ -9,7 +9,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-stats bench-stats-merge quality scale-study clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-fusion bench-stats bench-stats-merge quality scale-study clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ bench-dedup: $(VENV)/ready  ## Measure deduplication (CORPUS=, DATA_JUICER=, and
 
 bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE=path of a python that has it; BENCH="--keys 100000 --distinct 20")
 	$(BIN)/python bench/stats_merge.py $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
+
+bench-fusion: $(VENV)/ready  ## Measure what moved filters and adapted batches save (CORPUS=file.jsonl)
+	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
+	$(BIN)/python bench/fusion.py --corpus $(MEASURED) $(BENCH)
 
 bench-stats: $(VENV)/ready  ## Measure statistics (CORPUS=file.parquet|jsonl, DATATROVE=path of a python that has it and spaCy)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
