@@ -4,8 +4,9 @@
     python bench/memory.py --formats jsonl jsonl.gz json --sizes 100 1000 --workers 2
 
 Texts are made of random words, 8 MB of samples over and over; files are removed when they have been measured. The run
-normalises white space, removes short and long texts and exports the rest. Memory is the peak of the process as the
-kernel tells it, with everything that it has mapped. Shards are as large for small inputs as for large ones, for memory
+normalises white space, removes short and long texts and exports the rest. "peak" is that of the process as the kernel
+tells it, with everything that it has mapped; "shards" is the most that was seen while shards ran, before the tables of
+all samples are built. Shards are as large for small inputs as for large ones, for memory
 follows their size.
 """
 
@@ -22,6 +23,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 from measure import Run, measured
 
 MB = 1_000_000
@@ -98,8 +100,8 @@ def recipe(folder: Path, path: Path, workers: int, shard_size: int) -> Path:
     return found
 
 
-def run(folder: Path, path: Path, workers: int, shard_size: int) -> Run:
-    """One run, whose output is removed."""
+def run(folder: Path, path: Path, workers: int, shard_size: int) -> tuple[Run, int]:
+    """One run, whose output is removed, and its memory while tables were not yet built, looked at once a second."""
     command = [sys.executable, "-m", "refinery", "run", str(recipe(folder, path, workers, shard_size))]
     root = Path(__file__).resolve().parent.parent
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
@@ -107,8 +109,10 @@ def run(folder: Path, path: Path, workers: int, shard_size: int) -> Run:
     if found.exit_code:
         raise SystemExit((folder / "log.txt").read_text(errors="replace"))
 
+    with duckdb.connect(str(folder / "out" / "refinery.duckdb"), read_only=True) as con:
+        (shards,) = con.execute("SELECT max(memory) FROM monitor WHERE phase = 'shards'").fetchone() or (0,)
     shutil.rmtree(folder / "out")
-    return found
+    return found, int(shards or 0)
 
 
 def main() -> int:
@@ -119,7 +123,7 @@ def main() -> int:
     parser.add_argument("--shard_size", type=int, default=12, help="bytes / 1e6, at most (default: 12)")
     parser.add_argument("--folder", type=Path, help="where files are written (default: the system's temporary folder)")
     arguments = parser.parse_args()
-    print(f"{'format':10} {'text':>9} {'workers':>7} {'peak':>9} {'seconds':>8} {'processor':>9}")
+    print(f"{'format':10} {'text':>9} {'workers':>7} {'shards':>9} {'peak':>9} {'seconds':>8} {'processor':>9}")
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="memory-") as name:
         folder = Path(name)
         for form in arguments.formats:
@@ -127,10 +131,10 @@ def main() -> int:
                 path = folder / f"in.{form}"
                 write(path, form, size * MB)
                 for workers in arguments.workers:
-                    found = run(folder, path, workers, arguments.shard_size * MB)
-                    peak = f"{found.largest_rss / MB:,.0f} MB"
-                    told = f"{size:,} MB", workers, peak, f"{found.seconds:.1f}", f"{found.cpu_seconds:.1f}"
-                    print("{:10} {:>9} {:>7} {:>9} {:>8} {:>9}".format(form, *told), flush=True)
+                    found, shards = run(folder, path, workers, arguments.shard_size * MB)
+                    memory = f"{shards / MB:,.0f} MB", f"{found.largest_rss / MB:,.0f} MB"
+                    told = f"{size:,} MB", workers, *memory, f"{found.seconds:.1f}", f"{found.cpu_seconds:.1f}"
+                    print("{:10} {:>9} {:>7} {:>9} {:>9} {:>8} {:>9}".format(form, *told), flush=True)
                 path.unlink()
     return 0
 
