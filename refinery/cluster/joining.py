@@ -95,6 +95,8 @@ def _resolved(address: str) -> str | None:
 
     try:
         return canonicalize_bootstrap_address(address)
+    except ConnectionError:
+        return None
     except ValueError:
         return address
 
