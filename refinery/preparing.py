@@ -21,7 +21,7 @@ from refinery.compiler.reads import needs_of
 from refinery.engine import schema as schemas
 from refinery.engine.local import cores
 from refinery.engine.worker import Worker
-from refinery.errors import DataError, OperatorError, Problem, RecipeError, did_you_mean
+from refinery.errors import DataError, OperatorError, Problem, RecipeError, RefineryError, did_you_mean
 from refinery.fusion import by_class, keep, measured, ordering, recorded, told
 from refinery.library import Library
 from refinery.plan.order import Ordering, movable
@@ -34,8 +34,8 @@ from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
 from refinery.sizes import Sizes, batch_sizes, mean_row, shard_bytes
-from refinery.store import Store
 from refinery.store.cutting import remembered
+from refinery.store.workplace import Workplace
 
 # Input bytes of one shard: small enough for several a worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
@@ -274,7 +274,10 @@ def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
     if recipe.adaptive_batch_size:
         row = mean_row(cut(sources, wanted, workers))
         wanted = shard_bytes(row, wanted, _COLUMNS * len(recipe.steps), recipe.memory_limit, workers)
-    return remembered(Store.open(str(RunDir(Path(recipe.work_dir)).parts)), recipe.shard_size, wanted)
+    try:
+        return remembered(Workplace.of(recipe.work_dir).parts(), recipe.shard_size, wanted)
+    except RefineryError:  # no driver for the URL; a run will say so
+        return wanted
 
 
 def _bind(
