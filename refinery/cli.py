@@ -408,6 +408,7 @@ def _named(options: dict[str, Any]) -> tuple[Any, list[str]]:
 def main() -> None:
     """Run the command line; what goes wrong ends in one message and its exit code, without a traceback."""
     from refinery.errors import OperatorError, RefineryError
+    from refinery.hiding import hide
 
     # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
     gc.set_threshold(100_000)
@@ -426,7 +427,8 @@ def main() -> None:
         sys.exit(130)
     except RefineryError as error:
         _end_if_interrupted(interrupts, error)
-        told = f"refinery: {error}" if "\n" not in str(error) else str(error)
+        told = hide(str(error))
+        told = f"refinery: {told}" if "\n" not in told else told
         print("\n".join([told, *_notes(error)]), file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
@@ -439,7 +441,7 @@ def main() -> None:
         _end_if_interrupted(interrupts, error)
         if os.environ.get("REFINERY_TRACEBACK"):
             raise
-        what = " ".join(str(error).split())[:500]
+        what = hide(" ".join(str(error).split()))[:500]
         print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
         print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
         sys.exit(OperatorError.exit_code)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from refinery.hiding import hide
+
 SUCCESS = 0
 
 # Names and values in messages may hold anything; none of it may move a terminal's cursor.
@@ -32,7 +34,7 @@ class Problem:
         line = f"{self.where}: {self.what}" if self.where else self.what
         if self.hint is not None:
             line += f"{' ' if line.endswith(('.', '?', '!')) else '. '}{self.hint}"
-        return _CONTROL.sub(lambda match: repr(match[0])[1:-1], line)
+        return _CONTROL.sub(lambda match: repr(match[0])[1:-1], hide(line))
 
 
 class RefineryError(Exception):

@@ -12,7 +12,8 @@ import re
 HIDDEN = "***"
 
 # user:password@ of a URL, a parameter of a signed one, and what names itself a secret.
-_URL_USER = re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s@'\"]*@", re.IGNORECASE)
+# A key may hold slashes, which a port does not.
+_URL_USER = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/\s@'\"]*|[^/\s:@'\"]*:(?!\d{1,5}/)[^\s@'\"]*)@", re.IGNORECASE)
 _SIGNED = re.compile(
     r"([?&;](?:[\w.-]*(?:signature|credential|token|secret|password|passwd|accesskey(?:id)?|api[_-]?key)|sig|key)=)[^&\s'\"]+",
     re.IGNORECASE,

@@ -82,12 +82,12 @@ class RunDir:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other runs out of the folder, which is made when it is not there. Raises OutputError if one is in it."""
-        import fcntl
 
-        if "?" in str(self.root):
-            raise OutputError(
-                f"{self.root}: DuckDB cannot open a file in a folder with ? in its name. Set another work_dir"
-            )
+        for mark in "?\\":
+            if mark in str(self.root):
+                raise OutputError(
+                    f"{self.root}: DuckDB cannot open a file in a folder with {mark} in its name. Set another work_dir"
+                )
         self.root.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.root, os.O_RDONLY)
         try:

@@ -9,10 +9,10 @@ PACKAGE = Path(__file__).parent.parent / "refinery"
 
 ORDER = (
     "__init__",
+    "hiding",
     "errors",
     "rundir",
     "wording",
-    "hiding",
     "kernels",
     "store",
     "library",

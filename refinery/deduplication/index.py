@@ -56,6 +56,8 @@ def open_index(folder: str, step: Any, operator: Operator) -> Index:
     """
     path = Path(os.path.expanduser(folder))
     place = f"{step.where}: {step.name}: index {folder}"
+    if "\0" in folder:
+        raise OperatorError(f"{step.where}: {step.name}: index {folder!r} is not a path")
     made_by = _made_by(step, operator)
     if not (path / _LIST).exists():
         if not _is_free(path):

@@ -29,6 +29,7 @@ from refinery.engine.functions import register
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
+from refinery.hiding import hide
 from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.library import Function
 from refinery.safety.confined import connect, lock
@@ -259,7 +260,7 @@ class Worker:
             i, step = failure.at, failure.step
             operator = self.program.names.get(step, "")
             raw = batch.raw(i)
-            bad.append(_quarantined(_place(shard, batch, i), step, operator, failure.error, raw))
+            bad.append(_quarantined(_place(shard, batch, i), step, operator, hide(failure.error), raw))
         reasons = done["_bad"]
         if reasons.null_count < len(reasons):
             for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # not by numpy, for which pandas is imported

@@ -8,6 +8,7 @@ from collections.abc import Sequence as AnySequence
 from typing import Any, cast
 
 from refinery.errors import RefineryError, suggestion
+from refinery.hiding import has_credentials, remember
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
@@ -15,7 +16,7 @@ from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, order, plain_value
-from refinery.recipe.values import take
+from refinery.recipe.values import CREDENTIALS, take
 
 # The library, or what makes one that also has the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
@@ -36,6 +37,7 @@ class _Checker:
         self.unknown: list[tuple[str, Entry]] = []
 
     def run(self) -> Recipe | None:
+        credentials = self._credentials()  # first: from now on they are in no message
         values = self._keys()
         library = self._library(values.get("operators") or ())
         self._tell_unknown(library)
@@ -52,7 +54,7 @@ class _Checker:
             steps=steps,
             inputs=inputs,
             max_sample_num=most,
-            export_aws_credentials=self._credentials(),
+            export_aws_credentials=credentials,
             stat_summary=summary,
             given=frozenset(ALIASES.get(name, name) for name in self.root.entries),
             ignored=tuple(Note(str(place), text) for place, text in notes),
@@ -159,7 +161,9 @@ class _Checker:
 
     def _credentials(self) -> dict[str, Any] | None:
         entry = self.root.entries.get("export_aws_credentials")
-        return cast(dict[str, Any], plain_value(entry.node)) if entry is not None and _is_set(entry) else None
+        found = cast(dict[str, Any], plain_value(entry.node)) if entry is not None and _is_set(entry) else None
+        remember(found)
+        return found
 
     # The output, and what is worth a note
 
@@ -172,6 +176,7 @@ class _Checker:
         elif "{job_id}" in folder:
             folder = self._without_job_id(folder)
         values["work_dir"] = folder
+        self._paths(values)
         values["export_path"] = path = path.replace("{work_dir}", folder)
         found = format_of(path)
         if not path or "\0" in path:
@@ -184,6 +189,17 @@ class _Checker:
             self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")
         elif values["export_type"] is None and found is None:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
+
+    def _paths(self, values: dict[str, Any]) -> None:
+        """See that what names files names nothing else."""
+        for name in ("export_path", "work_dir", "temp_dir", "ray_address"):
+            entry = self.root.entries.get(name)
+            if entry is None or values[name] is None:
+                continue
+            if "\0" in values[name] and name != "export_path":
+                self.problems.add(entry.node.place, f"{name} is not a path")
+            if has_credentials(values[name]):
+                self.problems.add(entry.node.place, f"{name} holds credentials", CREDENTIALS)
 
     def _without_job_id(self, folder: str) -> str:
         place = self.root.entries["work_dir"].node.place

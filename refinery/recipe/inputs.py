@@ -7,10 +7,11 @@ import os
 import shlex
 
 from refinery.errors import suggestion
+from refinery.hiding import has_credentials, hide
 from refinery.recipe.keys import READABLE, Key
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe
-from refinery.recipe.values import take
+from refinery.recipe.values import CREDENTIALS, take
 
 _REMOTE_ONLY = "this version reads local files only"
 _WEIGHT = Key("weight", "float", 1.0, min=0)
@@ -151,6 +152,9 @@ def _local(node: Node, label: str, weight: float, form: str | None, problems: Pr
 
 
 def _checked(path: str, weight: float, form: str | None, place: Place, problems: Problems) -> tuple[InputConfig, ...]:
+    if has_credentials(path):
+        problems.add(place, f"the path {hide(path)} holds credentials", CREDENTIALS)
+        return ()
     if is_remote(path) or "\0" in path:
         what = f"{path!r} is not a path" if "\0" in path else f"{path} cannot be read: {_REMOTE_ONLY}"
         problems.add(place, what, "Download the data and name its path.")

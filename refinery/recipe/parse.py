@@ -41,6 +41,9 @@ def parse(text: str, name: str, values: Values, problems: Problems) -> Node | No
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip()[:1] in ("{", "["):
         text = text.replace("\t", " ")  # JSON may be indented with tabs; its texts cannot hold any
+    if sum(map(text.count, ",\n")) > MAX_NODES:  # reading it would take a minute
+        problems.add(Place(name), "holds too many values", "Is it the data set?")
+        return None
     template = Template(text, name)
     try:
         root = yaml.compose(template.masked, yaml.SafeLoader)

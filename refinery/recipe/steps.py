@@ -69,7 +69,8 @@ class _Reader:
             return None
         before = len(self.problems.found)
         params = self._params(operator, given, entry.place)
-        if len(self.problems.found) == before:
+        whole = not any(isinstance(entry.node, Scalar) and entry.node.broken for entry in given.values())
+        if len(self.problems.found) == before and whole:
             self._check(operator, params, given, entry.place)
         line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
         return Step(index, name, params, frozenset(given) & frozenset(params), line, file)

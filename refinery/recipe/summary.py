@@ -6,11 +6,12 @@ import importlib.util
 from typing import Any
 
 from refinery.errors import suggestion
+from refinery.hiding import has_credentials
 from refinery.recipe.inputs import is_remote
 from refinery.recipe.keys import Key
 from refinery.recipe.model import GROUPS, StatSummary
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence
-from refinery.recipe.values import take
+from refinery.recipe.values import CREDENTIALS, take
 
 _DEFAULTS = StatSummary()
 
@@ -104,6 +105,8 @@ def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
     for name in ("url_key", "tokens_key", "export"):
         if getattr(summary, name) == "":
             problems.add(place(name), f"stat_summary.{name} is empty")
-    if summary.export and is_remote(summary.export):
+    if summary.export and has_credentials(summary.export):
+        problems.add(place("export"), "stat_summary.export holds credentials", CREDENTIALS)
+    elif summary.export and is_remote(summary.export):
         what = f"{summary.export} cannot be written: this version writes local files only"
         problems.add(place("export"), what, "Name a local folder.")

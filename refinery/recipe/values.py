@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from refinery.errors import suggestion
+from refinery.hiding import has_credentials
 from refinery.recipe.tree import Mapping, Node, Problems, Scalar, Sequence, describe, plain_value
 
 _REAL = re.compile(r"[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)
@@ -21,6 +22,8 @@ _INFINITE = re.compile(r"([+-]?)\.?(inf|Inf|INF|infinity|Infinity)")
 _SIZE = re.compile(r"(?P<number>[0-9.]+(?:[eE][0-9]{1,2})?)\s*(?P<unit>[kKmMgGtT]?)(?P<binary>i?)[bB]?")
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _LIMIT = 2**63
+# They would stand in the tables and files of the run, which says what it has read.
+CREDENTIALS = "Credentials belong into environment variables or the configuration of the storage's own tools."
 _LARGEST = Decimal("1.7e308")
 
 
@@ -183,6 +186,15 @@ def _str(node: Node) -> str:
     return str(scalar.value)
 
 
+def _path(node: Node) -> str:
+    path = _str(node)
+    if "\0" in path:
+        raise Mismatch("a path")
+    if has_credentials(path):
+        raise Mismatch("a path without credentials", CREDENTIALS)
+    return path
+
+
 def _items(node: Node, kind: str) -> tuple[Any, ...]:
     if isinstance(node, Scalar) and node.collection is not None:
         node = node.collection
@@ -267,7 +279,8 @@ _CONVERTERS: dict[str, Callable[[Node], Any]] = {
     "int": _int,
     "float": _float,
     "bool": _bool,
-    **dict.fromkeys(("str", "regex", "sql", "folder", "file"), _str),
+    **dict.fromkeys(("str", "regex", "sql"), _str),
+    **dict.fromkeys(("folder", "file"), _path),
     "str_or_list": _str_or_list,
     "strings": _strings,
     "count_or_all": _count_or_all,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from abc import ABC, abstractmethod
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,7 @@ class Store(ABC):
     @staticmethod
     def open(url: str) -> Store:
         """The store at a path of this machine, or at an fsspec URL such as `s3://bucket/folder`."""
-        return _opened(url)
+        return _opened(url if "://" in url else os.path.abspath(url))  # the current folder may be another next time
 
     @abstractmethod
     def scratch(self) -> Path:

@@ -1,0 +1,30 @@
+"""Texts that mean something to SQL, Jinja, YAML, a shell, a terminal or a path, if anybody lets them."""
+
+from __future__ import annotations
+
+HOSTILE = (
+    "'); DROP TABLE batch; --",
+    "' || read_text('/etc/passwd') || '",
+    "\" ; ATTACH '/tmp/evil.db'; --",
+    "x'; COPY (SELECT 1) TO '/tmp/evil.csv'; --",
+    "{{ 7 * 191 }}",
+    "{{ ''.__class__.__mro__ }}",
+    "{% for x in range(10 ** 9) %}x{% endfor %}",
+    "{# comment #}",
+    "$$ SELECT 1 $$",
+    "$1 ? :name @param",
+    "/* */ -- /*",
+    "a\nb\r\nc\td",
+    "nul\0inside",
+    "“quotes” ‘of’ „others“ \u02bc\uff07",
+    "\u202e\u200b\ufeff",
+    "back\\slash\\' \\\"",
+    "`touch /tmp/evil` $(id) | ; &",
+    "${HOME}",
+    "!!python/object/apply:os.system ['id']",
+    "%s %d {0} {name!r:>10}",
+    "\x1b[2J\x07",
+    "../../../etc/passwd",
+    "",
+    "a" * 5000,
+)

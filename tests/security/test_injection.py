@@ -1,0 +1,246 @@
+"""Values are values: whatever stands in a parameter, a name of a column or a path, nothing of it is executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jinja2
+import pytest
+from sqlglot import exp
+
+import refinery
+from refinery.compiler.compiled import Schema
+from refinery.compiler.names import parse
+from refinery.compiler.program import build
+from refinery.errors import RefineryError
+from refinery.library import Library
+from refinery.recipe.model import Step
+from tests.engine.runs import exported, refine, settings, texts, write_lines
+from tests.security.hostile import HOSTILE
+
+LIBRARY = Library()
+# What would be there if any of it had been run.
+TRACES = ("/tmp/evil", "/tmp/evil.db", "/tmp/evil.csv")
+# Types that hold text which is no code.
+TEXTUAL = ("str", "list[str]", "str_or_list", "any")
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_run() -> Iterator[None]:
+    yield
+    assert not [path for path in TRACES if os.path.exists(path)]
+
+
+def textual() -> list[tuple[str, str]]:
+    """Operators' parameters that take any text."""
+    found = []
+    for name in LIBRARY.operators:
+        for param in LIBRARY.operators[name].params.values():
+            if param.type in TEXTUAL and not param.choices:
+                found.append((name, param.name))
+    return found
+
+
+def compiled(name: str, **given: Any) -> str:
+    """The statement of one step with these parameters."""
+    operator = LIBRARY.operators[name]
+    params = {p.name: tuple(p.default) if isinstance(p.default, list) else p.default for p in operator.params.values()}
+    if operator.kind == "filter":
+        params |= {"min_closed_interval": True, "max_closed_interval": True, "reversed_range": False}
+    step = Step(1, name, params | given)
+    program, _ = build([step], LIBRARY, Schema(True), ("text",))
+    return program.pass_sql
+
+
+def reached(sql: str) -> set[str]:
+    """Functions that a statement calls and relations that it reads."""
+    tree = parse(sql)
+    assert isinstance(tree, exp.Select)
+    calls = {node.name.lower() if isinstance(node, exp.Anonymous) else node.key for node in tree.find_all(exp.Func)}
+    tables = {re.sub(r"^_s\d+$", "_s", node.sql()) for node in tree.find_all(exp.Table)}
+    return calls | tables
+
+
+@pytest.mark.parametrize(
+    ("name", "param"), [(n, p) for n, p in textual() if LIBRARY.operators[n].kind != "deduplicator"]
+)
+def test_a_text_never_leaves_its_literal(name: str, param: str) -> None:
+    """Whatever the text, the statement is one SELECT that calls and reads what it does with harmless texts."""
+    many = LIBRARY.operators[name].params[param].type == "list[str]"
+
+    def reaches(text: str) -> set[str] | None:
+        try:
+            sql = compiled(name, **{param: (text,) if many else text})
+        except (RefineryError, ValueError, KeyError, TypeError, jinja2.UndefinedError):
+            return None  # the value is refused, or names something that there is not
+        assert "1337" not in sql  # a template within the text was not filled in
+        return reached(sql)
+
+    harmless = [found for text in ("harmless", "en", "", "[a-z]+") if (found := reaches(text)) is not None]
+    known = set().union(*harmless) | {"chr", "concat", "dpipe", "safedpipe"}
+    for text in HOSTILE:
+        found = reaches(text)
+        assert found is None or not harmless or found <= known, (text, found - known)
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if "\\" not in text])  # which begins a group's number
+def test_replacements_are_taken_literally(tmp_path: Path, text: str) -> None:
+    steps = [{"clean_email_mapper": {"repl": text}}]
+    run = refinery.run(_dict(tmp_path, ["a me@example.org b"], steps))
+    assert [row["text"] for row in exported(run)] == [f"a {text} b"]
+
+
+def _dict(folder: Path, lines: list[str], steps: list[Any], **keys: Any) -> dict[str, Any]:
+    """A recipe whose values are texts as they are: doubled braces and dollars stand for themselves."""
+    from refinery.recipe.template import escape
+
+    def escaped(value: Any) -> Any:
+        if isinstance(value, str):
+            return escape(value)
+        if isinstance(value, dict):
+            return {key: escaped(item) for key, item in value.items()}
+        return [escaped(item) for item in value] if isinstance(value, list) else value
+
+    write_lines(folder / "in.jsonl", texts(lines))
+    return escaped(settings(folder, steps, **keys))
+
+
+@pytest.mark.parametrize("name", [text for text in HOSTILE if text and "." not in text])
+def test_names_of_columns_are_names(tmp_path: Path, name: str) -> None:
+    """The text stands in a field of any name; the field is read, changed, compared, traced and counted."""
+    from refinery.recipe.template import escape
+
+    sample = {name: "write to a@b.org now", "text": "other"}
+    write_lines(tmp_path / "in.jsonl", [sample, sample, {"text": "none"}])
+    steps = [{"clean_email_mapper": None}, {"text_length_filter": {"min_len": 2}}, {"document_deduplicator": None}]
+    recipe = settings(tmp_path, steps, text_keys=escape(name), trace_keys=[escape(name)], open_tracer=True)
+    try:
+        run = refinery.run(recipe)
+    except RefineryError as error:
+        assert "\x1b" not in str(error) and "\0" not in str(error)
+        return
+    assert [row[name] for row in exported(run)] == ["write to  now"]
+    assert run.counts.quarantined == 1 and run.counts.removed == 1
+
+
+def as_name(text: str) -> str:
+    """The text as the name of one file or folder."""
+    return text.replace("/", "_").lstrip(".")[:200] or "empty"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_paths_are_paths(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files and folders of that name are used, or the recipe is refused in one clear message; nothing else is touched."""
+    from refinery.recipe.template import escape
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    name = as_name(text)
+    beside = write_lines(tmp_path / "in.jsonl", texts(["long enough", "other text"]))
+    before = beside.stat().st_mtime_ns
+    if "\0" not in name:
+        write_lines(tmp_path / "here" / f"{name}.jsonl", texts(["long enough", "other text"]))
+    paths = {
+        "dataset_path": [escape(f"{tmp_path}/here/{name}.jsonl")],
+        "work_dir": escape(f"{tmp_path}/here/{name}"),
+        "temp_dir": escape(f"{tmp_path}/here/{name}/spill"),
+        "export_path": escape(f"{tmp_path}/here/{name}/out.jsonl"),
+    }
+    step = {"document_deduplicator": {"index": escape(f"{tmp_path}/here/{name}.index")}}
+    try:
+        run = refinery.run(settings(tmp_path, [step], **paths))
+    except RefineryError as error:
+        assert "\x1b" not in str(error) and any(mark in name for mark in "?\0*[\x1b$"), str(error)
+    else:
+        assert run.counts.kept == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "in.jsonl"}
+    assert beside.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    "key", ["dataset_path", "export_path", "work_dir", "temp_dir", "index", "stopwords_dir", "model"]
+)
+def test_a_path_with_a_nul_is_refused(tmp_path: Path, key: str) -> None:
+    operator = {"index": "document_deduplicator", "stopwords_dir": "stopwords_filter", "model": "words_num_filter"}
+    path = f"{tmp_path}/a\0b"
+    steps = [{operator[key]: {key: path}}] if key in operator else [{"text_length_filter": None}]
+    keys = {} if key in operator else {key: path}
+    with pytest.raises(RefineryError) as caught:
+        refine(tmp_path, texts(["long enough"]), steps, **keys)
+    assert "\0" not in str(caught.value)
+
+
+# SQL that the recipe's owner writes: by design, but it reaches nothing
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "(SELECT count(*) FROM read_text('/etc/passwd')) > 0",
+        "(SELECT count(*) FROM read_csv('/etc/passwd', sep = ':')) > 0",
+        "(SELECT count(*) FROM read_blob('/proc/self/environ')) > 0",
+        "(SELECT count(*) FROM glob('/*')) > 0",
+        "(SELECT count(*) FROM '/etc/passwd') > 0",
+        "(SELECT count(*) FROM '../../../../../../../etc/passwd') > 0",
+        "(SELECT count(*) FROM 'https://example.com/x.parquet') > 0",
+        "(SELECT count(*) FROM query('FROM read_text(''/etc/passwd'')')) > 0",
+        "(SELECT count(*) FROM read_duckdb('/tmp/other.duckdb')) > 0",
+        "getenv('HOME') <> ''",
+        "(SELECT count(*) FROM library) > 0",
+        "length(text) > 0); COPY (SELECT 1) TO '/tmp/evil.csv'; SELECT (1",
+        "COPY (SELECT 1) TO '/tmp/evil.csv'",
+        "ATTACH '/tmp/evil.db'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "(SELECT count(*) FROM (INSTALL httpfs)) > 0",
+    ],
+)
+def test_own_sql_reaches_nothing(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = {"a": [1]}  # a variable of Python is no table
+    assert library
+    monkeypatch.chdir(tmp_path)
+    for step in ({"sql_filter": {"where": where}}, {"sql_mapper": {"text": f"CASE WHEN {where} THEN 'x' END"}}):
+        with pytest.raises(RefineryError) as caught:
+            refine(tmp_path, texts(["some text"]), [step])
+        assert caught.value.exit_code == 2 and len(str(caught.value)) < 600 and "root:" not in str(caught.value)
+
+
+def test_own_sql_reads_files_beside_the_recipe_and_its_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("recipes", "lists", "secret"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "lists")
+    for folder in ("recipes", "lists", "secret"):
+        (tmp_path / folder / "ids.csv").write_text("id\n1\n")
+    (tmp_path / "lists" / "link.csv").symlink_to(tmp_path / "secret" / "ids.csv")
+
+    def kept(file: str) -> list[Any]:
+        write_lines(tmp_path / "lists" / "in.jsonl", texts(["a", "b"]))
+        recipe = settings(tmp_path, [{"sql_filter": {"where": f"id IN (SELECT id FROM '{file}')"}}])
+        path = tmp_path / "recipes" / "recipe.json"
+        path.write_text(json.dumps(recipe | {"dataset_path": str(tmp_path / "lists" / "in.jsonl")}))
+        return [row["id"] for row in exported(refinery.run(path))]
+
+    assert kept("ids.csv") == kept(f"{tmp_path}/recipes/ids.csv") == [1]
+    for file in (f"{tmp_path}/secret/ids.csv", "../secret/ids.csv", "link.csv"):
+        with pytest.raises(RefineryError, match="cannot be read; SQL of a recipe reads files below .*recipes.* only"):
+            kept(file)
+
+
+def test_what_does_not_fit_memory_still_goes_to_disk(tmp_path: Path) -> None:
+    from refinery.safety.confined import connect, lock
+
+    con = connect(threads=1, memory="60MB", temporary=str(tmp_path / "spill"))
+    lock(con)
+    query = "CREATE TABLE t AS SELECT range i, md5(range::VARCHAR) || repeat('x', 40) s FROM range(2000000)"
+    con.execute(query).fetchall()
+    [(rows,)] = con.execute("SELECT count(DISTINCT s) FROM t WHERE i < 1000").fetchall()
+    assert rows == 1000 and any((tmp_path / "spill").rglob("duckdb_temp*"))
+    with pytest.raises(duckdb.InvalidInputException, match="locked"):
+        con.execute("SET memory_limit = '1GB'")
+    con.close()
