@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from refinery.engine.tasks import ShardResult, Task
 from refinery.kernels.digest import digest_of_file
-from refinery.samples.content import can_be_trusted, content_of, stamp_of
+from refinery.samples.content import can_be_trusted, content_of, is_lines, stamp_of
 from refinery.samples.shared import Placed
 from refinery.samples.sources import Shard
+from refinery.samples.window import digested
 from refinery.store import Store
 
 _FORMAT = 1
@@ -40,11 +43,26 @@ class Mark:
 class Leaving:
     """Publishes what a shard leaves, and its mark at last."""
 
-    def __init__(self, shard: Shard, task: Task, known: Mark | None = None) -> None:
-        """known: a mark of the shard, whose content counts while the files look as they did."""
+    def __init__(self, shard: Shard, task: Task) -> None:
         self.store, self.task, self.shard = Store.open(task.store), task, shard
         self.files: dict[str, tuple[int, str]] = {}
-        self.key, self.content, self.stamp = made_of(shard, task, known) if task.key else ("", "", "")
+        self.key = self.content = self.stamp = ""
+        if task.key and shard.part is None and is_lines(shard):  # its key is known when it has been read
+            stamp, changed = stamp_of(shard)
+            self.stamp = stamp if can_be_trusted(changed) else ""
+        elif task.key:
+            self.key, self.content, self.stamp = made_of(shard, task)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """The shard is read meanwhile, once and to its end."""
+        if self.key or not self.task.key:
+            yield
+            return
+        with digested() as digest:
+            yield
+        self.content = digest.hexdigest()
+        self.key = key_of([self.task.key, self.content])
 
     def scratch(self, name: str) -> Path:
         """A file to write, which will get a name of the store."""

@@ -158,33 +158,36 @@ class Worker:
         base = leaving.scratch(f"{task.folder}/{shard.index:05d}") if piece is None and task.write else ""
         writer = PartWriter(base, self.program.lines, task.compression, piece)
         with writer if task.write else nullcontext():
-            for batch in self._read(shard, task):
-                started = time.perf_counter()
-                if self.program.copies:
-                    done = None
-                    keep = np.arange(len(batch)) if batch.chosen is None else batch.chosen
-                else:
-                    done = self._batch(shard, batch, task.first_row, left.bad)
-                    for step, spent in self._profile(time.perf_counter() - started).items():
-                        seconds[step] += spent
-                    left.facts.append(self._facts(batch, done))
-                    done = (
-                        done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
-                    )
-                    keep = numbers(done["_i"])
-                if task.write:
-                    self._write(writer, batch, keep, done, task.add_suffix)
-                if not task.last:
-                    left.rows.append(np.stack((batch.rows[keep], batch.line_numbers[keep])))
-                if self.program.marks and done is not None:
-                    left.marks.append(
-                        marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS))
-                    )
-                result.kept += len(keep)
-                result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
-                result.lines = max(result.lines, batch.lines_seen)
-                left.count(batch)
-                result.bytes += batch.table.nbytes
+            with leaving.reading():
+                for batch in self._read(shard, task):
+                    started = time.perf_counter()
+                    if self.program.copies:
+                        done = None
+                        keep = np.arange(len(batch)) if batch.chosen is None else batch.chosen
+                    else:
+                        done = self._batch(shard, batch, task.first_row, left.bad)
+                        for step, spent in self._profile(time.perf_counter() - started).items():
+                            seconds[step] += spent
+                        left.facts.append(self._facts(batch, done))
+                        done = (
+                            done.filter(pc.is_null(done["_dropped"]))
+                            if done["_dropped"].null_count < len(done)
+                            else done
+                        )
+                        keep = numbers(done["_i"])
+                    if task.write:
+                        self._write(writer, batch, keep, done, task.add_suffix)
+                    if not task.last:
+                        left.rows.append(np.stack((batch.rows[keep], batch.line_numbers[keep])))
+                    if self.program.marks and done is not None:
+                        left.marks.append(
+                            marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS))
+                        )
+                    result.kept += len(keep)
+                    result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
+                    result.lines = max(result.lines, batch.lines_seen)
+                    left.count(batch)
+                    result.bytes += batch.table.nbytes
             result.seconds = dict(seconds)
             result.rows_of = left.rows_of(shard)
             self._leave(result, left, leaving)
@@ -209,7 +212,7 @@ class Worker:
         if not task.last:  # nobody asks for lines where the next stage reads the input
             left.rows.append(np.stack((rows[keep], np.zeros(len(keep), np.int64))))
         result = ShardResult(shard.index, rows=len(rows) + len(bad), kept=len(keep))
-        leaving = Leaving(shard, task)
+        leaving = Leaving(shard, replace(task, key=""))  # what is told may not be kept
         self._leave(result, left, leaving)
         leaving.mark(result)
         return result

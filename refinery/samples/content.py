@@ -30,13 +30,19 @@ def content_of(shard: Shard) -> str:
         raise DataError(f"{shard.source.path}: {error.strerror or error}") from error
 
 
+def is_lines(shard: Shard) -> bool:
+    """Whether its content is the bytes that are read of it, no more and no less."""
+    source = shard.source
+    return len(shard.sources) == 1 and source.format == "jsonl" and source.compression is None and shard.end >= 0
+
+
 def _content(shard: Shard) -> str:
     source = shard.source
     if len(shard.sources) > 1:
         return _together(source.path for source in shard.sources)
     if source.table is not None:
         return _of_table(source.table.slice(shard.start, shard.end - shard.start))
-    if source.format == "jsonl" and source.compression is None and shard.end >= 0:
+    if is_lines(shard):
         return _of_lines(shard)
     if source.format == "parquet" and shard.end >= 0:
         return _of_row_groups(source, shard.start, shard.end)

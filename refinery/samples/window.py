@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from refinery.errors import DataError
+from refinery.kernels.digest import Digest
 from refinery.kernels.lines import first_line_end
 from refinery.samples.formats import encoding_mark
 from refinery.samples.relay import Decoder, open_piece
 from refinery.samples.sources import Source
 
 _STEP = 256 << 10
+
+
+_seen = threading.local()
+
+
+@contextmanager
+def digested() -> Iterator[Digest]:
+    """A digest of what is read of ranges of lines meanwhile, on this thread: what is read anyway need not be read for it."""
+    _seen.digest = Digest()
+    try:
+        yield _seen.digest
+    finally:
+        _seen.digest = None
 
 
 class LineRange:
@@ -24,6 +41,7 @@ class LineRange:
         self._at = start
         self._end = end
         self._last = 10  # the byte before `_at`
+        self._digest: Digest | None = getattr(_seen, "digest", None)
         if start > 0:
             self._seek_line(start - 1)
 
@@ -52,6 +70,8 @@ class LineRange:
         if count:
             self._at += count
             self._last = view[count - 1]
+            if self._digest is not None:
+                self._digest.update(view[:count])
         return count
 
     def close(self) -> None:
