@@ -156,7 +156,7 @@ def test_paths_are_paths(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPa
     try:
         run = refinery.run(settings(tmp_path, [step], **paths))
     except RefineryError as error:
-        assert "\x1b" not in str(error) and any(mark in name for mark in "?\0*[\x1b$"), str(error)
+        assert "\x1b" not in str(error) and any(mark in name for mark in "?\\\0*[\x1b$"), str(error)
     else:
         assert run.counts.kept == 2
     assert {path.name for path in tmp_path.iterdir()} == {"here", "in.jsonl"}
