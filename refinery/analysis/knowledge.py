@@ -85,7 +85,9 @@ def told_at_once(knowledge: Knowledge, sql: str, folder: Path) -> list[ShardResu
     some_bad = con.execute("SELECT 1 FROM quarantine WHERE step = 0 LIMIT 1").fetchall()
     bad = [knowledge.unreadable(shard) for shard in range(len(places))] if some_bad else []
     facts = str(folder / "00000.facts.parquet")
-    [(rows,)] = con.execute(f"COPY ({sql}) TO {lit(facts)} (FORMAT parquet, COMPRESSION lz4)").fetchall()
+    [(rows,)] = con.execute(
+        f"COPY ({sql}) TO {lit(facts)} (FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT 1)"
+    ).fetchall()
     if rows + sum(map(len, bad)) != sum(place.rows for place in places):
         return None
     [(kept,)] = con.execute(f"SELECT count(*) FROM read_parquet({lit(facts)}) WHERE _dropped IS NULL").fetchall()

@@ -41,10 +41,10 @@ def statements(
         _statement("quarantine"),
         *(_statement(name, barriers=barriers) for name in ("duplicates", "clusters")),
         _statement("facts", stages=numbers, removing=removing, quarantined=len(stages) > 1),
-        _statement("ledger", facts="facts", removing=removing, **_joined(chains)),
-        _statement("stats", facts="facts", columns=[column for _, column in columns]),
-        _statement("fates", facts="facts", stats=[column for _, column in columns]),
-        _statement("steps", steps=_steps(stages, parameters)),
+        _statement("ledger", facts="facts", ordered=True, removing=removing, **_joined(chains)),
+        _statement("stats", facts="facts", ordered=True, columns=[column for _, column in columns]),
+        _statement("fates", facts="facts", ordered=True, stats=[column for _, column in columns]),
+        _statement("steps", **_waterfall(_steps(stages, parameters))),
     ]
 
 
@@ -92,6 +92,13 @@ def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) ->
             }
         )
     return found
+
+
+def _waterfall(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the table of steps is made of: the steps, and the columns of facts that they add up."""
+    texts = dict.fromkeys(step[name] for step in steps for name in ("bytes_before", "bytes_after"))
+    changes = dict.fromkeys(step["changed"] for step in steps if step["changed"])
+    return {"steps": steps, "texts": list(texts), "changes": list(changes)}
 
 
 def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dict[str, Any]]:

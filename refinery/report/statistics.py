@@ -167,10 +167,11 @@ def _count(tables: Tables, statistics: Sequence[Statistic]) -> None:
         axis = axis_of(statistic.low, statistic.high, statistic.quantiles, statistic.range.ends, statistic.whole)
         if axis is not None:
             drawn.append((statistic, axis))
+    aligned = bool(drawn) and tables.aligned()
     for start in range(0, len(drawn), _TOGETHER):
         some = drawn[start : start + _TOGETHER]
         wanted = [_Wanted(ident(s.column), s.step.step if s.step else -1, axis) for s, axis in some]
-        rows = tables.query("histogram", wanted=wanted)
+        rows = tables.query("histogram", wanted=wanted, fates=aligned)
         for at, (statistic, axis) in enumerate(some):
             statistic.histogram = _histogram(axis, [row for row in rows if row["nth"] == at])
 

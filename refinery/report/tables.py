@@ -44,6 +44,16 @@ class Tables:
     def __exit__(self, *_: object) -> None:
         self.con.close()
 
+    def aligned(self) -> bool:
+        """Whether there is the table `fates`, with the samples of `stats` in the same order."""
+        try:
+            found = self.con.execute(
+                "SELECT 1 FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row LIMIT 1"
+            )
+        except duckdb.CatalogException:
+            return False
+        return not found.fetchall()
+
     def query(self, name: str, **values: Any) -> list[Row]:
         """Rows of `sql/report/<name>.sql`, a template that is given `values`."""
         return self.rows(template(read_sql(f"report/{name}.sql")).render(values))

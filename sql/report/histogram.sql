@@ -1,12 +1,18 @@
 -- Samples by bin of some statistics and by their fate: kept, removed by the step that measures it, or by another one.
+-- fates: whether there is such a table, in the order of stats, which saves looking rows up.
 -- Bins are numbered from 0; -1 and the number of bins hold what lies outside of the axis.
 WITH known AS MATERIALIZED (
   SELECT
 {% for one in wanted %}
     CAST({{ one.column }} AS DOUBLE) AS x_{{ loop.index0 }},
 {% endfor %}
+    {% if fates %}
+    fates._dropped AS step
+  FROM stats POSITIONAL JOIN fates
+    {% else %}
     step
   FROM stats LEFT JOIN ledger ON ledger._row = stats._row
+    {% endif %}
 )
 {% for one in wanted %}
 {% set axis = one.axis %}

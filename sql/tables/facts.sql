@@ -1,5 +1,6 @@
 -- What the workers wrote about every sample that could be read, under its number in the whole input. A deduplicator
--- stands between two stages: what it removed is in no later one.
+-- stands between two stages: what it removed is in no later one. In the order of the samples, which the files of one
+-- stage have already: DuckDB keeps the order of files and of their rows.
 CREATE OR REPLACE TEMP TABLE facts AS
 WITH
 {% for stage in stages %}
@@ -36,4 +37,6 @@ LEFT JOIN gone ON gone._row = stage_1._row
 {% if quarantined %}
 WHERE stage_1._row NOT IN (SELECT _row FROM quarantine)
 {% endif %}
+{% if stages | length > 1 or removing %}
 ORDER BY 1
+{% endif %}

@@ -3,4 +3,6 @@ CREATE OR REPLACE TABLE fates AS
 SELECT *{% if stats %} EXCLUDE ({{ stats | join(', ') }}){% endif %}
 
 FROM {{ facts }}
+{% if not ordered %}
 ORDER BY _row
+{% endif %}

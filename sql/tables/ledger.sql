@@ -29,4 +29,6 @@ FROM {{ facts }} AS f
 JOIN duplicates AS d ON d.step = {{ barrier.step }} AND d._row = f._row
 WHERE f._dropped = {{ barrier.step }}
 {% endfor %}
+{% if removing or not ordered %}
 ORDER BY _row
+{% endif %}

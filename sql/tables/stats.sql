@@ -3,4 +3,6 @@ CREATE OR REPLACE TABLE stats AS
 SELECT _row, _dropped IS NULL AS kept{% for column in columns %}, {{ column }}{% endfor %}
 
 FROM {{ facts }}
+{% if not ordered %}
 ORDER BY _row
+{% endif %}

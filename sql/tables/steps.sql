@@ -1,5 +1,19 @@
 -- The waterfall: what came into each step, and what became of it. Bytes are those of the text as UTF-8.
+{% macro rows(column, condition) %}CAST(coalesce(sum({{ column }}) FILTER (WHERE {{ condition }}), 0) AS BIGINT){% endmacro %}
 CREATE OR REPLACE TABLE steps AS
+WITH by_fate AS MATERIALIZED (
+  SELECT
+    _dropped,
+    {% for name in texts %}
+    sum({{ name }}) AS {{ name }},
+    {% endfor %}
+    {% for name in changes %}
+    count(*) FILTER (WHERE {{ name }}) AS {{ name }},
+    {% endfor %}
+    count(*) AS _rows
+  FROM facts
+  GROUP BY ALL
+)
 {% for step in steps %}
 {{ 'UNION ALL' if not loop.first }}
 SELECT
@@ -18,13 +32,13 @@ SELECT
   coalesce((SELECT seconds FROM _seconds WHERE _seconds.step = {{ step.index }}), 0.0) AS seconds
 FROM (
   SELECT
-    count(*) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.given }}) AS rows_in,
-    count(*) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.left }}) AS rows_out,
-    count(*) FILTER (WHERE _dropped = {{ step.index }}) AS removed,
-    {% if step.changed %}count(*) FILTER (WHERE {{ step.changed }}){% else %}0{% endif %} AS changed,
+    {{ rows('_rows', '_dropped IS NULL OR _dropped ' ~ step.given) }} AS rows_in,
+    {{ rows('_rows', '_dropped IS NULL OR _dropped ' ~ step.left) }} AS rows_out,
+    {{ rows('_rows', '_dropped = ' ~ step.index) }} AS removed,
+    {% if step.changed %}{{ rows(step.changed, 'TRUE') }}{% else %}0{% endif %} AS changed,
     coalesce(sum({{ step.bytes_before }}) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.given }}), 0) AS bytes_in,
     coalesce(sum({{ step.bytes_after }}) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.left }}), 0) AS bytes_out
-  FROM facts
+  FROM by_fate
 ) AS f, (
   SELECT
     count(*) FILTER (WHERE step {{ step.given }}) AS later,
