@@ -18,6 +18,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import duckdb
@@ -33,7 +35,9 @@ from refinery.errors import RefineryError
 from refinery.library import Function
 from refinery.monitoring.log import attach_where_told
 from refinery.samples.batch import Batch
-from refinery.samples.sources import Shard
+from refinery.samples.read import read
+from refinery.samples.sources import Shard, Source
+from refinery.samples.write import PartWriter
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -158,6 +162,8 @@ def main() -> None:
     _apart_from_terminal()
     _mortal(int(sys.argv[1]))
     keep_memory()
+    if "lines" in sys.argv:
+        _warm()
     gc.freeze()
     while True:
         asked, files, _, _ = socket.recv_fds(control, 64, 1)
@@ -173,6 +179,17 @@ def main() -> None:
             _wait_for_all()
             os._exit(0)
         control.sendall(b"%d\n" % number)
+
+
+def _warm() -> None:
+    """Have the kernels in memory that every worker process needs for JSON lines: loading them takes half a second."""
+    with suppress(Exception), TemporaryDirectory(prefix="refinery-") as folder:
+        path = Path(folder) / "warm.jsonl"
+        path.write_text('{"text": "a"}\n{"text": "b\\u00e9"}\n', encoding="utf-8")
+        shard = Shard(0, (Source(str(path), "jsonl", None, ".jsonl", path.stat().st_size),))
+        for batch in read(shard, 1 << 16):
+            with PartWriter(Path(folder) / "part", True) as writer:
+                writer.write(batch, np.arange(2), {("text",): pa.array(["c", None], pa.string())}, {})
 
 
 def _serve(channel: socket.socket, parent: int) -> NoReturn:

@@ -55,7 +55,7 @@ class Crew:
     def start(self, programs: Iterable[Program], shards: Sequence[Shard]) -> None:
         """Start processes, if a stage will need them; they are ready when the first one does."""
         if self._nursery is None and any(self.apart(program, shards) for program in programs):
-            self._nursery = Nursery()
+            self._nursery = Nursery(shards[0].lines)
 
     def runner(self, program: Program, shards: Sequence[Shard], pool: Pool) -> Runner:
         """What runs the shards of a stage; pool: its threads."""

@@ -89,12 +89,13 @@ class Process:
 class Nursery:
     """What worker processes come from, and where those are that nobody uses; started at once, ready a second later."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: bool = True) -> None:
+        """lines: they will read JSON lines."""
         paths = [os.path.abspath(path) for path in sys.path if path]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
         self._control, other = socket.socketpair()
         with other:
-            command = [*_COMMAND, str(os.getpid())]
+            command = [*_COMMAND, str(os.getpid()), *(["lines"] if lines else [])]
             self._mother = subprocess.Popen(command, stdin=other.fileno(), env=environment, process_group=0)
         self._lock = threading.Lock()
         self._idle: list[Process] = []
