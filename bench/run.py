@@ -111,7 +111,7 @@ class Bench:
         """Whole runs of the recipe with some keys changed. Each has a fresh run folder: nothing is resumed."""
         recipe, runs = self.write_recipe(name, **changes), []
         for attempt in range(repeats):
-            command = [*shlex.split(self.arguments.refinery), "run", str(recipe)]
+            command = [*shlex.split(self.arguments.refinery), "run", str(recipe), "--fresh"]
             command += ["--dataset_path", str(data), "--export_path", str(self.export_of(name))]
             command += ["--work_dir", str(self.work / name / f"run{attempt}")]
             log = self.work / f"{name}.log"
