@@ -90,7 +90,7 @@ def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[p
     finally:
         reader.close()
     schema = pa.schema([(name, kind.type) for name, kind in zip(reader.names, kinds, strict=True)])
-    return schema, cuts, reader.position
+    return schema, [cut for cut in cuts if cut == 0 or cut < reader.position], reader.position
 
 
 def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[Kinds]:

@@ -207,7 +207,9 @@ def value_cuts(source: Source, size: int, limits: Limits) -> tuple[list[int], in
     """Where the text of such a file can be cut: 0 and ends of values, at least `size` bytes apart; and its bytes."""
     window = Window(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
     try:
-        return _Cuts(window, limits).found(size), window.base + window.filled
+        cuts = _Cuts(window, limits).found(size)
+        whole = window.base + window.filled
+        return [cut for cut in cuts if cut == 0 or cut < whole], whole
     finally:
         window.close()
 

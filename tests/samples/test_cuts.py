@@ -264,6 +264,12 @@ def test_hostile_json_in_pieces(
     same(path, size, 1)
 
 
+def test_a_cut_where_the_file_ends_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'[{"a":1},{"a":2,,]')
+    same(path, 1, 1)
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.json.zst"])
 def test_arrays_are_cut_between_values(tmp_path: Path, indent: int | None, name: str) -> None:
