@@ -19,6 +19,7 @@ from refinery.report.duplicates import ROWS, read_duplicates
 from refinery.report.examples import read_examples
 from refinery.report.facts import MOST_FILES, Step, read_facts, read_steps
 from refinery.report.replayed import Again
+from refinery.report.resources import read_resources
 from refinery.report.sources import MOST as MOST_SOURCES
 from refinery.report.sources import read_sources
 from refinery.report.statistics import (
@@ -27,6 +28,7 @@ from refinery.report.statistics import (
     QUANTILES,
     Correlations,
     Statistic,
+    read_analysis,
     read_correlations,
     read_statistics,
 )
@@ -40,6 +42,7 @@ SECTIONS = (
     ("waterfall", "Waterfall"),
     ("statistics", "Statistics"),
     ("correlations", "Correlations"),
+    ("analysis", "Analysis"),
     ("removed", "Removed samples"),
     ("changed", "Changed samples"),
     ("duplicates", "Duplicates"),
@@ -86,12 +89,14 @@ def page(work_dir: Path) -> str:
             "steps": steps,
             "statistics": statistics,
             "correlations": read_correlations(tables, statistics),
+            "analysis": read_analysis(tables),
             "examples": read_examples(tables, steps, again),
             "duplicates": read_duplicates(tables, steps, again),
             "sources": read_sources(tables, again),
             "broken": [_legible(row) for row in tables.query("quarantine", limit=_BROKEN, width=_RAW + 1)],
             "errors": tables.query("errors", limit=_ERRORS),
             "why_not": again.why_not,
+            "resources": read_resources(tables),
         }
     with charts.drawing():
         plots = _plots(steps, statistics, found["correlations"], found["duplicates"])
@@ -101,9 +106,14 @@ def page(work_dir: Path) -> str:
     rendered = (
         environment()
         .get_template("page.html")
-        .render(**found, plots=plots, style=style, sections=SECTIONS, limits=limits, quantiles=QUANTILES)
+        .render(**found, plots=plots, style=style, sections=_sections(found), limits=limits, quantiles=QUANTILES)
     )
     return rendered.rstrip("\n") + "\n"
+
+
+def _sections(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The sections of the page; that of an analysis where there was one."""
+    return [section for section in SECTIONS if section[0] != "analysis" or found["analysis"] is not None]
 
 
 def environment() -> jinja2.Environment:

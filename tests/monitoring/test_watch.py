@@ -231,3 +231,16 @@ def test_a_long_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "this is a line" in (tmp_path / "run.log.1").read_text()
         and len((tmp_path / "run.log").read_text().splitlines()) == 1
     )
+
+
+def test_the_report_tells_what_the_run_used(tmp_path: Path) -> None:
+    import duckdb
+
+    run = refine(tmp_path, texts(["long enough", "also long"]), [{"text_length_filter": None}])
+    assert CliRunner().invoke(cli, ["report", str(run.work_dir)]).exit_code == 0
+    page = (run.work_dir / "report.html").read_text(encoding="utf-8")
+    assert "What the run used of the machine" in page and "Stage 1: shards" in page
+    with duckdb.connect(str(run.database)) as con:  # as runs were before
+        con.execute("DROP TABLE monitor").fetchall()
+    assert CliRunner().invoke(cli, ["report", str(run.work_dir)]).exit_code == 0
+    assert "What the run used" not in (run.work_dir / "report.html").read_text(encoding="utf-8")
