@@ -196,6 +196,24 @@ def _histogram(axis: Axis, rows: Sequence[Row]) -> Histogram:
     return Histogram(axis, **counts, below=outside[-1], above=outside[axis.bins])
 
 
+@dataclass(frozen=True)
+class Analysis:
+    """Rows of the tables `suggestions` and `correlations`, the latter strongest first."""
+
+    suggestions: list[Row]
+    pairs: list[Row]
+
+
+def read_analysis(tables: Tables) -> Analysis | None:
+    """What `refinery analyze` has left in the run's database; None where it was not an analysis."""
+    names = "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name IN ('suggestions', 'correlations')"
+    if tables.rows(names)[0]["n"] < 2:
+        return None
+    strength = "greatest(abs(coalesce(spearman, 0)), abs(coalesce(pearson, 0)))"
+    pairs = f"SELECT * FROM correlations WHERE coalesce(pearson, spearman) IS NOT NULL ORDER BY {strength} DESC, stat_a, stat_b"
+    return Analysis(tables.rows("SELECT * FROM suggestions ORDER BY step, stat, method"), tables.rows(pairs))
+
+
 def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:
     """Correlations of numbers that vary, those with bounds before others; None for fewer than two."""
     vary = [statistic for statistic in statistics if statistic.numeric and statistic.n > 1 and not statistic.constant]
