@@ -322,8 +322,9 @@ class _Values:
         data = self.window.data[: self.window.filled]
         first = int(lines.last_line_end(data, 0, self.at))
         indent = data[first : self.at].tobytes()
-        # A value that shares its line with the bracket does not tell the column of the others.
-        column = rb"[ \t]?" if indent.strip() else re.escape(indent)
+        # A value that shares its line with the bracket, or with another, does not tell the column of the others.
+        shared = indent.strip() or (first == 0 and self.window.base > 0)
+        column = rb"[ \t]?" if shared else re.escape(indent)
         found = re.compile(rb"\n" + column + rb"\{").search(
             memoryview(data.data), self.at, len(data) if end is None else end
         )

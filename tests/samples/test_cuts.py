@@ -270,6 +270,15 @@ def test_a_cut_where_the_file_ends_is_none(tmp_path: Path) -> None:
     same(path, 1, 1)
 
 
+def test_a_cut_within_a_line_does_not_make_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    wide = b'{"a":"' + b"x" * 5000 + b'"}'
+    path.write_bytes(b"[" + wide + b" " + b'{"a":"2},\n{"a":1}]')
+    same(path, 1, 2)
+    path.write_bytes(b"[" + wide + b", " + wide + b' {"a":1},\n{"a":"2},\n{"a":1}]')
+    same(path, 1, 2)
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.json.zst"])
 def test_arrays_are_cut_between_values(tmp_path: Path, indent: int | None, name: str) -> None:
