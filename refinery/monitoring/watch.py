@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from refinery.hiding import hide
 from refinery.kernels.arrow import of_rows
-from refinery.kernels.arrow import of_rows
 from refinery.monitoring import state
 from refinery.monitoring.log import event
 from refinery.wording import size as of_bytes
