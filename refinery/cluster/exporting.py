@@ -77,6 +77,17 @@ def publish(folder: str, written: Sequence[Written]) -> None:
         place.tidy()
 
 
+def correct(folder: str) -> None:
+    """Let the list name what is there, after parts of an export were taken back."""
+    there = set(_there(folder))
+    left = [name for name in listed(folder) if name in there]
+    if len(left) < len(listed(folder)):
+        place = Store.open(folder)
+        text = {"files": [item for item in json.loads(place.read_text(LIST))["files"] if item["name"] in there]}
+        place.write_text(LIST, json.dumps(text, indent=2) + "\n")
+        place.tidy()
+
+
 def listed(folder: str) -> list[str]:
     """The parts that a folder's list names; none where there is no list."""
     try:

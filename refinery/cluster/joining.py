@@ -84,7 +84,8 @@ def _join(ray: Any, address: str, cores: int) -> None:
         ray.init(address=address, **options)
     except Exception as error:
         reason = " ".join(str(error).split())
-        raise OperatorError(f"ray_address: {address}: cannot be joined: {reason}. {_CURES}") from error
+        token = "A cluster that wants a token is joined with RAY_AUTH_MODE=token in the environment"
+        raise OperatorError(f"ray_address: {address}: cannot be joined: {reason}. {token}. {_CURES}") from error
 
 
 def _resolved(address: str) -> str | None:

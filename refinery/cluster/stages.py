@@ -44,6 +44,8 @@ class ClusterStages(Stages):
     def __exit__(self, *error: Any) -> None:
         try:
             super().__exit__(*error)
+            if error[0] is not None and self.prepared.recipe.export_format != "none":
+                exporting.correct(os.path.expanduser(self.prepared.recipe.export_path))
         finally:
             self._membership.close()
 

@@ -14,6 +14,7 @@ from tests.s3 import s3_server
 # Read when Ray is imported: nodes listen on 127.0.0.1 only.
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # a token that is on this machine belongs to other clusters
 
 SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
 

@@ -111,3 +111,19 @@ def test_a_second_run_reuses_what_the_first_has_left(driver: Any, tmp_path: Path
     again = on_ray(tmp_path, EVERYTHING[:2], **KEYS)
     assert rows(again, "shards", "min(reused)") == [(1,)]
     assert_same(one, again, "shards")
+
+
+def test_a_list_names_what_is_there(tmp_path: Path) -> None:
+    from refinery.cluster import exporting
+    from refinery.samples.export import Written
+
+    parts = [tmp_path / f"a_{number:06d}.json" for number in range(3)]
+    for part in parts:
+        part.write_text("{}\n")
+    exporting.publish(str(tmp_path), [Written(str(part), 1, 3) for part in parts])
+    assert exporting.listed(str(tmp_path)) == [part.name for part in parts]
+    parts[1].unlink()
+    exporting.correct(str(tmp_path))
+    assert exporting.listed(str(tmp_path)) == [parts[0].name, parts[2].name]
+    exporting.publish(str(tmp_path), [])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [exporting.LIST]
