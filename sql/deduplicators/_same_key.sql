@@ -2,9 +2,9 @@
 SELECT compared._row AS _row, groups.first AS via
 FROM compared
 JOIN (
-  SELECT {{ key }} AS key, min(_row) AS first
+  SELECT {{ key | default("key") }} AS key, min(_row) AS first
   FROM compared
-  GROUP BY {{ key }}
+  GROUP BY {{ key | default("key") }}
   HAVING count(*) > 1
-) AS groups ON compared.{{ key }} = groups.key
+) AS groups ON compared.{{ key | default("key") }} = groups.key
 WHERE compared._row <> groups.first

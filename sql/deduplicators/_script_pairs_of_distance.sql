@@ -1,7 +1,7 @@
 -- Pairs of samples that match: each with the first of the same SimHash; then these, where at most {{ distance }} bits differ.
 -- Of pairs that connect the same samples hamming_pairs gives some only, as many as it takes.
 CREATE OR REPLACE TEMP TABLE pairs AS
-WITH candidates AS (SELECT _row, simhash AS key FROM marks),
+WITH compared AS (SELECT _row, simhash AS key FROM marks),
 firsts AS (SELECT simhash, min(_row) AS _row FROM marks GROUP BY simhash),
 near AS (
   SELECT unnest(hamming_pairs(list(simhash ORDER BY simhash), {{ blocks }}, {{ distance }})) AS pair FROM firsts

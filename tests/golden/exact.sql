@@ -92,7 +92,7 @@ WHERE
 
 -- Pairs of samples that match: each with the first of those that have the same key.
 CREATE OR REPLACE TEMPORARY TABLE pairs AS
-WITH candidates AS (
+WITH compared AS (
   SELECT
     _row,
     key
@@ -105,22 +105,22 @@ SELECT
   CAST(NULL AS DOUBLE) AS jaccard
 FROM (
   SELECT
-    candidates._row AS _row,
+    compared._row AS _row,
     groups.first AS via
-  FROM candidates
+  FROM compared
   JOIN (
     SELECT
-      key,
+      key AS key,
       min(_row) AS first
-    FROM candidates
+    FROM compared
     GROUP BY
       key
     HAVING
       count(*) > 1
   ) AS groups
-    ON candidates.key = groups.key
+    ON compared.key = groups.key
   WHERE
-    candidates._row <> groups.first
+    compared._row <> groups.first
 );
 
 -- Clusters: samples with the same key, named after the first of them.
@@ -285,7 +285,7 @@ WHERE
 
 -- Pairs of samples that match: each with the first of those that have the same key.
 CREATE OR REPLACE TEMPORARY TABLE pairs AS
-WITH candidates AS (
+WITH compared AS (
   SELECT
     _row,
     key
@@ -298,22 +298,22 @@ SELECT
   CAST(NULL AS DOUBLE) AS jaccard
 FROM (
   SELECT
-    candidates._row AS _row,
+    compared._row AS _row,
     groups.first AS via
-  FROM candidates
+  FROM compared
   JOIN (
     SELECT
-      key,
+      key AS key,
       min(_row) AS first
-    FROM candidates
+    FROM compared
     GROUP BY
       key
     HAVING
       count(*) > 1
   ) AS groups
-    ON candidates.key = groups.key
+    ON compared.key = groups.key
   WHERE
-    candidates._row <> groups.first
+    compared._row <> groups.first
 );
 
 -- Clusters: samples with the same key, named after the first of them.

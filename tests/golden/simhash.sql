@@ -139,7 +139,7 @@ WHERE
 -- Pairs of samples that match: each with the first of the same SimHash; then these, where at most 10 bits differ.
 -- Of pairs that connect the same samples hamming_pairs gives some only, as many as it takes.
 CREATE OR REPLACE TEMPORARY TABLE pairs AS
-WITH candidates AS (
+WITH compared AS (
   SELECT
     _row,
     simhash AS key
@@ -163,22 +163,22 @@ SELECT
   CAST(NULL AS DOUBLE) AS jaccard
 FROM (
   SELECT
-    candidates._row AS _row,
+    compared._row AS _row,
     groups.first AS via
-  FROM candidates
+  FROM compared
   JOIN (
     SELECT
-      key,
+      key AS key,
       min(_row) AS first
-    FROM candidates
+    FROM compared
     GROUP BY
       key
     HAVING
       count(*) > 1
   ) AS groups
-    ON candidates.key = groups.key
+    ON compared.key = groups.key
   WHERE
-    candidates._row <> groups.first
+    compared._row <> groups.first
 )
 UNION ALL
 SELECT
