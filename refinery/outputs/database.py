@@ -218,8 +218,8 @@ def shard_table(done: Sequence[Done]) -> pa.Table:
                 "first_row": rows,
                 "first_line": lines,
                 "rows": result.rows,
-            }
                 "reused": sum(stage.results[len(found)].reused for stage in done),
+            }
         )
         rows, lines = rows + result.rows, lines + result.lines
     names = ("shard", "file", "start", "end", "first_row", "first_line", "rows", "reused")
