@@ -18,7 +18,7 @@ import duckdb
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
-from refinery.errors import OperatorError, OutputError
+from refinery.errors import ConservationError, OperatorError, OutputError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
@@ -140,6 +140,8 @@ def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
     """Say what a run that ends before its end has done. running: its stages, as soon as there are any."""
     try:
         yield
+    except ConservationError:
+        raise
     except BaseException as error:
         count = sum(max(stages.finished, stages.kept.count()) for stages in running if stages.kept is not None)
         if count:
@@ -150,12 +152,18 @@ def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
 
 @contextmanager
 def _tidied(store: Store, keep: bool) -> Iterator[None]:
-    """Leave what the next run can use, and nothing else; keep: also when the run has ended well."""
+    """Leave what the next run can use, and nothing else; keep: also when the run has ended well.
+
+    Nothing of a run whose rows do not add up is used again.
+    """
     store.tidy()
     try:
         yield
         if not keep:
             store.remove()
+    except ConservationError:
+        store.remove()
+        raise
     except BaseException:
         if not any(name.endswith(".done.json") for name in store.names("stage_")):
             store.remove()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ def run_samples(
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     numbers = np.arange(len(lines))
     batch = Batch(True, pa.table({"_line": pa.array(lines, pa.string())}), numbers, numbers + 1)
-    worker = Worker(program)
+    worker = Worker(replace(program, folders=(os.getcwd(),)))
     try:
         done, failed = worker.attempt(batch)
         found = {row["_i"]: row for row in done.to_pylist()}

@@ -26,6 +26,7 @@ _NO_ROWS_FAULT = (
     duckdb.CatalogException,
     duckdb.ParserException,
     duckdb.IOException,
+    duckdb.PermissionException,
 )
 
 # Rows of a batch that fail in the same expression and are each asked for their own message.

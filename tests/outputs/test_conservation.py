@@ -107,7 +107,7 @@ def test_broken_books_are_found(books: Books, tamper: Callable[[Books], None], m
 
 
 def test_a_run_that_loses_a_row_leaves_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = refine(tmp_path, LINES, STEPS, export_path=tmp_path / "run" / "first.jsonl")
+    before = refine(tmp_path, LINES, STEPS, export_path=tmp_path / "run" / "first.jsonl", use_cache=False)
     published = content(before)
     run = Worker.run
 

@@ -235,6 +235,7 @@ def test_running_again_in_the_same_folder_gives_the_same(tmp_path: Path) -> None
         "manifest.json",
         "out.jsonl",
         "out_stats.jsonl",
+        "parts",
         "plan.json",
         "recipe.yaml",
         "refinery.duckdb",
