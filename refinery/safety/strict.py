@@ -117,7 +117,7 @@ class Guard:
         return any(os.path.commonpath((real, folder)) == folder for folder in self._folders)
 
     def _cure(self) -> str:
-        return _OUTSIDE.format(roots=" or ".join(self._folders + self._urls))
+        return _OUTSIDE.format(roots=" or ".join(dict.fromkeys(self._folders + self._urls)))
 
 
 def default_roots(recipe: str) -> tuple[str, str]:
