@@ -53,7 +53,9 @@ def once(folder: Path, corpus: Path, steps: list[Any], keys: dict[str, Any]) -> 
     path = folder / "recipe.yaml"
     path.write_text(json.dumps(recipe | {"use_cache": False} | keys), encoding="utf-8")
     (folder / "run" / "order.json").unlink(missing_ok=True)  # so that a probe is part of what is measured
-    run = measured([sys.executable, "-m", "refinery", "run", str(path), "--quiet", "--fresh"], folder / "log", cwd=folder)
+    run = measured(
+        [sys.executable, "-m", "refinery", "run", str(path), "--quiet", "--fresh"], folder / "log", cwd=folder
+    )
     if run.exit_code:
         raise SystemExit((folder / "log").read_text(encoding="utf-8"))
     return run, hashlib.sha256((folder / "run" / "out.jsonl").read_bytes()).hexdigest()

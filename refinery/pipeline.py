@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import duckdb
 
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
+from refinery.deduplication.barrier import Findings
 from refinery.engine.worker import ShardResult
 from refinery.errors import ConservationError, OperatorError, OutputError
 from refinery.library import Library
@@ -25,6 +26,7 @@ from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, trace
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.summary import left_out, summarise, write_statistics
+from refinery.outputs.tables import Statement
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
 from refinery.recipe.inputs import is_remote
@@ -131,7 +133,7 @@ def execute_prepared(
         logged(run_dir.log),
         _watched(prepared, run_dir, progress) as watch,
     ):
-        outcome = _execute(prepared, place, started, began, progress, extension, make, watch, running)
+        outcome = _execute(_Job(prepared, place, started, began, progress, extension, watch), make, running)
         return replace(outcome, notes=(*outcome.notes, *place.publish()))
 
 
@@ -242,73 +244,94 @@ def _vouched_for(exporting: Future[list[Written]], stages: Stages) -> Iterator[N
         raise
 
 
-def _execute(
-    prepared: Prepared,
-    place: Workplace,
-    started: float,
-    began: datetime,
-    progress: Progress | None,
-    extension: Extension | None,
-    make: Callable[..., Stages],
-    watch: Watch,
-    running: list[Stages],
-) -> Outcome:
-    recipe, run_dir = prepared.recipe, place.run_dir
+@dataclass(frozen=True)
+class _Job:
+    """What is executed: a recipe, where its run is, when it began (by `perf_counter` too), who is told."""
+
+    prepared: Prepared
+    place: Workplace
+    started: float
+    began: datetime
+    progress: Progress | None
+    extension: Extension | None
+    watch: Watch
+
+    def statements(self, findings: Sequence[Findings | None]) -> list[Statement]:
+        """What makes the tables."""
+        return tables.statements(self.prepared.stages, findings, tables.parameters_json(self.prepared.recipe.steps))
+
+
+def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
+    prepared, run_dir = job.prepared, job.place.run_dir
     _fresh(run_dir)
     prepared.keep_order(run_dir)
-    store = place.parts()
+    store = job.place.parts()
     with (
-        _tidied(store, recipe.use_cache),
+        _tidied(store, prepared.recipe.use_cache),
         make(prepared, store, _first_rows(prepared), exports=True) as stages,
     ):
         running.append(stages)
         stages.keep()
-        parameters = tables.parameters_json(recipe.steps)
-        with ThreadPoolExecutor(1) as beside:
-            # What the statements will most likely be is parsed and laid out while the shards run, and then remembered.
-            beside.submit(tables.statements, prepared.stages, stages.expected(), parameters)
-            stages.began = watch.began
-            done = stages.run(_reporter(prepared, progress, watch, store))
-        watch.began(0, "tables")
-        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
-        with Database(run_dir.database, _reached(recipe, store)) as db, ThreadPoolExecutor(1) as beside:
+        done = _run_stages(job, stages, store)
+        job.watch.began(0, "tables")
+        made = job.statements([stage.findings for stage in done])
+        with Database(run_dir.database, _reached(prepared.recipe, store)) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             with _vouched_for(exporting, stages):
-                database.fill(db, done, made)
-                summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
-                outputs = exporting.result()
-                counts = database.check(db, done)
-                if recipe.export_format != "none":
-                    database.check_written(counts, sum(item.rows for item in outputs))
-                if prepared.stats and recipe.export_format != "none":
-                    write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
-                summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
-                if extension is not None:
-                    extension.fill(db, prepared)
-                files = _trace(db, done, recipe, run_dir, store)
-                seconds, size = time.perf_counter() - started, sum(result.bytes for result in done[0].results)
-                disk = store.size() + sum(item.bytes for item in outputs)
-                facts = prepared_facts(prepared)
-                description = manifest.describe(facts, outputs, counts, began, seconds, size, disk)
-                manifest.write(
-                    db,
-                    run_dir,
-                    description,
-                    dump(recipe),
-                    {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]},
-                )
-                resources.fill(db, watch.table(), prepared.stages)
-                idle = [] if recipe.measure_only else _idle(db)
-                db.publish()
+                outcome, description = _accounted(job, db, done, made, exporting, store)
         _extend_indexes(done, description)
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
+    return outcome
+
+
+def _run_stages(job: _Job, stages: Stages, store: Store) -> list[Done]:
+    """Run them. What the statements will most likely be is parsed and laid out meanwhile, and then remembered."""
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(job.statements, stages.expected())
+        stages.began = job.watch.began
+        return stages.run(_reporter(job.prepared, job.progress, job.watch, store))
+
+
+def _accounted(
+    job: _Job, db: Database, done: list[Done], made: list[Statement], exporting: Future[list[Written]], store: Store
+) -> tuple[Outcome, dict[str, Any]]:
+    """Make the tables, hold them against what was written, and publish them; what there is to tell, and the manifest."""
+    prepared, run_dir = job.prepared, job.place.run_dir
+    recipe = prepared.recipe
+    database.fill(db, done, made)
+    summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
+    outputs = exporting.result()
+    counts = database.check(db, done)
+    if recipe.export_format != "none":
+        database.check_written(counts, sum(item.rows for item in outputs))
+        if prepared.stats:
+            write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
+    summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
+    if job.extension is not None:
+        job.extension.fill(db, prepared)
+    files = _trace(db, done, recipe, run_dir, store)
+    seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
+    disk = store.size() + sum(item.bytes for item in outputs)
+    description = manifest.describe(prepared_facts(prepared), outputs, counts, job.began, seconds, size, disk)
+    plan = {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]}
+    manifest.write(db, run_dir, description, dump(recipe), plan)
+    resources.fill(db, job.watch.table(), prepared.stages)
+    idle = [] if recipe.measure_only else _idle(db)
+    db.publish()
     results = [result for stage in done for result in stage.results]
-    reused = sum(result.reused for result in results), len(results)
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]
-    notes = (*prepared.notes, *noted, *idle, *summed)
-    paths = tuple(Path(item.path) for item in outputs)
-    return Outcome(run_dir, paths, counts, seconds, size, disk, notes, tuple(files), reused)
+    return Outcome(
+        run_dir,
+        tuple(Path(item.path) for item in outputs),
+        counts,
+        seconds,
+        size,
+        disk,
+        (*prepared.notes, *noted, *idle, *summed),
+        tuple(files),
+        (sum(result.reused for result in results), len(results)),
+    ), description
 
 
 def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
