@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +17,6 @@ import duckdb
 
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
-from refinery.deduplication.barrier import Findings
 from refinery.engine.worker import ShardResult
 from refinery.errors import ConservationError, OperatorError, OutputError
 from refinery.library import Library
@@ -256,10 +255,6 @@ class _Job:
     extension: Extension | None
     watch: Watch
 
-    def statements(self, findings: Sequence[Findings | None]) -> list[Statement]:
-        """What makes the tables."""
-        return tables.statements(self.prepared.stages, findings, tables.parameters_json(self.prepared.recipe.steps))
-
 
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
     prepared, run_dir = job.prepared, job.place.run_dir
@@ -272,9 +267,11 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
     ):
         running.append(stages)
         stages.keep()
-        done = _run_stages(job, stages, store)
+        stages.began = job.watch.began
+        done = stages.run(_reporter(prepared, job.progress, job.watch, store))
         job.watch.began(0, "tables")
-        made = job.statements([stage.findings for stage in done])
+        parameters = tables.parameters_json(prepared.recipe.steps)
+        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         with Database(run_dir.database, _reached(prepared.recipe, store)) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             with _vouched_for(exporting, stages):
@@ -283,14 +280,6 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
     return outcome
-
-
-def _run_stages(job: _Job, stages: Stages, store: Store) -> list[Done]:
-    """Run them. What the statements will most likely be is parsed and laid out meanwhile, and then remembered."""
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(job.statements, stages.expected())
-        stages.began = job.watch.began
-        return stages.run(_reporter(job.prepared, job.progress, job.watch, store))
 
 
 def _accounted(

@@ -126,21 +126,6 @@ class Stages:
         allowance.end()
         return done
 
-    def expected(self) -> list[Findings | None]:
-        """What deduplicators will most likely have found: something, in the files that they write it to."""
-        found: list[Findings | None] = []
-        for planned in self.prepared.stages:
-            step = planned.stage.after
-            if step is None:
-                found.append(None)
-                continue
-            units = self.prepared.library.operators[step.name].match == "units"
-            findings = Findings(step.index, duplicates=self._found(planned, "duplicates"))
-            findings.clusters = "" if units else self._found(planned, "clusters")
-            findings.units = {0: ""} if units else {}
-            found.append(findings)
-        return found
-
     def _look_at_indexes(self) -> None:
         """See that the indexes can be used, before anything is processed."""
         seen: dict[str, Any] = {}

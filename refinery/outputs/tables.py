@@ -11,7 +11,6 @@ from refinery.compiler.compiled import bytes_name
 from refinery.compiler.deduplicators import judged
 from refinery.compiler.env import ident, lit, template
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
-from refinery.compiler.program import pretty
 from refinery.deduplication.barrier import Findings
 from refinery.library import read_sql
 from refinery.preparing import Planned
@@ -49,11 +48,7 @@ def statements(
 
 
 def _statement(name: str, **values: Any) -> Statement:
-    return Statement(_written(name, **values))
-
-
-def _written(name: str, **values: Any) -> str:
-    return pretty(template(read_sql(f"tables/{name}.sql")).render(values))
+    return Statement(template(read_sql(f"tables/{name}.sql")).render(values))
 
 
 def quarantine_source(files: Sequence[str]) -> str:
