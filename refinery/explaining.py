@@ -172,6 +172,8 @@ def _forgiving(planned: Planned) -> Planned:
 
 
 def _run(prepared: Prepared, folder: Path) -> list[Done]:
+    # Notes that a run leaves of itself go there too.
+    prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
     with Stages(prepared, Store.open(str(folder)), [0] * len(prepared.shards)) as stages:
         return stages.run(None)
 

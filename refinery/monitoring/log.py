@@ -27,6 +27,9 @@ _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 # Tells worker processes the folder.
 _VARIABLE = "REFINERY_LOG"
 
+# Libraries that log as INFO what nobody who runs a recipe wants to know.
+_TALKATIVE = ("sqlglot",)
+
 logger = logging.getLogger("refinery.run")
 
 
@@ -116,6 +119,8 @@ def logged(folder: Path) -> Iterator[None]:
         yield
         return
     root.setLevel(min(level, logging.INFO) if level else logging.INFO)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
     os.environ[_VARIABLE] = str(folder.absolute())
     logging.raiseExceptions = False  # a full disk ends the run by itself; here it would fill the terminal
     try:

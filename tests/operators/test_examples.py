@@ -84,7 +84,8 @@ def test_example_of_deduplicator(operator: Operator, example: dict[str, Any], tm
 
 def test_every_operator_has_examples() -> None:
     few = [operator.name for operator in LIBRARY.operators.values() if len(operator.examples) < 2]
-    assert [name for name in few if not LIBRARY.operators[name].alias_of] == []
+    # What it does is not done to samples: tests/stats/test_step.py.
+    assert [name for name in few if not LIBRARY.operators[name].alias_of] == ["stats_merger"]
 
 
 def test_examples_of_deduplicators_say_what_stays() -> None:
