@@ -289,19 +289,15 @@ def status(work_dir: Path, watched: bool, as_json: bool) -> None:
     """`refinery status`."""
     from refinery.monitoring.status import status as told
     from refinery.rundir import RunDir
-    from refinery.showing.status import lines, watch
+    from refinery.showing.status import lines, watch, watch_in_place
 
     def look() -> dict[str, Any]:
         return told(RunDir(work_dir))
 
-    found = look()
     if watched and as_json:
-        while found["state"] == "running":
-            click.echo(json.dumps(found, ensure_ascii=False))
-            time.sleep(1)
-            found = look()
-    elif watched:
-        found = watch(look, str(work_dir), console.console())
+        found = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))
+    else:
+        found = watch_in_place(look, str(work_dir), console.console()) if watched else look()
     click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found, str(work_dir))))
 
 

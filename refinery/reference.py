@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from refinery.compiler.compiled import UNBOUNDED
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.library import KINDS, RANGE_PARAMS, SURVIVOR_PARAMS, VERIFY_PARAMS, Library, Operator, Param, shipped
 
@@ -27,8 +28,6 @@ Those that take lines, paragraphs or sentences out of texts have no others than 
 """
 # What deduplicators of samples have in common.
 SHARED = {**VERIFY_PARAMS, **SURVIVOR_PARAMS}
-# Data-Juicer's "no upper bound".
-UNBOUNDED = 2**63 - 1
 _WIDTH = 118
 _LONG_NAME = 32
 

@@ -11,8 +11,8 @@ from typing import Any
 from refinery.analysis.stored import Stored
 from refinery.analysis.values import read_values
 from refinery.analysis.verdicts import verdicts
-from refinery.compiler.chain import in_range
 from refinery.compiler.compiled import UNBOUNDED, Chain, Stat
+from refinery.compiler.conditions import in_range
 from refinery.compiler.env import ident, template
 from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
 from refinery.library import RANGE_PARAMS, read_sql

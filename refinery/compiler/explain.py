@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.chain import order_terms
 from refinery.compiler.compiled import Chain
+from refinery.compiler.conditions import order_terms
 from refinery.compiler.program import Program, StepInfo, pretty
 from refinery.compiler.script_stages import body, matched
 from refinery.library import Library, Operator

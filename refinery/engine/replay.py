@@ -65,15 +65,3 @@ def _put(sample: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
         sample = sample[key]
     if keys[-1] in sample or value is not None:
         sample[keys[-1]] = value
-
-
-def value_at(sample: Mapping[str, Any], path: str) -> Any:
-    """A field by its name, or by its dotted path; None where there is none."""
-    if path in sample:
-        return sample[path]
-    value: Any = sample
-    for key in path.split("."):
-        if not isinstance(value, Mapping) or key not in value:
-            return None
-        value = value[key]
-    return value

@@ -209,15 +209,21 @@ def _is_mark(byte):
 
 
 @inlined
+def _add_size(size, short, long, counts, shorter, longer):
+    """Count a word of so many characters."""
+    counts[WORDS] += 1
+    counts[CHARS] += size
+    for k in range(len(short)):
+        shorter[k] += size <= short[k]
+    for k in range(len(long)):
+        longer[k] += size >= long[k]
+
+
+@inlined
 def _add_mark(data, i, stops, short, long, counts, shorter, longer):
     """Count a word of one ASCII character that is no letter or digit; which ones there are is noted as bits."""
     byte = np.int64(data[i])
-    counts[WORDS] += 1
-    counts[CHARS] += 1
-    for k in range(len(short)):
-        shorter[k] += 1 <= short[k]
-    for k in range(len(long)):
-        longer[k] += 1 >= long[k]
+    _add_size(1, short, long, counts, shorter, longer)
     counts[MARKS_LOW if byte < 64 else MARKS_HIGH] |= np.int64(1) << (byte & 63)
     if look_up(stops, word_key(data, i, i + 1), data, i, i + 1):
         counts[STOPS] += 1
@@ -227,12 +233,7 @@ def _add_mark(data, i, stops, short, long, counts, shorter, longer):
 def _add_letters(data, begin, end, key, text, table, stops, short, long, counts, shorter, longer):
     """Count a word of ASCII letters."""
     size = end - begin
-    counts[WORDS] += 1
-    counts[CHARS] += size
-    for k in range(len(short)):
-        shorter[k] += size <= short[k]
-    for k in range(len(long)):
-        longer[k] += size >= long[k]
+    _add_size(size, short, long, counts, shorter, longer)
     if data[begin] < 0x61:
         lower = 0
         for i in range(begin + 1, end):
@@ -255,12 +256,7 @@ def _add(data, begin, end, text, table, classes, stops, short, long, counts, sho
         counts[TITLES] += large != 0 and not (large & followed) and not (small & ~followed)
     else:
         size = _add_case(data, begin, end, classes, counts)
-    counts[WORDS] += 1
-    counts[CHARS] += size
-    for k in range(len(short)):
-        shorter[k] += size <= short[k]
-    for k in range(len(long)):
-        longer[k] += size >= long[k]
+    _add_size(size, short, long, counts, shorter, longer)
     key = word_key(data, begin, end)
     if look_up(stops, key, data, begin, end):
         counts[STOPS] += 1

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program, StepInfo
-from refinery.engine.replay import Replayed, replay, sample_at, stats_until, value_at, versions_before
+from refinery.engine.replay import Replayed, replay, sample_at, stats_until, versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.outputs import pairs
 from refinery.outputs.database import Database
@@ -22,6 +22,7 @@ from refinery.outputs.tables import listed
 from refinery.rundir import RunDir
 from refinery.samples.sources import Shard
 from refinery.staging import Done
+from refinery.tracer.records import field
 
 SCHEMA = pa.schema(
     [
@@ -119,7 +120,7 @@ def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Se
     original = row.values[versions_before(program, step.index)[step.field]]
     if change:
         processed = row.values[change.after]
-        content = {key: value_at(given, key) for key in keys}
+        content = {key: field(given, key) for key in keys}
         content |= {"original_text": original, "processed_text": processed}
     else:
         processed = None

@@ -131,7 +131,11 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
     groups = row_groups(source)
     longest = shard_size if len(groups) < _ROW_GROUPS_ENOUGH else max(shard_size, _LARGE_ROW_GROUP)
     whole = max(1, sum(size for _, size in groups))
-    share = lambda size, before: source.size * (before + size) // whole - source.size * before // whole  # noqa: E731
+
+    def share(size: int, before: int) -> int:
+        """Bytes of the file that stand for a part of its rows."""
+        return source.size * (before + size) // whole - source.size * before // whole
+
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
     for rows, size in groups:
         if first > start and pending + size > shard_size:

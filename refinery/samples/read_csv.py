@@ -313,17 +313,20 @@ def _found(column: pa.ChunkedArray) -> int:
     """The kinds of values that are there."""
     if len(column) == 0:
         return 0
-    every = lambda found: bool(pc.all(found).as_py())  # noqa: E731
-    if every(pc.is_in(column, _BOOLEANS)):
+    if _every(pc.is_in(column, _BOOLEANS)):
         return _BOOLEAN
     long = _LONG if pc.any(pc.match_substring_regex(column, _LONG_INTEGER)).as_py() else 0
-    if every(pc.match_substring_regex(column, _INTEGER)):
+    if _every(pc.match_substring_regex(column, _INTEGER)):
         try:
             _integers(column)
         except pa.ArrowInvalid:
             return _TEXT
         return _WHOLE | long
-    return _REAL | long if every(pc.match_substring_regex(column, _FLOAT)) else _TEXT
+    return _REAL | long if _every(pc.match_substring_regex(column, _FLOAT)) else _TEXT
+
+
+def _every(found: pa.ChunkedArray) -> bool:
+    return bool(pc.all(found).as_py())
 
 
 def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -97,21 +97,24 @@ def _span(seconds: float) -> str:
     )
 
 
-def watch(look: Callable[[], dict[str, Any]], folder: str, out: Any, every: float = 1.0) -> dict[str, Any]:
-    """Show the status again and again until the run has ended; in place on a terminal. The last status."""
+def watch(
+    look: Callable[[], dict[str, Any]], tell: Callable[[dict[str, Any]], None], every: float = 1.0
+) -> dict[str, Any]:
+    """Tell the status again and again until the run has ended. The last status, which is not told."""
+    found = look()
+    while found["state"] == "running":
+        tell(found)
+        time.sleep(every)
+        found = look()
+    return found
+
+
+def watch_in_place(look: Callable[[], dict[str, Any]], folder: str, out: Any) -> dict[str, Any]:
+    """Show the status until the run has ended: in place on a terminal, else a line each time. The last status."""
     from rich.live import Live
     from rich.text import Text
 
-    found = look()
     if not out.is_terminal:
-        while found["state"] == "running":
-            out.print("; ".join(lines(found, folder)), markup=False)
-            time.sleep(every)
-            found = look()
-        return found
+        return watch(look, lambda found: out.print("; ".join(lines(found, folder)), markup=False))
     with Live(console=out, transient=True, auto_refresh=False) as live:
-        while found["state"] == "running":
-            live.update(Text("\n".join(lines(found, folder))), refresh=True)
-            time.sleep(every)
-            found = look()
-    return found
+        return watch(look, lambda found: live.update(Text("\n".join(lines(found, folder))), refresh=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,42 +68,3 @@ def assert_same(one: Run, other: Run, *without: str) -> None:
 
 def traces(run: Run) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((run.database.parent / "trace").glob("*"))}
-
-
-def operator(folder: Path, name: str, body: str, header: str = "", runs: str = "python") -> Path:
-    """A folder of operators with one mapper more, whose body is that of `change(text)`; header: further fields."""
-    path = folder / "mappers" / f"{name}_mapper.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        _MAPPER.format(name=name, body=textwrap.indent(textwrap.dedent(body).strip(), "    "), header=header)
-    )
-    return folder
-
-
-_MAPPER = '''"""A mapper for one test."""
-
-import os
-import signal
-import time
-from pathlib import Path
-
-from refinery.kernels.arrow import each
-
-OPERATOR = {{
-    "doc": "A mapper for one test.",
-    "version": 1,
-    "params": {{}},
-    "functions": {{"{name}_delta": {{"columns": ["VARCHAR"], "returns": "VARCHAR", "runs": "python", "call": "call"}}}},
-    "sql": "SELECT {name}_delta({{{{ text }}}}) AS delta",
-    "examples": [],
-    {header}
-}}
-
-
-def change(text):
-{body}
-
-
-def call(column):
-    return each(column, change)
-'''

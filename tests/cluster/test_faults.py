@@ -21,8 +21,8 @@ from refinery.cluster.runner import RayRunner, _Job
 from refinery.errors import OperatorError
 from refinery.samples.sources import Shard, Source
 from tests.cluster.conftest import SMALL
-from tests.cluster.runs import assert_same, content, local, on_ray, operator, samples
-from tests.engine.runs import rows, settings, texts, write_lines
+from tests.cluster.runs import assert_same, content, local, on_ray, samples
+from tests.engine.runs import operator_folder, rows, settings, texts, write_lines
 
 KEYS = {"shard_size": 20_000, "np": 2}
 STEPS = ["clean_email_mapper", "document_deduplicator", {"document_minhash_deduplicator": {"jaccard_threshold": 0.5}}]
@@ -37,7 +37,7 @@ def slow(folder: Path, seconds: float) -> Path:
             time.sleep({seconds})
         return None
     """
-    return operator(folder / "own", "slow", body)
+    return operator_folder(folder / "own", slow=body)
 
 
 def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_process_that_is_killed_once(driver: Any, tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return None
     """
-    keys = KEYS | {"operators": [str(operator(tmp_path / "own", "fatal", body))]}
+    keys = KEYS | {"operators": [str(operator_folder(tmp_path / "own", fatal=body))]}
     write_lines(tmp_path / "in.jsonl", samples(300))
     other = on_ray(tmp_path, ["fatal_mapper", *STEPS], **keys)
     assert int(once.read_text()) != os.getpid()
@@ -81,7 +81,7 @@ def test_a_row_that_always_kills_its_process_costs_itself(driver: Any, tmp_path:
             os.kill(os.getpid(), signal.SIGKILL)
         return None
     """
-    keys = {"operators": [str(operator(tmp_path / "own", "fatal", body))]}
+    keys = {"operators": [str(operator_folder(tmp_path / "own", fatal=body))]}
     write_lines(tmp_path / "in.jsonl", texts(["good", "poison 1", "better"] * 3))
     found = on_ray(tmp_path, ["fatal_mapper"], **keys)
     error = "the worker process was killed by SIGKILL"
@@ -97,7 +97,7 @@ def test_a_row_that_takes_too_long_costs_itself(driver: Any, tmp_path: Path) -> 
             time.sleep(0.01)
         return None
     """
-    keys = {"operators": [str(operator(tmp_path / "own", "hung", body))], "row_timeout": 0.5}
+    keys = {"operators": [str(operator_folder(tmp_path / "own", hung=body))], "row_timeout": 0.5}
     write_lines(tmp_path / "in.jsonl", texts(["good", "for ever", "better"]))
     found = on_ray(tmp_path, ["hung_mapper"], **keys)
     assert rows(found, "quarantine", "_row, operator") == [(1, "hung_mapper")]
@@ -178,7 +178,7 @@ def test_a_shard_whose_process_dies_again_and_again_ends_the_run(driver: Any) ->
 
 def test_memory_that_an_operator_runs_out_of(driver: Any, tmp_path: Path) -> None:
     """Ten rows are too many for it; what is run again with fewer rows comes to the same."""
-    folder = operator(tmp_path / "own", "greedy", "return text + '!'")
+    folder = operator_folder(tmp_path / "own", greedy="return text + '!'")
     path = folder / "mappers" / "greedy_mapper.py"
     path.write_text(
         path.read_text().replace(

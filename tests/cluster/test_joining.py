@@ -17,8 +17,8 @@ from refinery.cluster.wants import Wants, of_stage
 from refinery.errors import OperatorError
 from refinery.library import Library
 from refinery.recipe import Step
-from tests.cluster.runs import exported, local, on_ray, operator, samples
-from tests.engine.runs import settings, texts, write_lines
+from tests.cluster.runs import exported, local, on_ray, samples
+from tests.engine.runs import operator_folder, settings, texts, write_lines
 
 
 def refused(tmp_path: Path, address: str) -> tuple[str, float]:
@@ -77,7 +77,7 @@ def test_the_core_does_not_import_ray(tmp_path: Path) -> None:
 
 
 def test_what_no_machine_has_is_an_error(driver: Any, tmp_path: Path) -> None:
-    own = operator(tmp_path / "own", "drawing", "return None", '"resources": {"num_gpus": 2},')
+    own = operator_folder(tmp_path / "own", '"resources": {"num_gpus": 2},', drawing="return None")
     write_lines(tmp_path / "in.jsonl", texts(["a"]))
     with pytest.raises(
         OperatorError, match="drawing_mapper asks for 2 GPU, and no machine of the Ray cluster has more"
@@ -102,7 +102,7 @@ def test_a_wrong_declaration_is_told(tmp_path: Path) -> None:
         ('"resources": {"loads": {"model": True}},', "loads names 'model', which is no parameter"),
         ('"resources": {"cpus": 1},', "unknown header field 'cpus'"),
     ):
-        own = operator(tmp_path / "own", "wrong", "return None", header)
+        own = operator_folder(tmp_path / "own", header, wrong="return None")
         with pytest.raises(OperatorError, match=told):
             Library((own,)).operators["wrong_mapper"]
 

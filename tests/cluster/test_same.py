@@ -11,8 +11,8 @@ import pytest
 
 import refinery
 from refinery.errors import OutputError
-from tests.cluster.runs import assert_same, local, on_ray, operator, samples
-from tests.engine.runs import rows, settings, write_lines
+from tests.cluster.runs import assert_same, local, on_ray, samples
+from tests.engine.runs import operator_folder, rows, settings, write_lines
 
 KEYS = {"shard_size": 20_000, "np": 2}
 EVERYTHING = [
@@ -36,7 +36,7 @@ def operators(tmp_path: Path) -> Path:
             raise ValueError("not this one")
         return text.replace("rho1", "RHO") if "rho1" in text else None
     """
-    return operator(tmp_path / "own", "picky", body, '"resources": {"loads": True},')
+    return operator_folder(tmp_path / "own", '"resources": {"loads": True},', picky=body)
 
 
 def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:

@@ -109,17 +109,25 @@ def content(run: Run, *without: str) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def operator_folder(folder: Path, **functions: str) -> Path:
-    """A folder of Python mappers named `<name>_mapper`; each body is that of a function `text -> text or None`."""
+def operator_folder(folder: Path, header: str = "", **functions: str) -> Path:
+    """A folder of Python mappers named `<name>_mapper`; each body is that of a function `text -> text or None`.
+
+    header: further fields of their headers, as Python source.
+    """
     for name, body in functions.items():
         path = folder / "mappers" / f"{name}_mapper.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         indented = textwrap.indent(textwrap.dedent(body).strip(), "    ")
-        path.write_text(_MAPPER.format(name=name, body=indented), encoding="utf-8")
+        path.write_text(_MAPPER.format(name=name, body=indented, header=header), encoding="utf-8")
     return folder
 
 
 _MAPPER = '''"""A mapper for one test."""
+
+import os
+import signal
+import time
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -132,6 +140,7 @@ OPERATOR = {{
     "functions": {{"{name}_delta": {{"columns": ["VARCHAR"], "returns": "VARCHAR", "runs": "python", "call": "call"}}}},
     "sql": "SELECT {name}_delta({{{{ text }}}}) AS delta",
     "examples": [],
+    {header}
 }}
 
 

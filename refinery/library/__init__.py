@@ -1,0 +1,36 @@
+"""Operators and features: where their files are, and what they say of themselves."""
+
+from refinery.library.declared import (
+    KINDS,
+    MATCHES,
+    PARAM_TYPES,
+    RANGE_PARAMS,
+    SURVIVOR_PARAMS,
+    VERIFY_PARAMS,
+    Feature,
+    Function,
+    Operator,
+    Param,
+)
+from refinery.library.folders import Library, read_sql, shipped
+from refinery.library.headers import read_feature, read_operator
+from refinery.library.modules import load_module
+
+__all__ = [
+    "KINDS",
+    "MATCHES",
+    "PARAM_TYPES",
+    "RANGE_PARAMS",
+    "SURVIVOR_PARAMS",
+    "VERIFY_PARAMS",
+    "Feature",
+    "Function",
+    "Library",
+    "Operator",
+    "Param",
+    "load_module",
+    "read_feature",
+    "read_operator",
+    "read_sql",
+    "shipped",
+]
