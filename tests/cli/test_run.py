@@ -225,7 +225,7 @@ def test_progress_on_a_terminal(folder: Path) -> None:
 def test_interrupt_ends_the_run(folder: Path) -> None:
     """Control-C: a line, exit code 130, and no half-written results."""
     with (folder / "docs.jsonl").open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps({"text": "many words " * 2000, "score": 1.0}) + "\n" for _ in range(2000))
+        file.writelines(json.dumps({"text": "many words " * 200, "score": 1.0}) + "\n" for _ in range(20_000))
     slow = "length(regexp_replace(text || text, '[aeiou]+(.)', 'x', 'g')) > 3"
     command = [*REFINERY, "run", "recipe.yaml", "--set", f"process.3.where={slow}"]
     process = subprocess.Popen(
