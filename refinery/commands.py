@@ -15,11 +15,9 @@ from typing import Any
 import click
 
 from refinery import console, kernels
-from refinery.compiler.compiled import Schema
-from refinery.compiler.program import build
 from refinery.engine.local import keep_memory
 from refinery.pipeline import Outcome, begin_anew, execute
-from refinery.preparing import Prepared, prepare
+from refinery.preparing import Prepared, compile_unseen, prepare
 from refinery.recipe import Recipe
 
 Opened = tuple[Recipe, Any]
@@ -145,13 +143,6 @@ def script(opened: Opened) -> None:
     click.echo(script_of(*opened), nl=False)
 
 
-class _AnyColumn(dict[str, str]):
-    """Columns of an input that is not there: every name could be one of them."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-
 def check(opened: Opened) -> None:
     """`refinery check`."""
     recipe, library = opened
@@ -161,7 +152,7 @@ def check(opened: Opened) -> None:
     steps = f"{len(recipe.steps)} step{'s' if len(recipe.steps) > 1 else ''}"
     missing = [source.path for source in recipe.inputs if not _is_there(source.path)]
     if missing:
-        build(recipe.steps, library, Schema(True, _AnyColumn()), tuple(recipe.text_key.split(".")))
+        compile_unseen(recipe, library)
         click.echo(f"{where}: {steps}, no problems")
         click.echo(f"note: {', '.join(missing)}: not there, so the names of columns were not checked")
         return

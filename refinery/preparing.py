@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -103,7 +102,7 @@ class Prepared:
         """The input files as they are now: path, size, time of change."""
         found = []
         for source in self.sources:
-            modified = os.stat(source.path).st_mtime_ns if source.format != "arrow" else 0
+            modified = source.state()[2] if source.format != "arrow" else 0
             found.append({"path": source.path, "format": source.format, "size": source.size, "modified": modified})
         return found
 
@@ -139,6 +138,19 @@ def prepare(
         chains = [stage.chain for stage in planned]
         prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
     return _reordered(prepared, schema, orderings) if recipe.reorders or orderings else prepared
+
+
+class _AnyColumn(dict[str, str]):
+    """Columns of an input that is not there: every name could be one of them."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def compile_unseen(recipe: Recipe, library: Library) -> None:
+    """Compile every stage for an input that is not there. Raises RecipeError with the problems of all of them."""
+    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
+    _compiled(recipe, library, stages, Schema(True, _AnyColumn()), shards=None)
 
 
 def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering] | None) -> Prepared:
@@ -182,9 +194,12 @@ def _left_out(recipe: Recipe, library: Library) -> list[str]:
 
 
 def _compiled(
-    recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard]
+    recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard] | None
 ) -> tuple[Planned, ...]:
-    """Compile and bind every stage. Raises RecipeError with the problems of all of them."""
+    """Compile and bind every stage; shards: None where there is nothing to bind it to.
+
+    Raises RecipeError with the problems of all of them.
+    """
     text_key = tuple(recipe.text_key.split("."))
     found: list[Planned] = []
     problems: list[Problem] = []
@@ -193,7 +208,8 @@ def _compiled(
         last = stage is stages[-1]
         try:
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
-            _bind(planned, partial(_only, stage, library, schema, text_key), shards, recipe.stat_summary)
+            if shards is not None:
+                _bind(planned, partial(_only, stage, library, schema, text_key), shards, recipe.stat_summary)
         except RecipeError as error:
             problems += error.problems
             continue

@@ -42,6 +42,15 @@ def test_check_finds_wrong_sql_without_the_data(call: Call) -> None:
     assert call("check", "recipe.yaml", "--dataset_path", "nothing.jsonl", "--set", "process.3.where=a > ").code == 2
 
 
+def test_check_of_every_stage_without_the_data(call: Call, folder: Path) -> None:
+    steps = [{"document_simhash_deduplicator": {"keep": "score desc"}}, "paragraph_deduplicator", "words_num_filter"]
+    recipe = {"dataset_path": "nothing.jsonl", "process": steps}
+    (folder / "stages.json").write_text(json.dumps(recipe))
+    assert "3 steps, no problems" in call("check", "stages.json").out
+    done = call("check", "stages.json", "--set", "process.1.keep=score nowhere")
+    assert done.code == 2 and "document_simhash_deduplicator" in done.err
+
+
 def test_sql_prints_the_script_alone(call: Call) -> None:
     done = call("sql", "recipe.yaml")
     assert done.code == 0 and done.err == ""
