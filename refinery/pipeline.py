@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +26,6 @@ from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, trace
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.summary import left_out, summarise, write_statistics
-from refinery.outputs.tables import Statement
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
 from refinery.recipe.inputs import is_remote
@@ -272,10 +272,12 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         job.watch.began(0, "tables")
         parameters = tables.parameters_json(prepared.recipe.steps)
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
-        with Database(run_dir.database, _reached(prepared.recipe, store)) as db, ThreadPoolExecutor(1) as beside:
+        base, reached = stages.tables.database if stages.tables else None, _reached(prepared.recipe, store)
+        with Database(run_dir.database, reached, base) as db, ThreadPoolExecutor(1) as beside:
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             with _vouched_for(exporting, stages):
-                outcome, description = _accounted(job, db, done, made, exporting, store)
+                fill = stages.tables.fill if stages.tables else database.fill
+                outcome, description = _accounted(job, db, done, partial(fill, db, done, made), exporting, store)
         _extend_indexes(done, description)
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
@@ -283,12 +285,12 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
 
 
 def _accounted(
-    job: _Job, db: Database, done: list[Done], made: list[Statement], exporting: Future[list[Written]], store: Store
+    job: _Job, db: Database, done: list[Done], fill: Callable[[], None], exporting: Future[list[Written]], store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
     """Make the tables, hold them against what was written, and publish them; what there is to tell, and the manifest."""
     prepared, run_dir = job.prepared, job.place.run_dir
     recipe = prepared.recipe
-    database.fill(db, done, made)
+    fill()
     summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
     outputs = exporting.result()
     counts = database.check(db, done)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,6 +65,17 @@ class Done:
         return self.planned.program
 
 
+class Tables(Protocol):
+    """Tables of an earlier run that those of this one are made of."""
+
+    @property
+    def database(self) -> Path:
+        """The database that they are in."""
+
+    def fill(self, db: Any, done: Sequence[Done], statements: Sequence[Any]) -> None:
+        """Make of a copy of that database what `statements` would make of the facts of the stages."""
+
+
 def _unwatched(stage: int, phase: str, shards: Sequence[Shard]) -> None:
     """Nobody is told."""
 
@@ -79,6 +90,7 @@ class Stages:
         self.kept: Checkpoints | None = None
         self.finished = 0  # shards of all stages that are done
         self.output: SharedFile | None = None  # the export, where shards write it themselves
+        self.tables: Tables | None = None  # what is known without the facts of the shards
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # told when a part of a stage begins
         self._before: list[ShardResult] | None = None  # what the stage before has left of the shards
@@ -238,7 +250,7 @@ class Stages:
             first_rows=starts[:-1],
             folder=folder,
             room=self.room,
-            compare=self._comparison(done).of,
+            compare=self._comparison(done),
         )
         findings = self._published(current.planned, self._find(given))
         if self.kept is not None:

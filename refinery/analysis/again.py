@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from refinery.analysis.amending import amend
 from refinery.analysis.change import Change
 from refinery.analysis.exported import exported_texts
 from refinery.analysis.knowing import KnowingWorker
-from refinery.analysis.knowledge import Knowledge, Place, Teller, told_at_once
+from refinery.analysis.knowledge import Knowledge, Place, Teller
 from refinery.analysis.stored import Stored
 from refinery.deduplication import units
 from refinery.deduplication.barrier import Findings
@@ -117,13 +118,21 @@ class Again(Stages):
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         if len(self.prepared.stages) == 1 and not self._writes and not planned.program.copies:
-            folder = self._folder(planned)
+            changes = self._folder(planned) / "changes.parquet"
             sql = self.teller().sql(planned, whole=True)
-            results = told_at_once(self.knowledge[planned.stage.number], sql, folder)
-            if results is not None:
+            self.tables = amended = amend(self.stored, sql, sum(place.rows for place in self.places), changes)
+            if amended is not None:
                 pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
+                results = self._told(amended.kept)
                 return Done(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
         return super()._stage(planned, shards, report)
+
+    def _told(self, kept: int) -> list[ShardResult]:
+        """What the shards would leave, as far as it is asked for: together they have kept so many samples."""
+        results = [ShardResult(shard, place.rows, place.lines) for shard, place in enumerate(self.places)]
+        for result in results[:1]:
+            result.kept = kept
+        return results
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         knowledge = self.knowledge.get(planned.stage.number)

@@ -9,13 +9,11 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from refinery.analysis.change import Change
 from refinery.compiler.compiled import bytes_name
-from refinery.compiler.env import ident, lit, template
+from refinery.compiler.env import ident, template
 from refinery.compiler.program import stats_object
-from refinery.engine.worker import QUARANTINE, ShardResult
 from refinery.library import read_sql
 from refinery.preparing import Planned
 
@@ -72,35 +70,6 @@ def texts_file(folder: Path, shard: int) -> Path:
     return folder / f"{shard:05d}.texts.parquet"
 
 
-def told_at_once(knowledge: Knowledge, sql: str, folder: Path) -> list[ShardResult] | None:
-    """What the shards of a recipe's only stage leave, by one statement; None where samples have to be run again.
-
-    sql: the statement for all shards. The facts of all are in the file of the first.
-    """
-    places, con = knowledge.places, knowledge.con
-    if con.execute(
-        "SELECT 1 FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row LIMIT 1"
-    ).fetchall():
-        return None
-    some_bad = con.execute("SELECT 1 FROM quarantine WHERE step = 0 LIMIT 1").fetchall()
-    bad = [knowledge.unreadable(shard) for shard in range(len(places))] if some_bad else []
-    facts = str(folder / "00000.facts.parquet")
-    [(rows,)] = con.execute(
-        f"COPY ({sql}) TO {lit(facts)} (FORMAT parquet, COMPRESSION uncompressed, DICTIONARY_SIZE_LIMIT 1)"
-    ).fetchall()
-    if rows + sum(map(len, bad)) != sum(place.rows for place in places):
-        return None
-    [(kept,)] = con.execute(f"SELECT count(*) FROM read_parquet({lit(facts)}) WHERE _dropped IS NULL").fetchall()
-    results = [ShardResult(shard, place.rows, place.lines) for shard, place in enumerate(places)]
-    for result, lines in zip(results, bad, strict=False):
-        if lines:
-            result.quarantined, result.quarantine = len(lines), str(folder / f"{result.shard:05d}.quarantine.parquet")
-            pq.write_table(pa.Table.from_pylist(lines, QUARANTINE), result.quarantine)
-    for result in results[:1]:
-        result.facts, result.kept = facts, kept
-    return results
-
-
 @dataclass(frozen=True)
 class Teller:
     """Writes the SQL that tells a stage's samples.
@@ -119,7 +88,7 @@ class Teller:
     units: frozenset[int]  # numbers of stages that begin with taking units out
 
     def sql(self, planned: Planned, whole: bool = False) -> str:
-        """The statement for a stage up to that of the change; whole: of all shards, for samples as they were read."""
+        """The statement for a stage up to that of the change; whole: of all shards, for one stage."""
         number = planned.stage.number
         changed = self._changed(planned)
         final = self.change.decision(self._stage(self.change.stage))
@@ -188,7 +157,7 @@ class Teller:
             for keys, column in planned.program.outs.items():
                 flags = [change.changed for change in planned.program.changes if change.field == keys]
                 found.append(f"CASE WHEN _here IS NULL AND ({' OR '.join(flags)}) THEN {column} END AS {column}")
-        if planned.program.stats_json:
+        if planned.program.stats_json and self.writes:
             stats = [stat for stage in self.stages for stat in stage.program.stats if self._has(stat.column, "stats")]
             found.append(f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END AS _stats")
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,10 +43,13 @@ class Database:
     Its SQL reaches files of the folder that it is in, and of `folders`.
     """
 
-    def __init__(self, path: Path, folders: Sequence[str | Path] = ()) -> None:
+    def __init__(self, path: Path, folders: Sequence[str | Path] = (), base: Path | None = None) -> None:
+        """base: a database whose tables it begins with."""
         self.path = path
         self._aside = aside(path)
         self._remove()
+        if base is not None:
+            shutil.copyfile(base, self._aside)
         self.con = connect([path.parent, *folders], memory=_MEMORY, database=str(self._aside))
 
     def __enter__(self) -> Database:
@@ -98,8 +102,7 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
 
     statements: what `tables.statements` has made for these stages.
     """
-    db.table("shards", shard_table(done))
-    db.table("files", file_table(done[0].shards, done[0].results))
+    fill_places(db, done)
     first_rows = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
     db.run(f"SET VARIABLE first_rows = CAST({lit(first_rows)} AS BIGINT[])")
     for stage in done:
@@ -107,13 +110,23 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
         db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
     broken = [path for stage in done for path in stage.files("quarantine")]
     db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
+    execute(db, done, statements)
+
+
+def fill_places(db: Database, done: Sequence[Done]) -> None:
+    """Build shards and files."""
+    db.table("shards", shard_table(done))
+    db.table("files", file_table(done[0].shards, done[0].results))
+
+
+def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+    """Run statements that make tables, which can ask how long each step has taken."""
     spent = _seconds(done)
-    db.table(
-        "_seconds",
-        pa.table(
-            {"step": ints(np.array(list(spent), np.int32)), "seconds": ints(np.array(list(spent.values()), np.float64))}
-        ),
-    )
+    seconds = {
+        "step": ints(np.array(list(spent), np.int32)),
+        "seconds": ints(np.array(list(spent.values()), np.float64)),
+    }
+    db.table("_seconds", pa.table(seconds))
     for statement in statements:
         db.run(statement.sql)
     db.run("DROP TABLE _seconds")

@@ -18,8 +18,9 @@ from refinery.preparing import Planned
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement."""
+    """One statement. table: what it makes."""
 
+    table: str
     sql: str
 
 
@@ -48,7 +49,7 @@ def statements(
 
 
 def _statement(name: str, **values: Any) -> Statement:
-    return Statement(template(read_sql(f"tables/{name}.sql")).render(values))
+    return Statement(name, template(read_sql(f"tables/{name}.sql")).render(values))
 
 
 def quarantine_source(files: Sequence[str]) -> str:

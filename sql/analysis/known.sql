@@ -1,6 +1,7 @@
 -- What a stage of the changed recipe would compute of a shard's samples, as far as the run has stored it: a row for each
 -- sample that need not be run again. $first, $end: numbers of the shard's samples in the whole input. Both tables are in
--- the order of the same samples, so all of them are put side by side without looking any up.
+-- the order of the same samples, so all of them are put side by side without looking any up. Of all shards at once only
+-- samples are told that do not end as they did; `_again` says which of them to run again.
 WITH stored AS (
   SELECT stats.*, fates.* EXCLUDE (_row), {{ reached }} AS _reached
   {% if whole %}
@@ -19,11 +20,16 @@ SELECT
   {% for column in columns %}
   {{ column }},
   {% endfor %}
+  {% if whole %}
+  ({{ again }}) AS _again
+  {% endif %}
 FROM decided
 {% if texts %}
 LEFT JOIN (SELECT *, TRUE AS _has_text FROM read_parquet($texts)) AS texts ON texts._row = decided._row
 {% endif %}
+{% if whole %}
+WHERE _here IS DISTINCT FROM decided._dropped OR {{ again }}
+{% else %}
 WHERE NOT ({{ again }})
-{% if not whole %}
 ORDER BY 1
 {% endif %}
