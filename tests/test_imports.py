@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 HEAVY = ("duckdb", "numba", "numpy", "pandas", "pyarrow", "ray", "sqlglot", "rich", "jinja2")
 
 CODE = """
@@ -56,6 +58,18 @@ def test_a_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text('{"text": "some text"}\n{"text": "x"}\n')
     steps = "  - text_length_filter: {min_len: 2}\n  - document_deduplicator:\n"
     recipe = f"dataset_path: docs.jsonl\nexport_path: out/docs.jsonl\nprocess:\n{steps}"
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
+
+
+@pytest.mark.parametrize("operator", ["minhash", "simhash", "line"])
+def test_deduplication_does_without_pandas(tmp_path: Path, operator: str) -> None:
+    """Also where a text holds a letter that only Python lowers, and where there are duplicates."""
+    lines = [f'{{"text": "some text {n % 3} with ΑΣ a letter\\nand one more line"}}\n' for n in range(12)]
+    (tmp_path / "docs.jsonl").write_text("".join(lines))
+    recipe = f"dataset_path: docs.jsonl\nexport_path: out/docs.jsonl\nprocess:\n  - document_{operator}_deduplicator:\n"
     (tmp_path / "recipe.yaml").write_text(recipe)
     done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from refinery.deduplication.marks import statement
 from refinery.engine.marks import SHARD_BITS
+from refinery.kernels.arrow import ints, numbers
 from refinery.library import Operator
 
 
@@ -26,15 +27,15 @@ def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
 def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
     """Files with the units of each shard's samples, as lists in `column`; a shard that loses none has no file."""
     table = pq.read_table(duplicates, columns=["_row", "unit"])
-    rows, units = table["_row"].to_numpy(), table["unit"].to_numpy()
+    rows, units = numbers(table["_row"]), numbers(table["unit"])
     starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is in their order
-    numbers = rows[starts]
-    lists = pa.ListArray.from_arrays(pa.array(np.append(starts, len(rows)).astype(np.int32)), pa.array(units))
-    shards = numbers >> SHARD_BITS
+    samples = rows[starts]
+    lists = pa.ListArray.from_arrays(ints(np.append(starts, len(rows)).astype(np.int32)), ints(units))
+    shards = samples >> SHARD_BITS
     files = {}
     for shard in np.unique(shards).tolist():
         at = np.flatnonzero(shards == shard)
-        inside = pa.array(numbers[at] & ((1 << SHARD_BITS) - 1))
+        inside = ints(samples[at] & ((1 << SHARD_BITS) - 1))
         path = folder / f"{shard:05d}.units.parquet"
         found = pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))})
         pq.write_table(found, path, compression="none", use_dictionary=False, write_statistics=False)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
+from refinery.kernels.arrow import ints
 from refinery.library import Function
 
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
@@ -61,11 +63,11 @@ def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constan
     order = [row for rows in groups.values() for row in rows]
     pieces = []
     for rows in groups.values():
-        index = pa.array(rows)
+        index = ints(np.array(rows))
         pieces.append(run(*(c.take(index) for c in columns), *(constant[rows[0]].as_py() for constant in constants)))
     joined = pa.concat_arrays([_one(piece) for piece in pieces])
     back = sorted(range(len(order)), key=order.__getitem__)
-    return joined.take(pa.array(back))
+    return joined.take(ints(np.array(back)))
 
 
 def _uniform(constant: pa.Array) -> bool:

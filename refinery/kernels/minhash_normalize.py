@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import regex
 from numba import njit
 
-from refinery.kernels.arrow import EXACT, strings, texts
+from refinery.kernels.arrow import EXACT, flags, of_texts, strings, texts
 from refinery.kernels.charclass import CODE_POINTS
 from refinery.kernels.utf8 import decode, encode
 
@@ -49,11 +49,11 @@ def simplified(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     state = np.zeros(len(view), np.uint8)
     _simplify(view.data, view.offsets, view.valid, _table(), out, offsets, state)
     result = strings(out, offsets, view.valid)
-    todo = pa.array(state == EXACT)
     if not state.any():
         return result
+    todo = flags(state == EXACT)
     exact = [simplify(text) for text in view.array.filter(todo).to_pylist()]
-    return pc.replace_with_mask(result.cast(pa.large_string()), todo, pa.array(exact, pa.large_string()))
+    return pc.replace_with_mask(result.cast(pa.large_string()), todo, of_texts(exact).cast(pa.large_string()))
 
 
 @lru_cache(maxsize=1)

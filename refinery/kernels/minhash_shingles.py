@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
+from refinery.kernels.arrow import ints
 from refinery.kernels.blocks import load_word
 from refinery.kernels.shingles import Tokens
 
@@ -84,8 +85,8 @@ def shingle_sets(split: Tokens, window: int) -> pa.Array:
     room = np.maximum(np.diff(split.firsts) - 1, 0)
     hashes, sizes = np.empty(int(room.sum()), np.uint64), np.zeros(len(room) + 1, np.int64)
     _sets(split.data, split.starts, split.firsts, split.gap, window, ring(window), hashes, sizes)
-    offsets = pa.array(np.cumsum(sizes), pa.int32(), mask=np.append(~split.valid, False))
-    return pa.ListArray.from_arrays(offsets, pa.array(hashes[: int(sizes.sum())]))
+    offsets = ints(np.cumsum(sizes).astype(np.int32), np.append(split.valid, True))
+    return pa.ListArray.from_arrays(offsets, ints(hashes[: int(sizes.sum())]))
 
 
 @njit(nogil=True, cache=True)

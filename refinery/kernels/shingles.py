@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numba import njit
 
 from refinery.kernels import subwords, words
-from refinery.kernels.arrow import Texts, texts
+from refinery.kernels.arrow import Texts, flags, of_texts, texts
 from refinery.kernels.blocks import BLOCK, HALF, blanks, copy_block, copy_lower, first_set, low_bits, wide
 from refinery.kernels.charclass import CODE_POINTS
 from refinery.kernels.jit import inlined
@@ -105,7 +105,7 @@ def _prepared(column: pa.Array, lowercase: bool, ignore_pattern: str | None) -> 
     if ignore_pattern:
         without = _compiled(ignore_pattern).sub
         values = [text and without("", text) for text in values]
-    return pa.array(values, pa.large_string())
+    return of_texts(values)
 
 
 @lru_cache(maxsize=16)
@@ -121,8 +121,8 @@ def _lowered(view: Texts, rules: Rules) -> Texts:
     if not _find_exact(view.data, view.offsets, view.valid, rules.leads, rules.code_points, todo):
         return view
     column = view.array.cast(pa.large_string())
-    lowered = [text.lower() for text in column.filter(pa.array(todo)).to_pylist()]
-    return texts(pc.replace_with_mask(column, pa.array(todo), pa.array(lowered, pa.large_string())))
+    lowered = [text.lower() for text in column.filter(flags(todo)).to_pylist()]
+    return texts(pc.replace_with_mask(column, flags(todo), of_texts(lowered).cast(pa.large_string())))
 
 
 def _split(view: Texts, tokenization: str, rules: Rules) -> Tokens:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numba import njit
 
 from refinery.kernels import words
-from refinery.kernels.arrow import texts
+from refinery.kernels.arrow import ints, of_texts, texts
 from refinery.kernels.blocks import load_word
 from refinery.kernels.charclass import CODE_POINTS, DIGIT, RE_SPACE, SPACE, classes
 from refinery.kernels.utf8 import before, decode, encode
@@ -57,8 +57,8 @@ def text_keys(column: pa.Array | pa.ChunkedArray, lowercase: bool, ignore_non_ch
         _keys(view.data, view.offsets, view.valid, classes(), keys)
     todo = np.flatnonzero(left)
     if len(todo):
-        lowered = [text.lower() for text in view.array.take(pa.array(todo)).to_pylist()]
-        again = text_keys(pa.array(lowered, pa.large_string()), False, ignore_non_character)
+        lowered = [text.lower() for text in view.array.take(ints(todo)).to_pylist()]
+        again = text_keys(of_texts(lowered), False, ignore_non_character)
         keys[todo] = np.frombuffer(again.buffers()[1], np.uint64).reshape(-1, 2)
     keys[:, 1] &= HIGHEST
     nulls = int(len(view) - np.count_nonzero(view.valid))

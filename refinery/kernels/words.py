@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from refinery.kernels.arrow import EXACT, ints, strings, structs, texts
+from refinery.kernels.arrow import EXACT, flags, ints, of_texts, strings, structs, texts
 from refinery.kernels.blocks import (
     BLOCK,
     HALF,
@@ -111,7 +111,7 @@ def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     lower = strings(out, offsets, view.valid)
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
-        picked = view.array.take(pa.array(todo))
+        picked = view.array.take(ints(todo))
         counts[todo] = word_count(picked).to_numpy()
         lower = _replace(lower, state == EXACT, words(lowered(picked)).field("lower"))
     return structs(view.valid, n=counts, lower=lower)
@@ -122,7 +122,7 @@ def lowered(column: pa.Array) -> pa.Array:
 
     No word ends inside of what decides a sigma's form, so lowering the text lowers every word.
     """
-    return pa.array([text.lower() for text in column.to_pylist()], pa.large_string())
+    return of_texts([text.lower() for text in column.to_pylist()])
 
 
 def _replace(column: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
@@ -130,7 +130,7 @@ def _replace(column: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
         values = values.cast(column.type)
     else:
         column, values = column.cast(pa.large_string()), values.cast(pa.large_string())
-    return pc.replace_with_mask(column, pa.array(rows), values)
+    return pc.replace_with_mask(column, flags(rows), values)
 
 
 @inlined

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from refinery.errors import DataError
 from refinery.kernels import lines
-from refinery.kernels.arrow import texts
+from refinery.kernels.arrow import flags, texts
 from refinery.samples.batch import RAW_LIMIT, VECTOR, Bad, Batch, as_json
 from refinery.samples.explain import not_utf8
+from refinery.samples.objects import one_by_one
 from refinery.samples.read_lines import Limits
 from refinery.samples.schema import conform, open_table, record_batches
 from refinery.samples.sources import Source
@@ -90,7 +91,7 @@ def checked(table: pa.Table, first: int) -> Batch:
     bad = [Bad(first + i, first + i + 1, *_raw(table.slice(i, 1))) for i in broken]
     good = np.ones(len(table), np.bool_)
     good[broken] = False
-    return Batch(False, table.filter(pa.array(good)), rows[good], rows[good] + 1, bad, first + len(table))
+    return Batch(False, table.filter(flags(good)), rows[good], rows[good] + 1, bad, first + len(table))
 
 
 def _broken(table: pa.Table, start: int, stop: int) -> list[int]:
@@ -150,7 +151,7 @@ def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
     rows: list[int] = []
     bad: list[Bad] = []
     size = 0
-    for row, source in enumerate(sources):
+    for row, source in enumerate(one_by_one(sources)):
         content = _text(source, row, limits, bad)
         if contents and (size + len(content or b"") > limits.batch_bytes or len(contents) == limits.rows):
             yield _text_batch(contents, rows, bad)
@@ -166,7 +167,7 @@ def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
 def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | None:
     """The text of a file as UTF-8; None, and an entry in `bad`, when it is none."""
     try:
-        with open(source.path, "rb") as file:
+        with source.open(buffering=-1) as file:
             content = file.read(limits.line + 1)
     except OSError as error:
         raise DataError(f"{source.path}: {error.strerror or error}") from error

@@ -104,11 +104,12 @@ def text_simhash(
     column: pa.Array, tokenization: str, window_size: int, lowercase: bool, ignore_pattern: str | None, keep_short: bool
 ) -> pa.Array:
     """The SimHash of each text; NULL for NULL, and with `keep_short` for texts of fewer tokens than `window_size`."""
-    from refinery.kernels.shingles import tokens  # numba, which check() does without
+    from refinery.kernels.arrow import ints  # numba, which check() does without
+    from refinery.kernels.shingles import tokens
     from refinery.kernels.simhash import simhash
 
     split = tokens(column, tokenization, lowercase, ignore_pattern)
     known = split.valid
     if keep_short:
         known = known & (np.diff(split.firsts) > window_size)
-    return pa.array(simhash(split, window_size), mask=~known)
+    return ints(simhash(split, window_size), known)
