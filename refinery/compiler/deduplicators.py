@@ -6,8 +6,10 @@ from typing import Any
 
 from refinery.library import Operator
 
-# Rounds of comparing the members of a bucket with the first that is left; later ones find next to nothing.
+# Rounds of comparing the members of a bucket with one of those that are left; later ones find next to nothing.
 ROUNDS = 8
+# SQL for the number that says which: the sum of a sample's shingles, which are hashes, modulo 2^64.
+CONTENT = "CAST(coalesce(list_sum(shingles), 0) % 18446744073709551616 AS UBIGINT)"
 
 MARK = "_mark_"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.compiler.compiled import Chain, Keys, out_name
-from refinery.compiler.deduplicators import MARK, ROUNDS, judged, mark_name, matched
+from refinery.compiler.deduplicators import CONTENT, MARK, ROUNDS, judged, mark_name, matched
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.names import text_of_columns
 from refinery.compiler.program import Program, pretty
@@ -171,7 +171,7 @@ def _pairs(part: ScriptStage, step: Any, operator: Operator) -> Iterator[str]:
         else:
             yield _shingles(part.comparison)
             threshold = float(params["jaccard_threshold"])
-            yield _statement("pairs_verified", threshold=lit(threshold), rounds=ROUNDS)
+            yield _statement("pairs_verified", threshold=lit(threshold), rounds=ROUNDS, content=CONTENT)
 
 
 def _shingles(comparison: Chain) -> str:

@@ -53,8 +53,8 @@ class Given:
     """What a deduplicator works on.
 
     step, operator: of the recipe. files: marks of the shards that left any. order: of survivors. sources: the input of
-    each shard; alive: how many samples each shard has. first_rows: number of each shard's first sample. compare: true
-    Jaccard of pairs of samples.
+    each shard; alive: how many samples each shard has. first_rows: number of each shard's first sample. compare: looks at
+    their shingles.
     """
 
     step: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow as pa
 from refinery.compiler.deduplicators import ROUNDS
 from refinery.compiler.env import ident
 from refinery.deduplication.marks import Marks, column, statement
+from refinery.kernels.arrow import numbers
 
 
 class Pairs(NamedTuple):
@@ -45,9 +46,9 @@ def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
 
     yield from _equal(marks, "simhash", 0)
     table = marks.con.sql(
-        "SELECT simhash, min(_row) AS _row FROM marks GROUP BY simhash ORDER BY simhash"
+        "SELECT simhash, min(_row) AS _row FROM marks WHERE simhash IS NOT NULL GROUP BY simhash ORDER BY simhash"
     ).to_arrow_table()
-    values, rows = (table[name].to_numpy() for name in ("simhash", "_row"))
+    values, rows = (numbers(table[name]) for name in ("simhash", "_row"))
     a, b = pairs(values, int(params["num_blocks"]), int(params["hamming_distance"]))
     differing = (values[a] ^ values[b]).view(np.uint8).reshape(-1, 8)
     distance = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int32)
@@ -61,26 +62,34 @@ FINDERS: dict[str, Callable[[Marks, Mapping[str, Any]], Iterator[Pairs]]] = {
     "hamming": by_distance,
 }
 
-Compare = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+class Compare(Protocol):
+    """Looks at the shingles of this run's samples, whose numbers are not below 0."""
+
+    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """True Jaccard similarity of each pair of samples; NaN where one is not of this run."""
+
+    def contents(self, rows: np.ndarray) -> np.ndarray:
+        """A number for each sample that depends on its shingles alone (uint64)."""
 
 
 def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str]) -> Iterator[Pairs]:
     """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
 
-    compare: true Jaccard of pairs (rows, rows). Within a bucket each sample is compared with representatives, not with
-    every other one: with the first; those that are not like it, with the first of them, and so on. Of samples that an
+    Within a bucket each sample is compared with representatives, not with every other one: with one; those that are not
+    like it, with one of them, and so on. Shingles choose which, so the order of samples does not. Of samples that an
     index remembers there are no texts, so the similarity to them is the estimated one. notes: is told of samples that
     are left after the last round.
     """
     if not bands(marks):  # no sample has any
         return
-    marks.run(f"CREATE OR REPLACE TEMP TABLE open AS {statement('buckets', bands=list(range(bands(marks))))}")
+    _open_buckets(marks, compare)
     for _ in range(ROUNDS):
         found = marks.con.sql(statement("representatives")).to_arrow_table()
         if not found.num_rows:
             break
         row, via, how = (found[name].to_numpy() for name in ("_row", "via", "matched"))
-        jaccard = compare(row, via)
+        jaccard = compare.of(row, via)
         same = jaccard >= threshold
         remembered = np.flatnonzero((via < 0) & (row >= 0))
         same[remembered] = _estimated(marks, row[remembered], via[remembered]) >= threshold
@@ -95,6 +104,22 @@ def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str])
             "other, and not with the rest"
         )
     marks.run("DROP TABLE open")
+
+
+def _open_buckets(marks: Marks, compare: Compare) -> None:
+    """The relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`, of which the least stands for all.
+
+    What an index remembers comes first, then by content. Samples of equal content are alike whichever comes first.
+    """
+    marks.run(f"CREATE OR REPLACE TEMP TABLE buckets AS {statement('buckets', bands=list(range(bands(marks))))}")
+    members = marks.con.sql(statement("members")).to_arrow_table()
+    rows, content = (members[name].to_numpy().copy() for name in ("_row", "content"))
+    here = rows >= 0
+    content[here] = compare.contents(rows[here])
+    order = np.lexsort((rows, content, here))
+    with marks.relation("places", pa.table({"_row": rows[order], "place": np.arange(len(rows))})):
+        marks.run("CREATE OR REPLACE TEMP TABLE open AS SELECT * FROM buckets JOIN places USING (_row)")
+    marks.run("DROP TABLE buckets")
 
 
 def _estimated(marks: Marks, a: np.ndarray, b: np.ndarray) -> np.ndarray:

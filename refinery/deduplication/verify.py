@@ -1,14 +1,17 @@
-"""True Jaccard similarity of candidate pairs: their shingles are computed again, for these samples alone."""
+"""True Jaccard similarity of candidate pairs: their shingles are computed again, for candidates alone."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.compiler.deduplicators import CONTENT
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program
 from refinery.deduplication.marks import Room
@@ -23,9 +26,10 @@ from refinery.store import Store
 _PAIRS = """
 SELECT pairs.n, jaccard(one.shingles, other.shingles) AS jaccard
 FROM pairs
-JOIN read_parquet({files}) AS one ON one._row = pairs.a
-JOIN read_parquet({files}) AS other ON other._row = pairs.b
+JOIN computed AS one ON one._row = pairs.a
+JOIN computed AS other ON other._row = pairs.b
 """
+_CONTENTS = f"SELECT wanted.n, {CONTENT} AS content FROM wanted JOIN computed USING (_row)"
 
 
 class Comparison:
@@ -50,13 +54,32 @@ class Comparison:
         self._compute(np.unique(np.concatenate((a[here], b[here]))))
         if not self._files:
             return result
-        folders = {os.path.dirname(file) for file in self._files}
-        with connect(folders, self._room.threads, self._room.memory, self._room.folder) as con:
+        with self._shingles() as con:
             register(con, [f for f in self._program().functions if f.name == "jaccard"])
             con.register("pairs", pa.table({"n": np.flatnonzero(here), "a": a[here], "b": b[here]}))
-            found = con.sql(_PAIRS.format(files=lit(self._files))).to_arrow_table()
+            found = con.sql(_PAIRS).to_arrow_table()
         result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
         return result
+
+    def contents(self, rows: np.ndarray) -> np.ndarray:
+        """A number for each of distinct samples that depends on its shingles alone (uint64)."""
+        self._compute(np.sort(rows))
+        result = np.zeros(len(rows), np.uint64)
+        if not self._files:
+            return result
+        with self._shingles() as con:
+            con.register("wanted", pa.table({"n": np.arange(len(rows)), "_row": rows}))
+            found = con.sql(_CONTENTS).to_arrow_table()
+        result[found["n"].to_numpy()] = found["content"].to_numpy()
+        return result
+
+    @contextmanager
+    def _shingles(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection with the view `computed`: the shingles of the samples that are known."""
+        folders = {os.path.dirname(file) for file in self._files}
+        with connect(folders, self._room.threads, self._room.memory, self._room.folder) as con:
+            con.execute(f"CREATE VIEW computed AS SELECT * FROM read_parquet({lit(self._files)})").fetchall()
+            yield con
 
     def _compute(self, rows: np.ndarray) -> None:
         """Write the shingles of samples that are not known yet."""

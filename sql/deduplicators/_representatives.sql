@@ -1,7 +1,7 @@
--- Pairs to compare now: every member of a bucket with the first that is left in it.
-SELECT open._row, firsts.first AS via, min(open.band) AS matched
+-- Pairs to compare now: every member of a bucket with the one of least place that is left in it.
+SELECT open._row, chosen.one AS via, min(open.band) AS matched
 FROM open
-JOIN (SELECT band, key, min(_row) AS first FROM open GROUP BY ALL) AS firsts
-  ON open.band = firsts.band AND open.key = firsts.key
-WHERE open._row <> firsts.first
+JOIN (SELECT band, key, arg_min(_row, place) AS one FROM open GROUP BY ALL) AS chosen
+  ON open.band = chosen.band AND open.key = chosen.key
+WHERE open._row <> chosen.one
 GROUP BY ALL

@@ -1,17 +1,23 @@
 -- Pairs of samples that share a band and whose true Jaccard similarity is at least {{ threshold }}. The members of a bucket
--- are compared with the first of it; those that are not like it with the first of them, and so on.
+-- are compared with one of them; those that are not like it with one of those, and so on. Their shingles choose which.
 CREATE OR REPLACE TEMP TABLE pairs AS
 WITH RECURSIVE compared AS (
   SELECT open.*, jaccard(one.shingles, other.shingles) AS jaccard
-  FROM (SELECT 1 AS round, band, key, _row, min(_row) OVER (PARTITION BY band, key) AS via FROM buckets) AS open
+  FROM (
+    SELECT 1 AS round, band, key, _row, content, first_value(_row) OVER bucket AS via
+    FROM buckets
+    JOIN (SELECT _row, {{ content }} AS content FROM shingles) USING (_row)
+    WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row)
+  ) AS open
   JOIN shingles AS one ON one._row = open._row
   JOIN shingles AS other ON other._row = open.via
   UNION ALL
   SELECT open.*, jaccard(one.shingles, other.shingles)
   FROM (
-    SELECT round + 1 AS round, band, key, _row, min(_row) OVER (PARTITION BY band, key) AS via
+    SELECT round + 1 AS round, band, key, _row, content, first_value(_row) OVER bucket AS via
     FROM compared
     WHERE round < {{ rounds }} AND _row <> via AND NOT coalesce(jaccard >= {{ threshold }}, FALSE)
+    WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row)
   ) AS open
   JOIN shingles AS one ON one._row = open._row
   JOIN shingles AS other ON other._row = open.via

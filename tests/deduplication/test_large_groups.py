@@ -102,18 +102,26 @@ def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., Marks]
         assert (kept == np.argmax(np.where(np.arange(LARGE) % 2 == half, order, -1))).all()
 
 
-def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., Marks]) -> None:
-    """Two kinds of samples in one bucket: a second round finds the other kind, and there is no third."""
-    compared: list[int] = []
+class Parity:
+    """Samples are like those whose number is even or odd as theirs is."""
 
-    def compare(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        compared.append(len(a))
+    def __init__(self) -> None:
+        self.compared: list[int] = []
+
+    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        self.compared.append(len(a))
         return np.where((a - b) % 2 == 0, 0.9, 0.1)
 
-    notes: list[str] = []
-    with marks_of(band_0=np.zeros(LARGE, np.uint64), band_1=np.zeros(LARGE, np.uint64)) as marks:
+    def contents(self, rows: np.ndarray) -> np.ndarray:
+        return (rows % 2).astype(np.uint64)
+
+
+def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., Marks]) -> None:
+    """Two kinds of samples in one bucket: a second round finds the other kind, and there is no third."""
+    compare, notes, zeros = Parity(), list[str](), np.zeros(LARGE, np.uint64)
+    with marks_of(band_0=zeros, band_1=zeros, signature=np.array([b"any"] * LARGE)) as marks:
         found = cluster(pairs.verified(marks, compare, 0.7, notes), marks, [])
-    assert compared == [LARGE - 1, LARGE // 2 - 1] and notes == []
+    assert compare.compared == [LARGE - 1, LARGE // 2 - 1] and notes == []
     assert (found.root == found.row % 2).all() and (found.jaccard[2:] == 0.9).all()
 
 

@@ -153,6 +153,18 @@ def test_verified_pairs_are_the_same_however_it_is_cut(verified: tuple[Run, Run]
         assert rows(run, table, columns) == rows(verified[1], table, columns)
 
 
+def test_verified_clusters_do_not_depend_on_the_order_of_samples(tmp_path: Path) -> None:
+    """Each text is like its neighbours and unlike the others; some buckets hold many of them."""
+    dice, found = random.Random(5), []
+    words = [" ".join(f"w{k}" for k in range(start, start + 20)) for start in range(0, 160, 2)]
+    few = {"window_size": 1, "num_permutations": 4, "num_bands": 4, "num_rows_per_band": 1, "jaccard_threshold": 0.8}
+    step = {"document_minhash_deduplicator": {**few, "verify": True, "keep": "id"}}
+    for attempt in range(3):
+        run = refine(tmp_path, dice.sample(texts(words), len(words)), [step], np=1 + attempt % 2, shard_size=4000)
+        found.append(sorted(row["id"] for row in exported(run)))
+    assert found[0] == found[1] == found[2] and 2 < len(found[0]) < 40
+
+
 def test_the_true_similarity_stands_beside_the_estimate(verified: tuple[Run, Run]) -> None:
     plain, checked = verified
     assert rows(plain, "duplicates", "DISTINCT jaccard, estimated_jaccard IS NULL") == [(None, False)]
