@@ -118,9 +118,9 @@ class Again(Stages):
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         if len(self.prepared.stages) == 1 and not self._writes and not planned.program.copies:
-            changes = self._folder(planned) / "changes.parquet"
-            sql = self.teller().sql(planned, whole=True)
-            self.tables = amended = amend(self.stored, sql, sum(place.rows for place in self.places), changes)
+            teller, changes = self.teller(), self._folder(planned) / "changes.parquet"
+            rows, columns = sum(place.rows for place in self.places), list(teller.columns(planned))
+            self.tables = amended = amend(self.stored, teller.sql(planned, whole=True), columns, rows, changes)
             if amended is not None:
                 pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
                 results = self._told(amended.kept)

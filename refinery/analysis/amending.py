@@ -6,10 +6,9 @@ database in which some samples have another end is made five times as fast as on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import refinery
 from refinery.analysis.stored import Stored
@@ -31,12 +30,13 @@ _ANEW = ("ledger", "steps")
 class Amended:
     """The tables of a run and what is other than in them. See `refinery.staging.Tables`.
 
-    database: of the run. changes: a Parquet file with a row for each sample that ends otherwise. kept: how many samples
-    the changed recipe keeps.
+    database: of the run. changes: a Parquet file with a row for each sample that ends otherwise. columns: by table, those
+    in which samples have other values. kept: how many samples the changed recipe keeps.
     """
 
     database: Path
     changes: Path
+    columns: Mapping[str, Sequence[str]]
     kept: int
 
     def fill(self, db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
@@ -44,13 +44,11 @@ class Amended:
         for schema, name, kind in db.rows(f"SELECT * FROM ({_RELATIONS}) WHERE name NOT IN {_STAY}"):
             db.run(f"DROP {kind} {ident(schema)}.{ident(name)} CASCADE")
         database.fill_places(db, done)
-        select = f"SELECT *, _dropped IS NULL AS kept FROM read_parquet({lit(str(self.changes))})"
-        db.run(f"CREATE TEMP VIEW changes AS {select}")
-        for table in ("stats", "fates"):
-            columns = _differing(db, table)
-            if columns:
-                db.run(template(read_sql("analysis/amend.sql")).render(table=table, columns=columns))
-        db.run("DROP VIEW changes")
+        changes = f"(SELECT *, _dropped IS NULL AS kept FROM read_parquet({lit(str(self.changes))}))"
+        for table, names in self.columns.items():
+            if names:
+                columns = [ident(name) for name in names]
+                db.run(template(read_sql("analysis/amend.sql")).render(table=table, columns=columns, changes=changes))
         kind = "VIEW" if db.count("SELECT count(*) FROM fates") <= BLOCK else "TABLE"  # blocks are told by their places
         db.run(
             f"CREATE TEMP {kind} facts AS SELECT fates.*, stats.* EXCLUDE (_row, kept) FROM fates POSITIONAL JOIN stats"
@@ -64,44 +62,41 @@ UNION ALL SELECT schema_name, view_name, 'VIEW' FROM duckdb_views() WHERE NOT in
 """
 
 
-def _differing(db: Database, table: str) -> list[str]:
-    """Columns of a table that the changes change, quoted."""
-    columns = [ident(name) for name in _columns(db.con, table)]
-    query = template(read_sql("analysis/amended_columns.sql")).render(table=table, columns=columns)
-    return [column for column, differs in zip(columns, db.rows(query)[0], strict=True) if differs]
-
-
-def _columns(con: Any, relation: str) -> list[str]:
-    return [column[0] for column in con.execute(f"SELECT * FROM {relation} LIMIT 0").description]
-
-
-def amend(stored: Stored, sql: str, rows: int, changes: Path) -> Amended | None:
+def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: Path) -> Amended | None:
     """What changes of a run of one stage; None where samples have to be run again, or the tables are not as they would be.
 
-    sql: sql/analysis/known.sql for the whole run. rows: that the shards have. changes: the file to write.
+    sql: sql/analysis/known.sql for the whole run. columns: that it tells. rows: that the shards have. changes: the file
+    to write.
     """
-    con, read = stored.con, f"read_parquet({lit(str(changes))})"
-    if stored.manifest["versions"]["refinery"] != refinery.__version__ or not _sound(stored, rows):
+    con, stats, fates = stored.con, _columns(stored, "stats"), _columns(stored, "fates")
+    if [*stats[:2], *columns] != ["_row", "kept", *stats[2:], *fates[2:]] or not _sound(stored, rows):
         return None
     con.execute(f"COPY ({sql}) TO {lit(str(changes))} (FORMAT parquet, COMPRESSION uncompressed)").fetchall()
-    stats, fates = _columns(con, "stats"), _columns(con, "fates")
-    told = [name for name in _columns(con, read) if name != "_again"]
-    if sorted([*told, "kept"]) != sorted({*stats, *fates}) or told != [*fates[:2], *stats[2:], *fates[2:]]:
-        return None
-    query = f"SELECT count(*), count(*) FILTER (_again), count(*) FILTER (_dropped IS NULL) FROM {read}"
-    [(count, again, kept)] = con.execute(query).fetchall()
+    counts = ("_again", "_dropped IS NULL", "_was_kept")
+    asked = [f"count(*) FILTER ({condition})" for condition in counts]
+    asked += [f"coalesce(bool_or(_differs_{number}), FALSE)" for number in range(1, len(columns) + 1)]
+    [(again, kept, before, *differ)] = con.execute(
+        f"SELECT {', '.join(asked)} FROM read_parquet({lit(str(changes))})"
+    ).fetchall()
     if again:
         return None
-    left = f"SELECT count(*) FROM fates ANTI JOIN {read} USING (_row) WHERE _dropped IS NULL"
-    return Amended(
-        stored.run_dir.database, changes, kept + (stored.count(left) if count else stored.manifest["rows"]["kept"])
-    )
+    other = [name for name, differs in zip(columns, differ, strict=True) if differs]
+    found = {
+        "stats": [*(["kept"] if kept or before else []), *(name for name in other if name in stats)],
+        "fates": ["_dropped", *(name for name in other if name in fates)],
+    }
+    return Amended(stored.run_dir.database, changes, found, stored.manifest["rows"]["kept"] + kept - before)
+
+
+def _columns(stored: Stored, table: str) -> list[str]:
+    """Columns of a table in their order."""
+    return [column[0] for column in stored.con.execute(f"SELECT * FROM {table} LIMIT 0").description]
 
 
 def _sound(stored: Stored, rows: int) -> bool:
-    """Whether the tables are as the run left them: a row for each sample that could be read, in the same order in both."""
-    database_file = stored.run_dir.database
-    if database_file.with_name(f"{database_file.name}.wal").exists():
+    """Whether the tables are as this refinery has left them: a row for each sample that could be read, in one order."""
+    path = stored.run_dir.database
+    if stored.manifest["versions"]["refinery"] != refinery.__version__ or path.with_name(f"{path.name}.wal").exists():
         return False
     if stored.count("SELECT count(*) FROM quarantine WHERE step > 0"):
         return False

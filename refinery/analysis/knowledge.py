@@ -97,7 +97,7 @@ class Teller:
             decision=final if number == self.change.stage else self._as_it_was(planned),
             later=final,
             given=self._given(planned),
-            columns=self._columns(planned, changed),
+            columns={ident(name): sql for name, sql in self.columns(planned).items()},
             texts=self.texts and bool(changed),
             whole=whole,
             again=" OR ".join(f"coalesce({reason}, FALSE)" for reason in self._again(planned, changed)),
@@ -145,30 +145,28 @@ class Teller:
         columns = [change.changed for change in planned.program.changes]
         return " OR ".join(column if column in self.stored["fates"] else "TRUE" for column in columns)
 
-    def _columns(self, planned: Planned, changed: str) -> list[str]:
-        """What the statement of the stage answers, besides `_dropped`."""
-        found = [self._stat(stat) for stat in planned.program.stats]
+    def columns(self, planned: Planned) -> dict[str, str]:
+        """What the statement of the stage answers, besides `_dropped`: SQL for each column."""
+        found = {stat.column: self._stat(stat) for stat in planned.program.stats}
         for change in planned.program.changes:
             alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
-            found.append(f"{alive if change.changed in self.stored['fates'] else 'FALSE'} AS {change.changed}")
-        found += [f"{self._bytes(step)} AS {bytes_name(step)}" for step in planned.chain.versions]
-        found += [self._hidden(name, planned) for name in planned.program.hidden if self._has(name)]
+            found[change.changed] = alive if change.changed in self.stored["fates"] else "FALSE"
+        found |= {bytes_name(step): self._bytes(step) for step in planned.chain.versions}
+        found |= {name: self._hidden(name, planned) for name in planned.program.hidden if self._has(name)}
         if self.texts:
             for keys, column in planned.program.outs.items():
                 flags = [change.changed for change in planned.program.changes if change.field == keys]
-                found.append(f"CASE WHEN _here IS NULL AND ({' OR '.join(flags)}) THEN {column} END AS {column}")
+                found[column] = f"CASE WHEN _here IS NULL AND ({' OR '.join(flags)}) THEN {column} END"
         if planned.program.stats_json and self.writes:
             stats = [stat for stage in self.stages for stat in stage.program.stats if self._has(stat.column, "stats")]
-            found.append(f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END AS _stats")
+            found["_stats"] = f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END"
         return found
 
     def _hidden(self, name: str, planned: Planned) -> str:
         """A key, known of all samples, or the length of a text that a step has counted first."""
         steps = [step for step, column in planned.program.chars.items() if column == name]
         column = f"decided.{ident(name)}"
-        return (
-            f"CASE WHEN _here IS NULL OR _here >= {min(steps)} THEN {column} END AS {ident(name)}" if steps else column
-        )
+        return f"CASE WHEN _here IS NULL OR _here >= {min(steps)} THEN {column} END" if steps else column
 
     def _has(self, column: str, table: str = "fates") -> bool:
         return column in self.stored[table]
@@ -176,8 +174,8 @@ class Teller:
     def _stat(self, stat: Any) -> str:
         column = ident(stat.column)
         if not self._has(stat.column, "stats"):
-            return f"CAST(NULL AS {stat.type}) AS {column}"
-        return f"CASE WHEN _here IS NULL OR _here >= {stat.step} THEN decided.{column} END AS {column}"
+            return f"CAST(NULL AS {stat.type})"
+        return f"CASE WHEN _here IS NULL OR _here >= {stat.step} THEN decided.{column} END"
 
     def _bytes(self, step: int) -> str:
         """Bytes of the text after a step; a sample that is gone by then keeps the text that it had."""

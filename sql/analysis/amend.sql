@@ -2,5 +2,5 @@
 UPDATE {{ table }}
 SET {% for column in columns %}{{ column }} = changes.{{ column }}{{ ', ' if not loop.last }}{% endfor %}
 
-FROM changes
+FROM {{ changes }} AS changes
 WHERE {{ table }}._row = changes._row

@@ -1,7 +1,8 @@
 -- What a stage of the changed recipe would compute of a shard's samples, as far as the run has stored it: a row for each
 -- sample that need not be run again. $first, $end: numbers of the shard's samples in the whole input. Both tables are in
 -- the order of the same samples, so all of them are put side by side without looking any up. Of all shards at once only
--- samples are told that do not end as they did; `_again` says which of them to run again.
+-- samples are told that do not end as they did: `_again` says which of them to run again, `_was_kept` which were kept,
+-- `_differs_1` and on which of the columns have another value.
 WITH stored AS (
   SELECT stats.*, fates.* EXCLUDE (_row), {{ reached }} AS _reached
   {% if whole %}
@@ -17,11 +18,15 @@ decided AS (SELECT *, {{ decision }} AS _here, {{ later }} AS _end FROM stored W
 SELECT
   decided._row{{ '' if whole else ' - $first' }} AS _row,
   _here AS _dropped,
-  {% for column in columns %}
-  {{ column }},
+  {% for column, sql in columns.items() %}
+  {{ sql }} AS {{ column }},
   {% endfor %}
   {% if whole %}
-  ({{ again }}) AS _again
+  ({{ again }}) AS _again,
+  decided._dropped IS NULL AS _was_kept,
+  {% for column, sql in columns.items() %}
+  decided.{{ column }} IS DISTINCT FROM ({{ sql }}) AS _differs_{{ loop.index }},
+  {% endfor %}
   {% endif %}
 FROM decided
 {% if texts %}
