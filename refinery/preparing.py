@@ -120,7 +120,9 @@ def prepare(
     or gone on with; by default those that the recipe's `fusion_strategy` finds. Raises RecipeError for SQL that does not
     bind, DataError for inputs that cannot be read.
     """
-    sources, notes = find(recipe.inputs, recipe.suffixes) if dataset is None else ([_in_memory(dataset)], [])
+    sources, notes = (
+        find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
+    )
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)

@@ -7,17 +7,25 @@ import os
 import shlex
 
 from refinery.errors import suggestion
-from refinery.hiding import has_credentials, hide
+from refinery.hiding import has_credentials, hide, remember
 from refinery.recipe.keys import READABLE, Key
 from refinery.recipe.model import InputConfig
-from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe
+from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, plain_value
 from refinery.recipe.values import CREDENTIALS, take
 
-_REMOTE_ONLY = "this version reads local files only"
 _WEIGHT = Key("weight", "float", 1.0, min=0)
 _PATH = Key("path", "str", "")
 _MOST = Key("max_sample_num", "int", None, min=1, nullable=True)
 _FIELDS = ("type", "path", "weight", "source", "format")
+_PLACES = ("s3", "huggingface")
+# What Data-Juicer lets one write beside the URL of a source, and where it is read from here.
+_ENVIRONMENT = {
+    "aws_access_key_id": "AWS_ACCESS_KEY_ID",
+    "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "aws_session_token": "AWS_SESSION_TOKEN",
+    "aws_region": "AWS_DEFAULT_REGION",
+    "endpoint_url": "AWS_ENDPOINT_URL",
+}
 _FORMAT_NAMES = {"text": "txt", **{name: name for name in READABLE}}
 
 
@@ -114,19 +122,35 @@ def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
     if not isinstance(node, Mapping):
         problems.add(node.place, f"a source must be a mapping with a path, not {describe(node)}")
         return ()
-    kind = node.entries.get("type")
-    if kind and isinstance(kind.node, Scalar) and kind.node.text not in (None, "", "local"):
-        hint = "Download the data and name its path: {type: local, path: ...}"
-        problems.add(kind.node.place, f"a source of type {kind.node.text!r} cannot be read: {_REMOTE_ONLY}", hint)
+    kind = _kind(node, problems)
+    if kind is None:
         return ()
     for name, field in node.entries.items():
-        if name not in _FIELDS:
-            problems.add(field.place, f"a local source has no key {name!r}", suggestion(name, _FIELDS))
+        if name in _ENVIRONMENT and kind == "remote":
+            remember(plain_value(field.node))
+            hint = f"Set {_ENVIRONMENT[name]} in the environment of every machine instead."
+            problems.add(field.place, f"{name} of a source is not read from recipes", hint)
+        elif name not in _FIELDS:
+            problems.add(field.place, f"a {kind} source has no key {name!r}", suggestion(name, _FIELDS))
     if "path" not in node.entries:
         problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
         return ()
     weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
     return _local(node.entries["path"].node, "path", weight, _read_format(node, problems), problems)
+
+
+def _kind(node: Mapping, problems: Problems) -> str | None:
+    """`local` or `remote`, which are read in the same way; None for what is not."""
+    entry, path = node.entries.get("type"), node.entries.get("path")
+    written = entry.node.text if entry is not None and isinstance(entry.node, Scalar) else None
+    if entry is None or written in (None, "", "local"):
+        return "local"
+    named = path.node.text or "" if path is not None and isinstance(path.node, Scalar) else ""
+    if written == "remote" and is_remote(named):
+        return "remote"
+    what = f"a source of type {written!r} " + ("needs a URL as path" if written == "remote" else "cannot be read")
+    problems.add(entry.node.place, what, "Write path: s3://bucket/data, hf://datasets/owner/name, or a local path.")
+    return None
 
 
 def _read_format(node: Mapping, problems: Problems) -> str | None:
@@ -135,6 +159,8 @@ def _read_format(node: Mapping, problems: Problems) -> str | None:
         return None
     written = entry.node.text
     name = written.lower().lstrip(".")
+    if "format" not in node.entries and name in _PLACES:  # where Data-Juicer's remote sources are
+        return None
     if name not in _FORMAT_NAMES:
         what = f"the format {written!r} cannot be read; formats are {', '.join(READABLE)}"
         problems.add(entry.node.place, what, suggestion(name, READABLE))
@@ -155,8 +181,10 @@ def _checked(path: str, weight: float, form: str | None, place: Place, problems:
     if has_credentials(path):
         problems.add(place, f"the path {hide(path)} holds credentials", CREDENTIALS)
         return ()
-    if is_remote(path) or "\0" in path:
-        what = f"{path!r} is not a path" if "\0" in path else f"{path} cannot be read: {_REMOTE_ONLY}"
-        problems.add(place, what, "Download the data and name its path.")
+    if "\0" in path:
+        problems.add(place, f"{path!r} is not a path", "Name a file, directory or glob.")
+        return ()
+    if is_remote(path) and "::" in path:
+        problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL of the data itself.")
         return ()
     return (InputConfig(path, weight, form, place.line or 0),)

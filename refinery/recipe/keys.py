@@ -38,10 +38,13 @@ READABLE = ("jsonl", "json", "jsonl.gz", "jsonl.zst", "parquet", "csv", "tsv", "
 _USED = (
     Key("project_name", "str", "hello_world", "Name of the project, for the tables and the report."),
     Key(
-        "dataset_path", "paths", (), "A file, directory, glob, or list of them; `0.5 a.jsonl 0.5 b.jsonl` weighs them."
+        "dataset_path",
+        "paths",
+        (),
+        "A file, directory, glob or URL, or a list of them; `0.5 a.jsonl 0.5 b.jsonl` weighs them.",
     ),
     Key("dataset", "mapping", None, "`configs`, a list of `type, path, weight`, and `max_sample_num`.", nullable=True),
-    Key("export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go."),
+    Key("export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go, a path or URL."),
     Key(
         "export_type",
         "str",
@@ -52,7 +55,7 @@ _USED = (
     ),
     Key("export_shard_size", "size", 0, "Size of each exported file; 0 for one file.", min=0),
     Key("export_in_parallel", "bool", False, "Write several files of the export at once."),
-    Key("export_aws_credentials", "mapping", None, "For an S3 export; never written anywhere.", nullable=True),
+    Key("export_aws_credentials", "mapping", None, "Has no effect; never written anywhere.", nullable=True),
     Key("work_dir", "str", None, "The run folder; by default the directory of export_path.", nullable=True),
     Key("temp_dir", "str", None, "Where DuckDB puts data that does not fit into memory.", nullable=True),
     Key("text_keys", "strings", ("text",), "Field with the text, dots for nested ones; the first of a list is used."),
@@ -228,7 +231,7 @@ _REFUSED = (
 # Keys with a meaning that this version does not act on; the results are the same without them.
 NOT_YET: dict[str, str] = {
     "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
-    "export_aws_credentials": "results are written to local files only",
+    "export_aws_credentials": "keys for an export at a URL are those of the environment",
 }
 
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from refinery.library import Library
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
@@ -109,7 +110,7 @@ class Guard:
 
     def _allows(self, path: str) -> bool:
         if is_remote(path):
-            plain = ".." not in path.split("/")
+            plain = ".." not in unquote(path).split("/") and "::" not in path
             return plain and any(f"{path}/".startswith(root) for root in self._urls)
         if "\0" in path:
             return True  # no path at all, which checking says

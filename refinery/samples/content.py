@@ -7,13 +7,16 @@ import json
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.errors import DataError
 from refinery.kernels.digest import Digest, digest_of_file, digest_of_stream
+from refinery.samples.objects import changed_at
 from refinery.samples.sources import Shard, Source
+from refinery.store.urls import is_url
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.
 _TICK = 2_000_000_000
@@ -39,11 +42,13 @@ def is_lines(shard: Shard) -> bool:
 def _content(shard: Shard) -> str:
     source = shard.source
     if len(shard.sources) > 1:
-        return _together(source.path for source in shard.sources)
+        return _together(shard.sources)
     if source.table is not None:
         return _of_table(source.table.slice(shard.start, shard.end - shard.start))
     if is_lines(shard):
         return _of_lines(shard)
+    if is_url(source.path):
+        return f"{_of_object(source)} {shard.start} {shard.end}"
     if source.format == "parquet" and shard.end >= 0:
         return _of_row_groups(source, shard.start, shard.end)
     return f"{_of_file(source.path)} {shard.start} {shard.end}"
@@ -62,8 +67,11 @@ def stamp_of(shard: Shard) -> tuple[str, int]:
     """What the file system says of the files, in few letters, and when the last of them changed (ns); "" of tables."""
     if shard.source.table is not None:
         return "", 0
-    found = []
+    found: list[tuple[Any, ...]] = []
     for source in shard.sources:
+        if is_url(source.path):
+            found.append((source.path, source.size, changed_at(source.version), 0, source.version, 0))
+            continue
         stat = os.stat(source.path)
         times = (stat.st_mtime_ns, stat.st_ctime_ns)
         found.append((os.path.realpath(source.path), stat.st_size, *times, stat.st_ino, stat.st_dev))
@@ -81,7 +89,7 @@ def _of_lines(shard: Shard) -> str:
     """The lines that the shard owns, as they stand."""
     from refinery.samples.window import LineRange
 
-    stream = LineRange(shard.source.path, shard.start, shard.end)
+    stream = LineRange(shard.source, shard.start, shard.end)
     try:
         return digest_of_stream(stream).hexdigest()
     finally:
@@ -132,13 +140,27 @@ def _of_file(path: str) -> str:
         return _whole[known]
 
 
-def _together(paths: Any) -> str:
+def _together(sources: Sequence[Source]) -> str:
     """Several whole files in their order."""
     whole = hashlib.blake2b(digest_size=16)
-    for path in paths:
-        digest = digest_of_file(path)
+    for source in sources:
+        if is_url(source.path):
+            whole.update(f"{_of_object(source)}\n".encode())
+            continue
+        digest = digest_of_file(source.path)
         whole.update(f"{digest.size} {digest.hexdigest()}\n".encode())
     return whole.hexdigest()
+
+
+def _of_object(source: Source) -> str:
+    """What the store tells of an object's contents, wherever it is; where it tells but a time, also where; else its bytes."""
+    if not source.version:
+        stream = source.open()
+        try:
+            return digest_of_stream(stream).hexdigest()
+        finally:
+            stream.close()
+    return f"{source.size} {source.version}" + (f" {source.path}" if changed_at(source.version) else "")
 
 
 def _of_table(table: pa.Table) -> str:

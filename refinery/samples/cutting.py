@@ -94,8 +94,7 @@ class Cutter:
         """Even parts of the compressed bytes, so that it need not be read to be cut."""
         from refinery.samples.relay import expansion
 
-        assert source.compression is not None
-        count = int(-(-source.size * expansion(source.path, source.compression) // self.shard_size))
+        count = int(-(-source.size * expansion(source) // self.shard_size))
         pieces = list(_even(source, 0, source.size, source.size, count))
         last = pieces[-1]
         yield from pieces[:-1]

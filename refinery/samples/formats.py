@@ -48,10 +48,8 @@ def format_of(path: Path) -> str | None:
     return "text" if suffix in TEXT_SUFFIXES and compression is None else None
 
 
-def magic(path: Path) -> str | None:
+def magic(head: bytes) -> str | None:
     """The compression that a file's first bytes tell, whatever its name."""
-    with path.open("rb") as file:
-        head = file.read(4)
     return next((name for start, name in _MAGIC.items() if head.startswith(start)), None)
 
 
@@ -62,20 +60,40 @@ def open_bytes(path: str, compression: str | None) -> IO[bytes] | Any:
     return open_compressed(path, compression)[1]
 
 
-def open_compressed(path: str, compression: str) -> tuple[Any, Any]:
-    """A compressed file, whose `tell` says how much of it has been read, and the stream of what it holds."""
+def open_compressed(path: str, compression: str, raw: Any = None) -> tuple[Any, Any]:
+    """A compressed file, whose `tell` says how much of it has been read, and the stream of what it holds.
+
+    raw: the file, where it is open already.
+    """
     import pyarrow as pa
 
-    raw = pa.OSFile(path, "rb")
+    raw = pa.OSFile(path, "rb") if raw is None else pa.PythonFile(raw, "r")
     return raw, pa.CompressedInputStream(raw, compression)
 
 
 def json_shape(path: str, compression: str | None, trusted: bool) -> str:
     """'jsonl' when values stand one on a line; 'json' for an array, or for values that stretch over lines.
 
-    trusted: the name says JSON Lines, so one broken first line is taken for just that.
+    trusted: the name says JSON Lines, so one broken first line is taken for just that. Raises OSError.
     """
-    head = _head(path, compression).removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    with open_bytes(path, compression) as file:
+        return _shape(_head(file, compression), trusted)
+
+
+def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: bool) -> str | None:
+    """As `json_shape`, of the first bytes of a file; None where more of them are needed. whole: there are no more."""
+    import pyarrow as pa
+
+    reader = pa.BufferReader(start)
+    file = reader if compression is None else pa.CompressedInputStream(reader, compression)
+    head = _head(file, compression)
+    first = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").partition(b"\n")
+    sure = whole or len(head) >= _HEAD or first[0][:1] == b"[" or (first[1] and _whole(first[0]))
+    return _shape(head, trusted) if sure else None
+
+
+def _shape(head: bytes, trusted: bool) -> str:
+    head = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if head[:1] == b"[":
         return "json"
     first, feed, rest = head.partition(b"\n")
@@ -87,17 +105,16 @@ def json_shape(path: str, compression: str | None, trusted: bool) -> str:
     return "json"
 
 
-def _head(path: str, compression: str | None) -> bytes:
-    """The first bytes of a file; fewer where compressed data is damaged."""
-    with open_bytes(path, compression) as file:
-        found = b""
-        try:
-            while len(found) < _HEAD and (piece := file.read(1 << 14)):
-                found += piece
-        except OSError:
-            if compression is None:
-                raise
-        return found
+def _head(file: Any, compression: str | None) -> bytes:
+    """The first bytes of what a file holds; fewer where compressed data is damaged."""
+    found = b""
+    try:
+        while len(found) < _HEAD and (piece := file.read(1 << 14)):
+            found += piece
+    except OSError:
+        if compression is None:
+            raise
+    return found
 
 
 def encoding_mark(head: bytes) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.samples.batch import Batch
+from refinery.samples.objects import one_by_one
 from refinery.samples.read_lines import Limits
 from refinery.samples.sources import Shard, Source
 
@@ -22,7 +23,7 @@ def read_packed(shard: Shard, limits: Limits, batches: Callable[[Shard, Limits],
     """
     pending: list[Batch] = []
     size = rows = first = 0
-    for number, source in enumerate(shard.sources):
+    for number, source in enumerate(one_by_one(shard.sources)):
         seen = 0
         for batch in batches(_alone(shard, number), _limits(source, limits)):
             full = size + batch.table.nbytes > limits.batch_bytes or rows + len(batch) > limits.rows

@@ -19,6 +19,8 @@ from typing import Any
 
 from refinery.errors import DataError
 from refinery.samples.formats import open_compressed
+from refinery.samples.sources import Source
+from refinery.store.urls import is_url
 
 # Decompressed bytes that are made at once; where pieces are cut depends on it.
 UNIT = 256 << 10
@@ -34,9 +36,9 @@ _FILES = 8
 class Decoder:
     """The decompressed bytes of a file. total: how many have come out. damage: why they ended too early."""
 
-    def __init__(self, path: str, compression: str) -> None:
-        self._path, self._compression = path, compression
-        self._raw, self._stream = open_compressed(path, compression)
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._raw, self._stream = _opened(source)
         self.total = 0
         self.damage: str | None = None
 
@@ -53,14 +55,14 @@ class Decoder:
             count = self._salvage(view[:UNIT])
             self.damage = f"the compressed data is damaged after {self.total + count} bytes of text ({error})"
             if self.total + count == 0:
-                raise DataError(f"{self._path}: {self.damage}") from error
+                raise DataError(f"{self._source.path}: {self.damage}") from error
         self.total += count
         return count
 
     def _salvage(self, view: memoryview) -> int:
         """Read again up to where reading failed, then byte by byte, to get what stands before the damage."""
         self.close()
-        self._raw, self._stream = open_compressed(self._path, self._compression)
+        self._raw, self._stream = _opened(self._source)
         scratch = memoryview(bytearray(UNIT))
         left, count = self.total, 0
         try:
@@ -78,9 +80,16 @@ class Decoder:
         self._raw.close()
 
 
-def expansion(path: str, compression: str) -> float:
+def _opened(source: Source) -> tuple[Any, Any]:
+    """A compressed file, and the stream of what it holds."""
+    assert source.compression is not None
+    raw = source.open() if is_url(source.path) else None
+    return open_compressed(source.path, source.compression, raw)
+
+
+def expansion(source: Source) -> float:
     """Bytes of text for each byte of a compressed file, told from its start."""
-    decoder = Decoder(path, compression)
+    decoder = Decoder(source)
     scratch = memoryview(bytearray(UNIT))
     try:
         while decoder.total < _HEAD and decoder.readinto(scratch):
@@ -98,8 +107,8 @@ class Cursor:
     it. cut: the end of the piece that was read last, perhaps not to its end; pieces from there on can be read.
     """
 
-    def __init__(self, path: str, compression: str, lines: bool) -> None:
-        self._decoder = Decoder(path, compression)
+    def __init__(self, source: Source, lines: bool) -> None:
+        self._decoder = Decoder(source)
         self._lines = lines
         self._unit = bytearray(UNIT)
         self._low = self._high = 0  # what is left of the unit
@@ -232,8 +241,8 @@ class Piece:
 class Relay:
     """The pieces of one file, for all threads of this process. lock: guards everything; decompression is under it."""
 
-    def __init__(self, path: str, compression: str, lines: bool) -> None:
-        self._path, self._compression, self._lines = path, compression, lines
+    def __init__(self, source: Source, lines: bool) -> None:
+        self._source, self._lines = source, lines
         self.lock = threading.Condition()
         self._idle: list[Cursor] = []
         self._pieces: list[Piece] = []
@@ -274,7 +283,7 @@ class Relay:
                     return cursor
             running = next((piece for piece in self._pieces if piece.end == cut), None)
             if running is None:
-                return Cursor(self._path, self._compression, self._lines)
+                return Cursor(self._source, self._lines)
             running.hand_over()
 
     def idle(self, piece: Piece) -> None:
@@ -314,15 +323,14 @@ def _temporary() -> Any:
     return SpooledTemporaryFile(_IN_MEMORY, dir=_scratch)
 
 
-def open_piece(path: str, compression: str, start: int, end: int, lines: bool) -> Piece:
+def open_piece(source: Source, start: int, end: int, lines: bool) -> Piece:
     """Bytes of a compressed file between two cuts, as a stream with `readinto`, `close` and `damage`.
 
     start, end: as `Cursor` has them; end -1: to the end. Raises OSError, DataError.
     """
-    found = os.stat(path)
-    key = (path, found.st_size, found.st_mtime_ns, lines)
+    key = (*source.state(), lines)
     with _lock:
-        relay = _relays.pop(key, None) or Relay(path, compression, lines)
+        relay = _relays.pop(key, None) or Relay(source, lines)
         _relays[key] = relay  # the one used last is at the end
         while len(_relays) > _FILES:
             _relays.pop(next(iter(_relays))).close()

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from refinery.errors import DataError
 from refinery.samples.sources import Source
+from refinery.store.urls import is_url
 
 TEXT = pa.schema([("text", pa.string())])
 
@@ -109,6 +110,8 @@ def open_table(source: Source) -> Any:
     if source.table is not None:
         return _InMemory(source.table)
     try:
+        if is_url(source.path):
+            return _open_object(source)
         if source.format == "parquet":
             return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
         try:
@@ -117,6 +120,21 @@ def open_table(source: Source) -> Any:
             return pa.ipc.open_stream(pa.memory_map(source.path))
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{source.path}: no readable {source.format} file ({error})") from error
+
+
+def _open_object(source: Source) -> Any:
+    """As `open_table`, of an object at a URL: of Parquet what is asked for is read, all of it at once."""
+    import pyarrow.parquet as pq
+
+    from refinery.samples.objects import mapped, open_exactly
+
+    if source.format == "parquet":
+        return pq.ParquetFile(open_exactly(source), pre_buffer=True)
+    data = mapped(source)
+    try:
+        return pa.ipc.open_file(data)
+    except pa.ArrowInvalid:
+        return pa.ipc.open_stream(data)
 
 
 def row_groups(source: Source) -> list[tuple[int, int]]:

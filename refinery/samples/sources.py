@@ -6,7 +6,7 @@ import glob
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from refinery.errors import DataError, did_you_mean
 from refinery.samples.formats import SUPPORTED, format_of, full_suffix, json_shape, magic, split_suffix
+from refinery.store.urls import is_url
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +27,8 @@ _EXPANDS = 4
 _LEAST = 16 << 10
 # Names of formats in recipes that are called otherwise here.
 _FORCED = {"txt": "text", "json": "jsonl"}
+# Formats of files that are not looked into.
+_OPAQUE = ("parquet", "arrow", "text")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Source:
     format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
     bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
+    version: of an object at a URL, see `objects`.
     """
 
     path: str
@@ -44,6 +48,22 @@ class Source:
     size: int
     dataset: int = 0
     table: pa.Table | None = field(default=None, compare=False, repr=False)
+    version: str = ""
+
+    def open(self, stop: int = -1, buffering: int = 0) -> Any:
+        """The file's bytes, to be read from anywhere. stop: up to where that is likely to go. Raises OSError, DataError."""
+        if is_url(self.path):
+            from refinery.samples.objects import open_stream
+
+            return open_stream(self, stop)
+        return open(self.path, "rb", buffering=buffering)
+
+    def state(self) -> tuple[str, int, int | str]:
+        """Path, size and what tells that it has changed: its time (ns), or the object's version. Raises OSError."""
+        if is_url(self.path):
+            return self.path, self.size, self.version
+        found = os.stat(self.path)
+        return self.path, found.st_size, found.st_mtime_ns
 
     @staticmethod
     def of_table(table: pa.Table) -> Source:
@@ -109,21 +129,30 @@ class Shard:
         return self.sources[bisect_right(list(accumulate(self.rows_of[:-1])), row)].path
 
 
-def find(inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None) -> tuple[list[Source], list[str]]:
-    """The files behind paths, folders (with everything below) and glob patterns, and notes on what was passed over.
+def find(
+    inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None, recipe: str | None = None
+) -> tuple[list[Source], list[str]]:
+    """The files behind paths or URLs, folders (with everything below) and glob patterns, and notes on what was passed over.
 
     inputs: paths, or objects with `path` and `format` (how to read all of it; None: as each file's suffix tells). Their
     order is kept; folders and patterns give their files sorted by path. suffixes: take files with one of these only.
-    Raises DataError when something named is missing or cannot be read, or nothing is left.
+    recipe: the file that names the inputs, where these have a `line` in it. Raises DataError when nothing is left, or
+    something named is missing or cannot be read; the message then has a line for each of these.
     """
     wanted = _normal(suffixes)
     sources: list[Source] = []
     notes: list[str] = []
-    names = []
+    names, wrong = [], []
     for dataset, item in enumerate(inputs):
         path, form = (item, None) if isinstance(item, (str, os.PathLike)) else (item.path, item.format)
         names.append(os.path.expanduser(os.fspath(path)))
-        sources += _Order(dataset, _kind(form), wanted, notes).expand(names[-1])
+        try:
+            sources += _Order(dataset, _kind(form), wanted, notes).expand(names[-1])
+        except DataError as error:
+            line = getattr(item, "line", 0)
+            wrong.append(f"{recipe}:{line}: {error}" if recipe and line else str(error))
+    if wrong:
+        raise DataError("\n".join(wrong))
     if not sources:
         if not inputs:
             raise DataError("no input is named; set dataset_path")
@@ -183,37 +212,32 @@ class _Order:
     notes: list[str]
 
     def expand(self, path: str) -> list[Source]:
-        """The sources behind a path, folder or pattern."""
-        if "://" in path:
-            raise DataError(f"{path}: only files of this machine can be read. Copy or mount it and name the local path")
-        if os.path.isdir(path):
-            return self._pick(path, sorted(_walk(path)))
+        """The sources behind a path, folder or pattern, of this machine or at a URL."""
+        if is_url(path):
+            return self._expand_url(path)
         if os.path.isfile(path):
-            return self._named(path)
-        if os.path.exists(path):
-            raise DataError(f"{path}: neither a file nor a folder")
-        if not glob.has_magic(path):
-            raise DataError(_missing(path))
-        matches = sorted(glob.glob(path, recursive=True))
-        if not matches:
-            raise DataError(f"{path}: no file matches the pattern")
-        files = [match for match in matches if os.path.isfile(match)]
-        if "**" not in path:  # else what is below a folder matches by itself
-            files = sorted(files + [name for match in matches if os.path.isdir(match) for name in _walk(match)])
-        return self._pick(path, files)
+            return self._sources([self._named(path)], _File)
+        return self._sources(self._pick(path, *_files_of(path)), _File)
 
-    def _named(self, path: str) -> list[Source]:
-        """A file that was named itself: what cannot be read is an error."""
+    def _expand_url(self, url: str) -> list[Source]:
+        from refinery.samples.listing import look_into, objects_of
+
+        objects, folder = objects_of(url)
+        chosen = [self._named(next(iter(objects)))] if folder is None else self._pick(url, list(objects), folder)
+        look_into([objects[path] for path, kind in filter(None, chosen) if kind not in _OPAQUE])
+        return self._sources(chosen, objects.__getitem__)
+
+    def _named(self, path: str) -> tuple[str, str] | None:
+        """A file that was named itself, with its format: what cannot be read is an error."""
         if self.wanted and full_suffix(Path(path)) not in self.wanted:
             self.notes.append(f"{path}: passed over, its suffix is not among {', '.join(sorted(self.wanted))}")
-            return []
-        return self._source(path, self.forced or format_of(Path(path)) or _by_name(Path(path)))
+            return None
+        return path, self.forced or format_of(Path(path)) or _by_name(Path(path))
 
-    def _pick(self, place: str, paths: Sequence[str]) -> list[Source]:
-        """Files that a folder or pattern led to: what is no data is passed over, and counted in the notes."""
-        found: list[Source] = []
+    def _pick(self, place: str, paths: Sequence[str], folder: bool) -> list[tuple[str, str] | None]:
+        """Files that a folder or pattern led to, with their formats: what is no data is passed over, and counted in the notes."""
+        found: list[tuple[str, str] | None] = []
         skipped: Counter[str] = Counter()
-        folder = os.path.isdir(place)
         for path in paths:
             name = Path(path)
             suffix = full_suffix(name)
@@ -226,32 +250,74 @@ class _Order:
             elif kind is None:
                 skipped[f"{suffix or 'without suffix'}, of no known format"] += 1
             else:
-                found += self._source(path, kind)
+                found.append((path, kind))
         if skipped:
             items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
             self.notes.append(f"{place}: passed over: {items}")
         return found
 
-    def _source(self, path: str, kind: str) -> list[Source]:
-        """The source; none, with a note, for an empty file that is no table."""
+    def _sources(self, chosen: Sequence[tuple[str, str] | None], look: Callable[[str], Any]) -> list[Source]:
+        return [found for path, kind in filter(None, chosen) if (found := self._source(path, kind, look(path)))]
+
+    def _source(self, path: str, kind: str, file: Any) -> Source | None:
+        """The source; None, with a note, for an empty file that is no table. file: says what is in it, see `_File`."""
         try:
-            size = os.path.getsize(path)
-            source = Source(path, kind, None, full_suffix(Path(path)), size, self.dataset)
-            if size == 0 and kind != "text":
+            source = Source(path, kind, None, full_suffix(Path(path)), file.size, self.dataset, version=file.version)
+            if source.size == 0 and kind != "text":
                 self.notes.append(f"{path}: empty")
-                return [] if kind in ("parquet", "arrow") else [source]
-            if kind in ("parquet", "arrow", "text"):
-                return [source]
-            source = replace(source, compression=magic(Path(path)))
+                return None if kind in ("parquet", "arrow") else source
+            if kind in _OPAQUE:
+                return source
+            source = replace(source, compression=file.compression())
             named = split_suffix(Path(path))[1]
             if named and source.compression is None:
                 cure = f"Drop {Path(path).suffix!r} from its name"
                 raise DataError(f"{path}: the name says {named}, but it holds no {named} data. {cure}")
             if kind == "jsonl":
-                source = replace(source, format=json_shape(path, source.compression, ".jsonl" in source.suffix))
-            return [source]
+                source = replace(source, format=file.shape(source.compression, ".jsonl" in source.suffix))
+            return source
         except OSError as error:
             raise DataError(f"{path}: {error.strerror or error}") from error
+
+
+class _File:
+    """A file of this machine. Raises OSError."""
+
+    version = ""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return os.path.getsize(self.path)
+
+    def compression(self) -> str | None:
+        """By its first bytes."""
+        with open(self.path, "rb") as file:
+            return magic(file.read(4))
+
+    def shape(self, compression: str | None, trusted: bool) -> str:
+        """See `json_shape`."""
+        return json_shape(self.path, compression, trusted)
+
+
+def _files_of(path: str) -> tuple[list[str], bool]:
+    """The files of a folder, or those that match a pattern, and whether it is a folder."""
+    if os.path.isdir(path):
+        return sorted(_walk(path)), True
+    if os.path.exists(path):
+        raise DataError(f"{path}: neither a file nor a folder")
+    if not glob.has_magic(path):
+        raise DataError(_missing(path))
+    matches = sorted(glob.glob(path, recursive=True))
+    if not matches:
+        raise DataError(f"{path}: no file matches the pattern")
+    files = [match for match in matches if os.path.isfile(match)]
+    if "**" not in path:  # else what is below a folder matches by itself
+        files = sorted(files + [name for match in matches if os.path.isdir(match) for name in _walk(match)])
+    return files, False
 
 
 def _missing(path: str) -> str:

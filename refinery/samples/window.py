@@ -36,8 +36,8 @@ def digested() -> Iterator[Digest]:
 class LineRange:
     """The lines of a file that start in [start, end), as a stream of bytes."""
 
-    def __init__(self, path: str, start: int, end: int) -> None:
-        self._file = open(path, "rb", buffering=0)
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self._file = source.open(end)
         self._at = start
         self._end = end
         self._last = 10  # the byte before `_at`
@@ -82,8 +82,8 @@ class LineRange:
 class ByteRange:
     """The bytes [start, end) of a file as a stream; to its end with -1."""
 
-    def __init__(self, path: str, start: int, end: int) -> None:
-        self._file = open(path, "rb", buffering=0)
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self._file = source.open(end)
         self._file.seek(start)
         self._left = end - start if end >= 0 else -1
 
@@ -176,8 +176,8 @@ def _stream(source: Source, start: int, end: int, lines: bool) -> Any:
     """The bytes of a shard as a stream: `readinto`, `close`, and `damage` where it is compressed."""
     if source.compression is not None:
         if start == 0 and end < 0:
-            return Decoder(source.path, source.compression)
-        return open_piece(source.path, source.compression, start, end, lines)
+            return Decoder(source)
+        return open_piece(source, start, end, lines)
     if start == 0 and end < 0:
-        return open(source.path, "rb", buffering=0)
-    return LineRange(source.path, start, end) if lines and end >= 0 else ByteRange(source.path, start, end)
+        return source.open()
+    return LineRange(source, start, end) if lines and end >= 0 else ByteRange(source, start, end)

@@ -124,9 +124,9 @@ def test_threads_share_one_decompression(tmp_path: Path, monkeypatch: pytest.Mon
     made: list[int] = []
     decoder = relay.Decoder
 
-    def counted(path: str, compression: str) -> relay.Decoder:
+    def counted(source: Source) -> relay.Decoder:
         made.append(threading.get_ident())
-        return decoder(path, compression)
+        return decoder(source)
 
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(packed(json_lines(9, 3000), "gzip"))

@@ -83,7 +83,7 @@ def test_a_format_can_be_said(tmp_path: Path) -> None:
         ("data/a.pdf", "Extract its text to a .txt file first"),
         ("data/a.gz", "Name it by what it holds, such as a.jsonl.gz"),
         ("data/plain.jsonl.gz", "the name says gzip, but it holds no gzip data. Drop '.gz' from its name"),
-        ("s3://bucket/a.jsonl", "only files of this machine can be read"),
+        ("nodriver://bucket/a.jsonl", "nodriver://bucket: Protocol not known: nodriver"),
         ("empty", "no file to read"),
         ("data/bad.parquet", "no readable parquet file"),
         ("data/bad.arrow", "no readable arrow file"),
