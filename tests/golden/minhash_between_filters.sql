@@ -224,7 +224,7 @@ SELECT
 FROM _s2;
 
 -- Pairs of samples that share a band and whose true Jaccard similarity is at least 0.4. The members of a bucket
--- are compared with the first of it; those that are not like it with the first of them, and so on.
+-- are compared with one of them; those that are not like it with one of those, and so on. Their shingles choose which.
 CREATE OR REPLACE TEMPORARY TABLE pairs AS
 WITH RECURSIVE compared AS (
   SELECT
@@ -236,8 +236,17 @@ WITH RECURSIVE compared AS (
       band,
       key,
       _row,
-      min(_row) OVER (PARTITION BY band, key) AS via
+      content,
+      first_value(_row) OVER bucket AS via
     FROM buckets
+    JOIN (
+      SELECT
+        _row,
+        CAST(coalesce(list_sum(shingles), 0) % 18446744073709551616 AS UBIGINT) AS content
+      FROM shingles
+    )
+      USING (_row)
+    WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row)
   ) AS open
   JOIN shingles AS one
     ON one._row = open._row
@@ -253,10 +262,12 @@ WITH RECURSIVE compared AS (
       band,
       key,
       _row,
-      min(_row) OVER (PARTITION BY band, key) AS via
+      content,
+      first_value(_row) OVER bucket AS via
     FROM compared
     WHERE
       round < 8 AND _row <> via AND NOT coalesce(jaccard >= 0.4, FALSE)
+    WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row)
   ) AS open
   JOIN shingles AS one
     ON one._row = open._row
