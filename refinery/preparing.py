@@ -113,12 +113,13 @@ def prepare(
     dataset: Any = None,
     shard_size: int | None = None,
     orderings: Sequence[Ordering] | None = None,
+    binds: bool = True,
 ) -> Prepared:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
     dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of a run that is told of
-    or gone on with; by default those that the recipe's `fusion_strategy` finds. Raises RecipeError for SQL that does not
-    bind, DataError for inputs that cannot be read.
+    or gone on with; by default those that the recipe's `fusion_strategy` finds. binds: False where it is known that
+    DuckDB binds the statements. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
     """
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
@@ -133,7 +134,7 @@ def prepare(
     text_key = tuple(recipe.text_key.split("."))
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
-    planned = _compiled(recipe, library, stages, schema, shards)
+    planned = _compiled(recipe, library, stages, schema, shards if binds else None)
     notes = [*notes, *few, *_left_out(recipe, library)]
     prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes)
     if recipe.adaptive_batch_size:
@@ -244,11 +245,15 @@ def compile_stage(
     last: bool,
 ) -> Planned:
     """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
-    summary = recipe.stat_summary if recipe.stat_summary.grouped else None
-    around = Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
-    stats = recipe.keep_stats_in_res_ds and last
+    around, stats = around_of(stage, recipe, earlier), recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
     return Planned(stage, replace(program, folders=folders_of(recipe, library)), chain)
+
+
+def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> Around:
+    """What stands around a stage of a recipe."""
+    summary = recipe.stat_summary if recipe.stat_summary.grouped else None
+    return Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
 
 
 def compile_comparison(prepared: Prepared, step: Any) -> Program:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.analysis.verdicts import verdicts
+from refinery.compiler.compiled import Chain
+from refinery.plan.stages import Stage
 from refinery.preparing import Planned
 
 # Flags of earlier steps stand in every expression; whether a sample is there is not what it computes.
@@ -45,7 +47,15 @@ class Change:
         return f"CASE {' '.join(whens)} END" if whens else "CAST(NULL AS INTEGER)"
 
 
-def compare(before: Sequence[Planned], after: Sequence[Planned]) -> Change:
+@dataclass(frozen=True)
+class Ran:
+    """A stage of the recipe that ran, and what it compiles to."""
+
+    stage: Stage
+    chain: Chain
+
+
+def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
     """What the stages `after` do otherwise than those that ran; both have the same operators at the same places."""
     old, new = _definitions(before), _definitions(after)
     differ = {name for name, (sql, _) in new.items() if old.get(name, ("",))[0] != sql}
@@ -62,7 +72,7 @@ def compare(before: Sequence[Planned], after: Sequence[Planned]) -> Change:
     return Change(first, stage.stage.number, known, min(unknown, default=None))
 
 
-def _definitions(stages: Sequence[Planned]) -> dict[str, tuple[str, int]]:
+def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:
     """What every column is computed by, and the step that needs it first."""
     found: dict[str, tuple[str, int]] = {}
     for planned in stages:
@@ -72,7 +82,7 @@ def _definitions(stages: Sequence[Planned]) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _barriers(before: Sequence[Planned], after: Sequence[Planned]) -> set[int]:
+def _barriers(before: Sequence[Ran], after: Sequence[Planned]) -> set[int]:
     """Deduplicators that are new, or have other parameters."""
     old = {planned.stage.after.index: planned.stage.after.params for planned in before if planned.stage.after}
     steps: Mapping[int, Any] = {

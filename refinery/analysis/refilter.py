@@ -11,17 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from refinery.analysis.again import Again
-from refinery.analysis.change import Change, compare
+from refinery.analysis.change import Change, Ran, compare
 from refinery.analysis.knowledge import Place
 from refinery.analysis.stored import Stored
+from refinery.compiler.chain import compile_chain
 from refinery.compiler.compiled import Stat
 from refinery.engine import schema as schemas
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.opening import open_recipe
 from refinery.pipeline import Outcome, Progress, execute_prepared
 from refinery.plan.stages import cut_at_barriers
-from refinery.preparing import Planned, Prepared, compile_stage, prepare
+from refinery.preparing import Prepared, around_of, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
 
@@ -69,10 +72,11 @@ def refilter(
     with Stored.open(run) as stored:
         stored.require_recipe_order()
         recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
-        prepared = prepare(recipe, stored.library, shard_size=stored.manifest["shard_size"])
-        before = _planned_then(stored, prepared)
-        places = _places(stored, prepared, before)
-        change = compare(before, prepared.stages)
+        size = stored.manifest["shard_size"]
+        prepared = prepare(recipe, stored.library, shard_size=size, binds=False)
+        places, change = _places(stored, prepared), compare(_ran(stored, prepared), prepared.stages)
+        if change.unknown is not None or not _binds(stored, change):
+            prepared = prepare(recipe, stored.library, shard_size=size)
         made: list[Again] = []
 
         def make(*arguments: Any, **options: Any) -> Again:
@@ -193,24 +197,34 @@ def _set(step: Any, changes: list[Override]) -> set[str]:
     return {path[0] for path in paths if path}
 
 
-def _planned_then(stored: Stored, prepared: Prepared) -> list[Planned]:
+def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
     """The stages of the recipe that ran. Raises DataError when its operators are others now."""
     old, library = stored.recipe, stored.library
     stages = cut_at_barriers(old.steps, library, old.measure_only)
     if stages[-1].fingerprint != stored.manifest["fingerprint"]:
         raise DataError("the operators have changed since the run, so what it has stored cannot be used; run it again")
-    named = bool(old.stat_summary.group_by)
+    named, text_key = bool(old.stat_summary.group_by), tuple(old.text_key.split("."))
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
-    found: list[Planned] = []
+    found: list[Ran] = []
     earlier: list[Stat] = []
     for stage in stages:
-        text_key = tuple(old.text_key.split("."))
-        found.append(compile_stage(stage, old, library, schema, text_key, earlier, stage is stages[-1]))
-        earlier += found[-1].program.stats
+        around = around_of(stage, old, earlier)
+        found.append(Ran(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
+        earlier += found[-1].chain.stats
     return found
 
 
-def _places(stored: Stored, prepared: Prepared, before: Sequence[Planned]) -> list[Place]:
+def _binds(stored: Stored, change: Change) -> bool:
+    """Whether the new conditions can be asked of what is stored; all else of the recipe is as it was in the run."""
+    conditions = ", ".join(change.verdicts.values()) or "NULL"
+    try:
+        stored.con.execute(f"SELECT {conditions} FROM stats JOIN fates USING (_row) LIMIT 0").fetchall()
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _places(stored: Stored, prepared: Prepared) -> list[Place]:
     """Where the shards stand in the run. Raises DataError when the inputs are not those of the run any more."""
     if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
         raise DataError(

@@ -13,6 +13,7 @@ import pytest
 import refinery
 from refinery.analysis import amending
 from refinery.analysis.amending import Amended
+from refinery.errors import RecipeError
 from tests.analysis.refiltered import again, as_run, prepared
 from tests.analysis.test_refilter import SAMPLES, STEPS
 from tests.engine.runs import content
@@ -106,3 +107,8 @@ def test_tables_are_made_anew_where_not_all_is_known(tmp_path: Path, how: str, a
     fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), export_path=str(tmp_path / "out.jsonl"), **changes)
     assert content(as_run(found)) == content(fresh)
     assert amended() == 0
+
+
+def test_a_condition_that_does_not_bind_is_told(plain: Path, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="sql_filter: Cannot compare values of type BIGINT and .*DATE"):
+        again(plain, tmp_path, {"process.5.where": "num_words < DATE '2000-01-01'"}, writes=False)
