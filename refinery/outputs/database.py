@@ -25,6 +25,8 @@ from refinery.staging import Done
 
 # Beyond this the tables are sorted on disk: traces of every row are as large as the input.
 _MEMORY = "1GB"
+# Up to so many rows are marked off on a string of bits, which takes a tenth of the time of a set.
+_MARKED = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -167,15 +169,22 @@ def check(db: Database, done: Sequence[Done]) -> Counts:
         if told != counts.kept + counts.removed:
             problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
     check_written(counts, sum(result.kept for result in done[-1].results))
-    distinct = db.count(
-        "SELECT count(DISTINCT _row) FROM (SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)"
-    )
+    distinct = _distinct(db, counts.read)
     if distinct != counts.read:
         problems.append(f"{counts.read} rows were read, but {distinct} row numbers are accounted for")
     problems += _broken_steps(db, counts, [number for stage in done for number in stage.planned.stage.numbers()])
     if problems:
         raise ConservationError("rows do not add up: " + "; ".join(problems))
     return counts
+
+
+def _distinct(db: Database, rows: int) -> int:
+    """How many of the numbers that rows of the input have are accounted for."""
+    every = "(SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)"
+    if not 0 < rows <= _MARKED:
+        return db.count(f"SELECT count(DISTINCT _row) FROM {every}")
+    marks = f"bitstring_agg(_row, 0, {rows - 1}) FILTER (WHERE _row BETWEEN 0 AND {rows - 1})"
+    return db.count(f"SELECT coalesce(bit_count({marks}), 0) FROM {every}")
 
 
 def check_written(counts: Counts, written: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -18,6 +19,7 @@ from refinery.compiler.env import ident, lit
 from refinery.compiler.groups import TOKENS, key_name, keyed
 from refinery.compiler.program import Program
 from refinery.compiler.summaries import Summed, empty_summary, summed
+from refinery.engine.machine import cores
 from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.kernels.moments import Moments, moments, ones, rounded
 from refinery.outputs.database import Database
@@ -26,6 +28,8 @@ from refinery.stats.moments import merge_sql
 
 # Samples whose statistics are in memory at once.
 BLOCK = 1 << 20
+# Statistics that are summed up at once; each takes some copies of a block.
+_AT_ONCE = 4
 _COLUMNS = "n, mean, m2, min, max, total, nans, infinities"
 # datatrove has no entries of nothing.
 _MEASURED = "(SELECT * FROM stat_summary WHERE n + nans + infinities > 0)"
@@ -113,11 +117,13 @@ class _Whole:
 
     def rows(self, block: pa.Table) -> Iterator[pa.Table]:
         """Moments of all statistics, in one table."""
-        found = []
-        for nth, name in enumerate(self.names):
-            values, valid = _values(block, name)
-            found.append(_table(nth, np.zeros(1, np.int64), moments(None, 1, values.astype(np.float64), valid)))
+        with ThreadPoolExecutor(min(_AT_ONCE, cores())) as pool:  # numpy lets go of Python's lock
+            found = list(pool.map(partial(self._row, block), range(len(self.names))))
         yield pa.concat_tables(found)
+
+    def _row(self, block: pa.Table, nth: int) -> pa.Table:
+        values, valid = _values(block, self.names[nth])
+        return _table(nth, np.zeros(1, np.int64), moments(None, 1, values.astype(np.float64), valid))
 
 
 class _Keys:
