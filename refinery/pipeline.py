@@ -273,12 +273,16 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         parameters = tables.parameters_json(prepared.recipe.steps)
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
         base, reached = stages.tables.database if stages.tables else None, _reached(prepared.recipe, store)
-        with Database(run_dir.database, reached, base) as db, ThreadPoolExecutor(1) as beside:
+        with (
+            index.extending(_remembered(done)) as extend,
+            Database(run_dir.database, reached, base) as db,
+            ThreadPoolExecutor(1) as beside,
+        ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             with _vouched_for(exporting, stages):
                 fill = stages.tables.fill if stages.tables else database.fill
                 outcome, description = _accounted(job, db, done, partial(fill, db, done, made), exporting, store)
-        _extend_indexes(done, description)
+            extend(description["run_id"], description["project_name"])  # now that the run is published
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
     return outcome
@@ -358,13 +362,10 @@ def _plan(done: list[Done]) -> list[dict[str, Any]]:
     return found
 
 
-def _extend_indexes(done: list[Done], description: dict[str, Any]) -> None:
-    """Let the indexes know this run's samples, now that the run is published."""
-    for stage in done:
-        if stage.findings is not None and stage.findings.index is not None and stage.findings.extends is not None:
-            index.publish(
-                stage.findings.index, stage.findings.extends, description["run_id"], description["project_name"]
-            )
+def _remembered(done: list[Done]) -> list[tuple[index.Index, Path]]:
+    """The indexes that this run extends, with the files of its samples' marks."""
+    found = [stage.findings for stage in done if stage.findings is not None]
+    return [(item.index, item.extends) for item in found if item.index is not None and item.extends is not None]
 
 
 def _fresh(run_dir: RunDir) -> None:

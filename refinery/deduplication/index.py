@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ def view_of(index: Index) -> str | None:
 
 
 def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
-    """Write the marks of the samples that stay to `target`, to be added by `publish`; how many they are.
+    """Write the marks of the samples that stay to `target`, to be added by `extending`; how many they are.
 
     first_rows: number of each shard's first sample. gone: numbers of the samples that the step removes, as `_row`.
     """
@@ -124,24 +124,60 @@ def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path
         return marks.write(statement("index", first_rows=list(first_rows), columns=columns), str(target))
 
 
-def publish(index: Index, written: Path, run_id: str, project: str) -> None:
-    """Add a file of marks to the index. Raises OutputError when it cannot be written, or was extended by another run."""
-    try:
-        index.folder.mkdir(parents=True, exist_ok=True)
-        with _alone(index.folder):
-            described = index.folder / _LIST
-            now = _listed(index.folder, f"index {index.folder}")[1] if described.exists() else ()
-            if now != index.generations:
+@contextmanager
+def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, str], None]]:
+    """Keep other runs out of indexes until theirs is published, and have what is added in place; added: by `extend`.
+
+    The function that is given lists it, under the id of the run and the name of its project. Raises OutputError when an
+    index cannot be written, or another run has extended it since it was opened: before anything else is published.
+    """
+    with ExitStack() as held:
+        one_way = sorted(added, key=lambda item: os.path.realpath(item[0].folder))  # no two runs wait for each other
+        ready = [(index, held.enter_context(_ready(index, written))) for index, written in one_way]
+
+        def publish(run_id: str, project: str) -> None:
+            for index, aside in ready:
+                with _told(index):
+                    _list(index, aside, run_id, project)
+
+        yield publish
+
+
+@contextmanager
+def _ready(index: Index, written: Path) -> Iterator[Path]:
+    """The file of marks beside the others of an index that nobody else extends meanwhile; gone if it is not listed."""
+    with ExitStack() as held:
+        with _told(index):
+            index.folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(_alone(index.folder))
+            if _generations(index) != index.generations:
                 raise OutputError(f"{index.folder}: another run has extended the index meanwhile; run this one again")
-            name = f"marks-{len(now) + 1:05d}-{run_id}.parquet"
-            aside = index.folder / f".{name}"
+            aside = index.folder / f".marks-{len(index.generations) + 1:05d}.parquet"
+            held.callback(aside.unlink, missing_ok=True)
             shutil.copyfile(written, aside)
-            os.replace(aside, index.folder / name)
-            generations = [*now, {"file": name, "run_id": run_id, "project": project}]
-            text = json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
-            aside = index.folder / f".{_LIST}"
-            aside.write_text(text, encoding="utf-8")
-            os.replace(aside, described)
+        yield aside
+
+
+def _generations(index: Index) -> tuple[dict[str, Any], ...]:
+    """What the index lists now."""
+    return _listed(index.folder, f"index {index.folder}")[1] if (index.folder / _LIST).exists() else ()
+
+
+def _list(index: Index, marks: Path, run_id: str, project: str) -> None:
+    name = f"marks-{len(index.generations) + 1:05d}-{run_id}.parquet"
+    os.replace(marks, index.folder / name)
+    generations = [*index.generations, {"file": name, "run_id": run_id, "project": project}]
+    text = json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
+    aside = index.folder / f".{_LIST}"
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, index.folder / _LIST)
+
+
+@contextmanager
+def _told(index: Index) -> Iterator[None]:
+    """What the system refuses as an error that names the index."""
+    try:
+        yield
     except OSError as error:
         raise OutputError(f"{index.folder}: the index cannot be extended: {error.strerror or error}") from error
 

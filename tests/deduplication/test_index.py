@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from refinery.api import Run
 from refinery.deduplication import index as indexes
 from refinery.errors import ConservationError, OperatorError, OutputError, RecipeError
 from refinery.outputs import database
-from tests.engine.runs import exported, refine, rows, settings, texts, write_lines
+from tests.engine.runs import exported, lines_of, refine, rows, settings, texts, write_lines
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -230,7 +231,8 @@ def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(indexes.os, "replace", cut_off)
         with pytest.raises(OutputError, match="the index cannot be extended: Input/output error"):
-            indexes.publish(_opened(known), known / next(known.glob("marks-*")).name, "run", "project")
+            with indexes.extending([(_opened(known), next(known.glob("marks-*")))]) as publish:
+                publish("run", "project")
     assert len(list(known.glob("marks-*"))) == 2 and remembered(known) == before
     run = refine(tmp_path, texts(["a", "c"]), step(known))
     assert [row["text"] for row in exported(run)] == ["c"] and len(remembered(known)) == 3
@@ -245,7 +247,9 @@ def _opened(folder: Path) -> Any:
 
 
 def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, other = database.check, []
+    """It is told before anything of it is published, and does its work again when it is asked to."""
+    refine(tmp_path, texts(["a", "b"]), [{"text_length_filter": {"min_len": 1}}])  # an earlier export in its place
+    real, other = indexes.extend, []
 
     def meanwhile(*given: Any) -> Any:
         if not other:
@@ -253,12 +257,58 @@ def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, mon
             other.append(refine(tmp_path / "other", texts(["c"]), step(known)))
         return real(*given)
 
-    monkeypatch.setattr(database, "check", meanwhile)
-    with pytest.raises(OutputError, match="another run has extended the index meanwhile; run this one again"):
-        refine(tmp_path, texts(["c", "d"]), step(known))
+    with monkeypatch.context() as patch:
+        patch.setattr(indexes, "extend", meanwhile)
+        with pytest.raises(OutputError, match="another run has extended the index meanwhile; run this one again"):
+            refine(tmp_path, texts(["c", "d"]), step(known))
     assert isinstance(other[1], Run) and len(remembered(known)) == 3
+    assert [row["text"] for row in lines_of(tmp_path / "run" / "out.jsonl")] == ["a", "b"]
     again = refine(tmp_path, texts(["c", "d"]), step(known))
     assert [row["text"] for row in exported(again)] == ["d"] and len(remembered(known)) == 4
+
+
+def test_nothing_is_published_where_an_index_cannot_be_written(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two indexes the second has no room left: neither is extended."""
+    real, calls, before = indexes.shutil.copyfile, [], files(known)
+
+    def full(source: Any, target: Any) -> Any:
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        return real(source, target)
+
+    steps = [*step(known), {"key_deduplicator": {"key": "text", "index": str(tmp_path / "second")}}]
+    with monkeypatch.context() as patch:
+        patch.setattr(indexes.shutil, "copyfile", full)
+        with pytest.raises(OutputError, match="second: the index cannot be extended: No space left on device"):
+            refine(tmp_path / "new", texts(["c"]), steps)
+    assert files(known) == before and files(tmp_path / "second") == {}
+    assert not [name for name in ("out.jsonl", "refinery.duckdb") if (tmp_path / "new" / "run" / name).exists()]
+    assert exported(refine(tmp_path / "new", texts(["c"]), steps)) == texts(["c"])
+    assert len(remembered(known)) == 3 and len(remembered(tmp_path / "second")) == 1
+
+
+def test_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    """Two runs with the same two indexes: one may be told, none waits for ever."""
+    one, two = (str(tmp_path / name) for name in ("one", "two"))
+    told: list[str] = []
+
+    def run(name: str, folders: tuple[str, str]) -> None:
+        steps = [
+            {"document_deduplicator": {"index": folders[0]}},
+            {"key_deduplicator": {"key": "text", "index": folders[1]}},
+        ]
+        try:
+            refine(tmp_path / name, texts([f"{name} {k}" for k in range(50)]), steps)
+        except OutputError as error:
+            told.append(str(error))
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(run, ("a", "b"), ((one, two), (one, two))))
+    listed = [len(json.loads((tmp_path / name / "index.json").read_text())["generations"]) for name in ("one", "two")]
+    assert listed == [2 - len(told)] * 2 and all("run this one again" in message for message in told)
 
 
 def test_nothing_to_remember_makes_no_index(tmp_path: Path) -> None:
