@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from refinery.kernels.minhash import data_juicer_minima, fast_minima
 from refinery.kernels.minhash_bands import marks
-from refinery.kernels.minhash_normalize import simplified
 from refinery.kernels.minhash_shingles import shingle_sets
 from refinery.kernels.shingles import Tokens, tokens
 
@@ -23,6 +22,8 @@ def split(
 ) -> Tokens:
     """The tokens of texts, normalised before anything else where normalize is `datatrove`."""
     if normalize == "datatrove":
+        from refinery.kernels.minhash_normalize import simplified  # few recipes ask for it
+
         column = simplified(column)
     return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model)
 

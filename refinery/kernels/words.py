@@ -7,6 +7,8 @@ words never hold a space, so a text's words travel as one string with single spa
 
 from __future__ import annotations
 
+import importlib.metadata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,7 +31,7 @@ from refinery.kernels.blocks import (
     spacing,
     wide,
 )
-from refinery.kernels.charclass import CODE_POINTS, SPECIAL, classes
+from refinery.kernels.charclass import CODE_POINTS, SPECIAL, classes, kept
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.utf8 import decode, encode
 
@@ -57,33 +59,48 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=1)
 def tables() -> Tables:
-    """Ask Python once what the lower case of every code point is, and combine it with the special characters."""
+    """The tables; that of all code points is made once per machine, then a file is read."""
+    code_points = kept(f"refined-regex{importlib.metadata.version('regex')}", np.int32, _code_points)
+    kinds = np.zeros(256, np.int64)
+    kinds[:128] = (code_points[:128] & STAYS != 0) * LETTER
+    kinds[[SPACE, TAB, NEWLINE]] = SEPARATOR
+    lowered = np.arange(256).astype(np.uint8)
+    lowered[:128] = code_points[:128] >> 2
+    lowered[[TAB, NEWLINE]] = SPACE
+    return Tables(kinds, lowered, code_points)
+
+
+def _code_points() -> np.ndarray:
+    """Ask Python what the lower case of every code point is, and combine it with the special characters."""
     lower = _lower_case()
     stays = (classes() & SPECIAL) == 0
     known = lower >= 0
     code_points = np.full(CODE_POINTS, -1, np.int32)
     code_points[known] = (lower[known] << 2) | stays[known] * STAYS | stays[lower[known]] * STAYS_LOWER
-    kinds = np.zeros(256, np.int64)
-    kinds[:128] = stays[:128] * LETTER
-    kinds[[SPACE, TAB, NEWLINE]] = SEPARATOR
-    lowered = np.arange(256).astype(np.uint8)
-    lowered[:128] = lower[:128]
-    lowered[[TAB, NEWLINE]] = SPACE
-    return Tables(kinds, lowered, code_points)
+    return code_points
 
 
 def _lower_case() -> np.ndarray:
     lower = np.arange(CODE_POINTS, dtype=np.int32)
-    for start in range(0, CODE_POINTS, 256):
-        block = "".join(map(chr, range(start, start + 256)))
-        if block.lower() == block:
-            continue
-        for char in block:
-            small = char.lower()
-            fits = len(small) == 1 and len(small.encode()) <= len(char.encode())
-            lower[ord(char)] = ord(small) if fits else -1
+    for char in _with_lower_case(0, CODE_POINTS):
+        small = char.lower()
+        fits = len(small) == 1 and len(small.encode()) <= len(char.encode())
+        lower[ord(char)] = ord(small) if fits else -1
     lower[ord("Σ")] = -1
     return lower
+
+
+def _with_lower_case(start: int, end: int) -> Iterator[str]:
+    """Characters that have another lower case: asked for in large blocks, since most scripts have none."""
+    block = np.arange(start, end, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    if block.lower() == block:
+        return
+    if end - start <= 64:
+        yield from (char for char in block if char.lower() != char)
+        return
+    step = (end - start) // 4
+    for first in range(start, end, step):
+        yield from _with_lower_case(first, min(first + step, end))
 
 
 # Splitting and refining

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -97,6 +97,7 @@ class _Lazy(Mapping[str, Item]):
         return len(self._paths)
 
 
+@cache
 def shipped() -> Path:
     """The folder that holds `sql/`, `udfs/` and `recipes/`: inside an installed package, or the checkout."""
     inside = Path(__file__).parent.parent / "shipped"
@@ -108,6 +109,7 @@ def shipped() -> Path:
     raise OperatorError(f"neither {inside} nor a checkout at {checkout} holds the operators; reinstall refinery")
 
 
+@cache
 def read_sql(relative: str) -> str:
     """Text of a file below the shipped `sql/` folder."""
     return (shipped() / "sql" / relative).read_text(encoding="utf-8")
