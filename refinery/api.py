@@ -35,13 +35,13 @@ _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
 class Run:
     """A finished run.
 
-    work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples. counts: rows read, kept,
+    work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples, URLs as texts. counts: rows read, kept,
     removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input processed.
     """
 
     work_dir: Path
     database: Path
-    outputs: tuple[Path, ...]
+    outputs: tuple[Path | str, ...]
     counts: Counts
     warnings: tuple[str, ...]
     seconds: float

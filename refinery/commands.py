@@ -16,9 +16,11 @@ import click
 
 from refinery import console, kernels
 from refinery.engine.local import keep_memory
+from refinery.errors import DataError
 from refinery.pipeline import Outcome, begin_anew, execute
 from refinery.preparing import Prepared, compile_unseen, prepare
 from refinery.recipe import Recipe
+from refinery.store.urls import is_url
 
 Opened = tuple[Recipe, Any]
 
@@ -163,6 +165,13 @@ def check(opened: Opened) -> None:
 
 
 def _is_there(path: str) -> bool:
+    if is_url(path):
+        from refinery.samples.listing import objects_of
+
+        try:
+            return bool(objects_of(path)[0])
+        except DataError:  # or nobody may look at it from here
+            return False
     path = os.path.expanduser(path)
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))
 

@@ -19,16 +19,16 @@ import duckdb
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.worker import ShardResult
-from refinery.errors import ConservationError, OperatorError, OutputError
+from refinery.errors import ConservationError, DataError, OperatorError, OutputError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, trace
 from refinery.outputs.database import Counts, Database
+from refinery.outputs.delivery import Delivery, why_not
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
-from refinery.recipe.inputs import is_remote
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
@@ -36,6 +36,7 @@ from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
 from refinery.store import Store
+from refinery.store.urls import is_url
 from refinery.store.workplace import Workplace
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
@@ -55,13 +56,14 @@ class Extension(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an execution left behind. bytes: of the input. disk: bytes of parts, marks and outputs together.
+    """What an execution left behind. outputs: files, and URLs as texts. bytes: of the input.
 
-    reused: how many shards' results were there already, and how many results there are, of all stages.
+    disk: bytes of parts, marks and outputs together. reused: how many shards' results were there already, and how many
+    results there are, of all stages.
     """
 
     run_dir: RunDir
-    outputs: tuple[Path, ...]
+    outputs: tuple[Path | str, ...]
     counts: Counts
     seconds: float
     bytes: int
@@ -87,7 +89,13 @@ def execute(
     """
     clock = time.perf_counter(), datetime.now(UTC)
     merging.check(recipe)
-    outcome = execute_prepared(prepare(recipe, library, dataset), progress, extension, engine(recipe), clock)
+    try:
+        prepared = prepare(recipe, library, dataset)
+    except DataError as error:
+        if also := _why_not_written(recipe):
+            raise DataError(f"{error}\n{also}") from error
+        raise
+    outcome = execute_prepared(prepared, progress, extension, engine(recipe), clock)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 
 
@@ -176,7 +184,9 @@ def _tidied(store: Store, keep: bool) -> Iterator[None]:
 def _see_that_it_can_be_written(prepared: Prepared) -> None:
     """Find out before the work begins whether there is a place for the export. Raises OutputError."""
     recipe = prepared.recipe
-    if recipe.export_format == "none" or "://" in recipe.export_path:
+    if wrong_url := _why_not_written(recipe):
+        raise OutputError(wrong_url)
+    if recipe.export_format == "none" or is_url(recipe.export_path):
         return
     target = os.path.abspath(os.path.expanduser(recipe.export_path))
     folder = os.path.dirname(target)
@@ -193,15 +203,27 @@ def _see_that_it_can_be_written(prepared: Prepared) -> None:
             raise OSError(number, os.strerror(number))
 
 
+def _why_not_written(recipe: Recipe) -> str | None:
+    """Why the export cannot be put at its URL; None where it can, or is no URL."""
+    if recipe.export_format == "none" or not is_url(recipe.export_path):
+        return None
+    return why_not(recipe.export_path, recipe.executor_type != "default")
+
+
 def _keep_inputs(prepared: Prepared) -> None:
     """See that the run does not write over what it reads. Raises OutputError."""
     path = prepared.recipe.export_path
     if prepared.recipe.export_format == "none":
         return
-    written = {os.path.realpath(os.path.expanduser(name)) for name in (path, stats_path(path))}
+    written = {_place_of(name) for name in (path, stats_path(path))}
     for source in prepared.sources:
-        if source.table is None and os.path.realpath(source.path) in written:
+        if source.table is None and _place_of(source.path) in written:
             raise OutputError(f"{source.path}: cannot be written: it is also read. Choose another export_path")
+
+
+def _place_of(path: str) -> str:
+    """A path by which files are told apart."""
+    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
 
 
 @contextmanager
@@ -229,17 +251,15 @@ def _explained(place: str) -> Iterator[None]:
 
 
 @contextmanager
-def _vouched_for(exporting: Future[list[Written]], stages: Stages) -> Iterator[None]:
+def _vouched_for(exporting: Future[list[Written]], stages: Stages, delivery: Delivery) -> Iterator[None]:
     """Take the exported files away again when what follows fails: there are no tables that account for them."""
     try:
         yield
     except BaseException:
         if not exporting.cancel() and exporting.exception() is None:
+            delivery.take_back([] if stages.output is not None else exporting.result())
             if stages.output is not None:
                 stages.output.take_back()
-            else:
-                for item in exporting.result():
-                    Path(item.path).unlink(missing_ok=True)
         raise
 
 
@@ -254,6 +274,15 @@ class _Job:
     progress: Progress | None
     extension: Extension | None
     watch: Watch
+
+
+@dataclass(frozen=True)
+class _Exported:
+    """The files of the export as they are written, what puts them at their URL, and whether they are kept here."""
+
+    written: Future[list[Written]]
+    delivery: Delivery
+    keep: bool
 
 
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
@@ -279,9 +308,11 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
             ThreadPoolExecutor(1) as beside,
         ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
-            with _vouched_for(exporting, stages):
-                fill = stages.tables.fill if stages.tables else database.fill
-                outcome, description = _accounted(job, db, done, partial(fill, db, done, made), exporting, store)
+            delivery = Delivery(prepared.recipe.export_path)
+            with _vouched_for(exporting, stages, delivery):
+                fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
+                exported = _Exported(exporting, delivery, prepared.recipe.use_cache and stages.output is not None)
+                outcome, description = _accounted(job, db, done, fill, exported, store)
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
@@ -289,25 +320,28 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
 
 
 def _accounted(
-    job: _Job, db: Database, done: list[Done], fill: Callable[[], None], exporting: Future[list[Written]], store: Store
+    job: _Job, db: Database, done: list[Done], fill: Callable[[], None], exported: _Exported, store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
     """Make the tables, hold them against what was written, and publish them; what there is to tell, and the manifest."""
     prepared, run_dir = job.prepared, job.place.run_dir
     recipe = prepared.recipe
     fill()
     summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
-    outputs = exporting.result()
+    outputs, beside = exported.written.result(), list[Written]()
     counts = database.check(db, done)
     if recipe.export_format != "none":
         database.check_written(counts, sum(item.rows for item in outputs))
         if prepared.stats:
-            write_stats(db.con, recipe.export_path, [stat.column for stat in prepared.stats])
+            columns = [stat.column for stat in prepared.stats]
+            beside.append(write_stats(db.con, job.place.file_of_export(recipe.export_path), columns))
     summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(db, done, recipe, run_dir, store)
+    exported.delivery.put(beside, keep=False)
+    outputs = exported.delivery.put(outputs, exported.keep)
     seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
-    disk = store.size() + sum(item.bytes for item in outputs)
+    disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))
     description = manifest.describe(prepared_facts(prepared), outputs, counts, job.began, seconds, size, disk)
     plan = {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]}
     manifest.write(db, run_dir, description, dump(recipe), plan)
@@ -318,7 +352,7 @@ def _accounted(
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]
     return Outcome(
         run_dir,
-        tuple(Path(item.path) for item in outputs),
+        tuple(item.path if is_url(item.path) else Path(item.path) for item in outputs),
         counts,
         seconds,
         size,
@@ -331,7 +365,8 @@ def _accounted(
 
 def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
     """Where the tables are made from, and where files beside them go."""
-    exported = [] if is_remote(recipe.export_path) else [os.path.dirname(os.path.expanduser(recipe.export_path)) or "."]
+    target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+    exported = [os.path.dirname(os.path.expanduser(target)) or "."]
     return [store.scratch().parent, *exported]
 
 
@@ -425,7 +460,7 @@ def _export(prepared: Prepared, stages: Stages, last: Done) -> list[Written]:
         return []
     return export(
         last.files("part"),
-        recipe.export_path,
+        Workplace.of(recipe.work_dir).file_of_export(recipe.export_path),
         kind,
         recipe.export_shard_size,
         prepared.lines,

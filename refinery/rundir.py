@@ -6,11 +6,14 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.errors import OutputError
+
+# Folders that this process holds: a copy of it that an operator forks must not hold them on.
+_HELD: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,11 @@ class RunDir:
         """What the shards wrote: a store (see refinery.store)."""
         return self.root / "parts"
 
+    @property
+    def export(self) -> Path:
+        """The files of an export that is at a URL, here too."""
+        return self.parts / "export"
+
     def unfinished(self) -> list[Path]:
         """Files that a killed run did not finish."""
         names = (self.database, self.recipe, self.plan, self.manifest, self.report)
@@ -98,10 +106,11 @@ class RunDir:
                 raise OutputError(
                     f"{self.root}: another run is writing here. Wait for it, or set another work_dir"
                 ) from None
+        _HELD.add(folder)
         try:
             yield
         finally:
-            os.close(folder)
+            _let_go(folder)
 
     def is_held(self) -> bool:
         """Whether a run is in the folder now."""
@@ -141,6 +150,20 @@ def _lock(folder: int) -> None:
     except OSError:
         time.sleep(0.2)
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _let_go(folder: int) -> None:
+    _HELD.discard(folder)
+    with suppress(OSError):
+        os.close(folder)
+
+
+def _let_go_of_all() -> None:
+    for folder in tuple(_HELD):
+        _let_go(folder)
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)
 
 
 def aside(path: Path) -> Path:

@@ -159,7 +159,8 @@ class Stages:
             size = recipe.export_shard_size
             note = self.kept.note_export if self.kept else None
             scratch = self.store.scratch()
-            self.output = share(recipe.export_path, recipe.export_format, size, self.prepared.lines, scratch, note)
+            target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+            self.output = share(target, recipe.export_format, size, self.prepared.lines, scratch, note)
         task, report = self._tasks(planned, last), self._counted(report)
         results = {result.shard: result for result in self._reused(planned, last, shards, task)}
         for result in results.values():

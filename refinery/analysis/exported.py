@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from refinery.analysis.knowledge import Place, texts_file
 from refinery.analysis.stored import Stored
 from refinery.errors import DataError
 from refinery.kernels.arrow import ints, numbers
+from refinery.outputs.delivery import state_of
 from refinery.preparing import Planned
 from refinery.samples.batch import Batch
 from refinery.samples.read import read
@@ -94,10 +94,10 @@ def _as_left(manifest: dict[str, Any]) -> bool:
         return False
     for output in outputs:
         try:
-            found = os.stat(output["path"])
+            found = state_of(output["path"])
         except OSError:
             return False
-        if (found.st_size, found.st_mtime_ns) != (output["bytes"], output.get("modified")):
+        if found != (output["bytes"], output.get("modified")):
             return False
     return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from refinery.engine.replay import versions_before
 from refinery.errors import RefineryError
 from refinery.history import Histories
 from refinery.library import read_sql
+from refinery.outputs.delivery import state_of
 from refinery.samples.batch import LINE
 from refinery.samples.read import read
 from refinery.samples.sources import cut, find
@@ -76,10 +76,10 @@ def _unreadable(stored: Stored) -> str | None:
         return f"{stored.run_dir.root} wrote no samples"
     for item in stored.manifest["outputs"]:
         try:
-            now = os.stat(item["path"])
+            now = state_of(item["path"])
         except OSError:
             return f"{item['path']} is not there any more"
-        if (now.st_size, now.st_mtime_ns) != (item["bytes"], item.get("modified", now.st_mtime_ns)):
+        if now != (item["bytes"], item.get("modified", now[1])):
             return f"{item['path']} has changed since the run"
     return None
 

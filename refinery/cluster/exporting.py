@@ -16,6 +16,7 @@ from typing import Any
 from refinery.engine.worker import ShardResult
 from refinery.errors import OutputError
 from refinery.samples.export import Written, export
+from refinery.samples.objects import info_of, version_of
 from refinery.samples.write import writing
 from refinery.store import Store
 from refinery.store.urls import is_url
@@ -32,6 +33,11 @@ def names(mark: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[Sh
     return [(result, f"{mark}_{number:0{width}}.{_SUFFIXES[kind]}") for number, result in enumerate(full)]
 
 
+def folder_of(export_path: str) -> str:
+    """The folder, or the URL of one without a slash at its end."""
+    return export_path.rstrip("/") if is_url(export_path) else os.path.expanduser(export_path)
+
+
 def export_part(store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
     """Write a part under its name into the folder; runs on the cluster. The answer is `Written` as JSON."""
     files = [str(Store.open(store).fetch(part))]
@@ -39,12 +45,12 @@ def export_part(store: str, part: str, folder: str, name: str, kind: str, lines:
     if not is_url(folder):
         [written] = export(files, os.path.join(folder, name), lasting, 0, lines, in_parallel=False)
         return json.dumps(asdict(written))
-    target = Store.open(folder)
-    with writing(f"{folder}/{name}"):
+    target, url = Store.open(folder), f"{folder}/{name}"
+    with writing(url):
         aside = target.scratch() / name
         [written] = export(files, str(aside), lasting, 0, lines, in_parallel=False)
         target.publish(aside, name)
-    return json.dumps(asdict(written) | {"path": f"{folder}/{name}"})
+    return json.dumps(asdict(written) | {"path": url, "version": version_of(info_of(url))})
 
 
 def check_folder(folder: str, store: Store) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -25,7 +24,6 @@ from refinery.samples.export import Written
 from refinery.samples.sources import Shard
 from refinery.staging import Done, Stages
 from refinery.store import Store
-from refinery.store.urls import is_url
 
 
 class ClusterStages(Stages):
@@ -36,7 +34,7 @@ class ClusterStages(Stages):
         super().__init__(prepared, store, first_rows)
         recipe = prepared.recipe
         if exports and recipe.export_format != "none":
-            exporting.check_folder(recipe.export_path, store)
+            exporting.check_folder(exporting.folder_of(recipe.export_path), store)
         self._membership = ExitStack()
         self.cluster = self._membership.enter_context(joined(recipe.ray_address, recipe.work_dir, prepared.workers))
         self.spill = recipe.temp_dir or str(self.cluster.temporary / "spill")
@@ -45,7 +43,7 @@ class ClusterStages(Stages):
         try:
             super().__exit__(*error)
             if error[0] is not None and self.prepared.recipe.export_format != "none":
-                exporting.correct(os.path.expanduser(self.prepared.recipe.export_path))
+                exporting.correct(exporting.folder_of(self.prepared.recipe.export_path))
         finally:
             self._membership.close()
 
@@ -54,7 +52,7 @@ class ClusterStages(Stages):
         recipe = self.prepared.recipe
         if recipe.export_format == "none":
             return []
-        folder = recipe.export_path if is_url(recipe.export_path) else os.path.expanduser(recipe.export_path)
+        folder = exporting.folder_of(recipe.export_path)
         parts = exporting.names(self.prepared.fingerprint[:16], recipe.export_format, last.results)
         jobs = [
             (self.store.url, result.part, folder, name, recipe.export_format, self.prepared.lines)

@@ -18,6 +18,7 @@ from typing import Any
 import refinery
 from refinery.outputs.database import Counts, Database
 from refinery.rundir import RunDir, aside
+from refinery.store.urls import is_url
 
 
 def peak_memory() -> int:
@@ -58,8 +59,8 @@ def describe(
 
 
 def _output(output: Any) -> dict[str, Any]:
-    """An output file: path, rows, size and time of change."""
-    modified = os.stat(output.path).st_mtime_ns
+    """An output file: path, rows, size and time of change, or version of the object."""
+    modified = output.version if is_url(output.path) else os.stat(output.path).st_mtime_ns
     return {"path": str(output.path), "rows": output.rows, "bytes": output.bytes, "modified": modified}
 
 

@@ -181,9 +181,12 @@ class _Checker:
         found = format_of(path)
         if not path or "\0" in path:
             self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
-        elif is_remote(path):
-            what = f"{path} cannot be written: this version writes local files only"
-            self.problems.add(place, what, "Name a local path.")
+        elif is_remote(path) and "::" in path:
+            self.problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL itself.")
+        elif (
+            is_remote(path) and values["executor_type"] == "default" and "/" not in path.partition("://")[2].strip("/")
+        ):
+            self.problems.add(place, f"{path} names no object", "Write s3://bucket/name.jsonl.")
         elif values["export_type"] is None and found and found not in FORMATS:
             what = f"export_path ends in {found!r}, which is no format; formats are {', '.join(FORMATS)}"
             self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")

@@ -26,11 +26,12 @@ STATS = "__dj__stats__"
 
 @dataclass(frozen=True)
 class Written:
-    """One file of the result: rows as counted in it, bytes on disk."""
+    """One file of the result: rows as counted in it, bytes on disk. version: of an object at a URL, see `objects`."""
 
     path: str
     rows: int
     bytes: int
+    version: str = ""
 
 
 @dataclass(frozen=True)

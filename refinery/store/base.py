@@ -33,6 +33,10 @@ class Store(ABC):
         """Give the contents of a file its name, in place of what had it; the file itself is not there afterwards."""
 
     @abstractmethod
+    def put(self, local: Path, name: str) -> None:
+        """As `publish`, but the file itself stays."""
+
+    @abstractmethod
     def fetch(self, name: str) -> Path:
         """A file of this machine with the contents; not to be written to. It stays until the name is published anew."""
 
@@ -73,6 +77,10 @@ class Store(ABC):
     @abstractmethod
     def remove(self, prefix: str = "") -> None:
         """Remove the files whose names begin with `prefix`; with none, and all scratch files, everything."""
+
+    @abstractmethod
+    def discard(self, name: str) -> None:
+        """Remove the file of this name, and no other; one that is not there is no error."""
 
     @abstractmethod
     def tidy(self) -> None:

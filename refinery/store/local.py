@@ -35,6 +35,12 @@ class LocalStore(Store):
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(local, target)
 
+    def put(self, local: Path, name: str) -> None:
+        """Copy the file, then rename the copy."""
+        aside = self.scratch() / name.replace("/", "-")
+        shutil.copyfile(local, aside)
+        self.publish(aside, name)
+
     def fetch(self, name: str) -> Path:
         """The file itself."""
         return self.root / name
@@ -89,6 +95,10 @@ class LocalStore(Store):
             (self.root / name).unlink(missing_ok=True)
         if prefix.endswith("/"):
             shutil.rmtree(self.root / prefix, ignore_errors=True)
+
+    def discard(self, name: str) -> None:
+        """Remove the file."""
+        (self.root / name).unlink(missing_ok=True)
 
     def tidy(self) -> None:
         """Remove all scratch folders."""

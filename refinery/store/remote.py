@@ -41,10 +41,14 @@ class RemoteStore(Store):
 
     def publish(self, local: Path, name: str) -> None:
         """Put the file's contents. Raises OSError."""
+        self.put(local, name)
+        local.unlink()
+
+    def put(self, local: Path, name: str) -> None:
+        """As `publish`, and the file stays. Raises OSError."""
         with self._told(name):
             self._fs.put_file(str(local), self._at(name))
         self._drop(name)
-        local.unlink()
 
     def fetch(self, name: str) -> Path:
         """A copy on this machine, made anew where the object has changed."""
@@ -119,6 +123,15 @@ class RemoteStore(Store):
                 self._fs.rm(found)
         for name in [name for name in self._here if name.startswith(prefix)]:
             self._drop(name)
+
+    def discard(self, name: str) -> None:
+        """Remove the object, without looking for others."""
+        try:
+            with self._told(name):
+                self._fs.rm_file(self._at(name))
+        except FileNotFoundError:
+            pass
+        self._drop(name)
 
     def tidy(self) -> None:
         """Remove what processes of this machine have left that are gone."""

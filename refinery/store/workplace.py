@@ -43,6 +43,12 @@ class Workplace:
         """What the shards leave. Raises DataError when there is no driver for the URL."""
         return Store.open(f"{self.url}/{self.run_dir.parts.name}" if self.url else str(self.run_dir.parts))
 
+    def file_of_export(self, export_path: str) -> str:
+        """The file of this machine that an export is written to: its path, or one that is put at its URL afterwards."""
+        if not is_url(export_path):
+            return export_path
+        return str(self.run_dir.export / export_path.rstrip("/").rpartition("/")[2])
+
     def publish(self) -> list[str]:
         """Put the run folder where it belongs; a line for the person. Raises OSError.
 
