@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
 from refinery.wording import number as number
@@ -60,7 +60,28 @@ def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Any]:
-    """A function to be called with (bytes done, bytes in all): a bar on a terminal, a line every ten seconds elsewhere."""
+    """A function to be called with (bytes done, bytes in all): a bar on a terminal, a line every ten seconds elsewhere.
+
+    What operators print meanwhile goes where errors go, as it does in worker processes: the output is the command's own.
+    """
+    with _apart(), _shown(quiet) as report:
+        yield report
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Lead standard output to standard error: what Python prints, and what others write to the file."""
+    with redirect_stdout(sys.stderr), ExitStack() as stack:
+        with suppress(OSError):  # one of them is closed
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            os.dup2(2, 1)
+            stack.callback(os.dup2, kept, 1)
+        yield
+
+
+@contextmanager
+def _shown(quiet: bool) -> Iterator[Any]:
     if quiet:
         yield None
         return

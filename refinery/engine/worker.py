@@ -26,6 +26,7 @@ from refinery.compiler.program import Program, pretty
 from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
+from refinery.engine.guard import guarded
 from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
@@ -99,7 +100,8 @@ class Worker:
 
     def _callable(self, function: Function) -> Callable[..., Any]:
         """What is called for a function of the program."""
-        return function.resolve()
+        run = function.resolve()
+        return guarded(run) if function.runs == "python" else run
 
     def close(self) -> None:
         """Close the connection."""

@@ -16,6 +16,7 @@ import pytest
 
 from refinery import console
 from tests.cli.conftest import Call
+from tests.engine.runs import operator_folder
 
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -239,3 +240,12 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
     assert not (folder / "out/docs.jsonl").exists() and not (folder / "out/refinery.duckdb").exists()
+
+
+def test_what_operators_print_is_not_the_commands_output(call: Call, folder: Path) -> None:
+    operators = operator_folder(folder / "own", prints='print("printed", text)\nreturn None')
+    recipe = {"dataset_path": "docs.jsonl", "process": ["prints_mapper"], "operators": str(operators)}
+    Path("prints.json").write_text(json.dumps(recipe))
+    done = call("run", "prints.json", "--json")
+    assert done.code == 0 and json.loads(done.out)["rows"]["kept"] == 5
+    assert "printed short" in done.err
