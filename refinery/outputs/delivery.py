@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from refinery.errors import DataError, OutputError
+from refinery.hiding import hide
 from refinery.samples.export import Written
 from refinery.samples.objects import info_of, version_of
 from refinery.samples.write import writing
@@ -95,8 +96,9 @@ def why_not(export_path: str, folder: bool) -> str | None:
     except FileNotFoundError:
         return f"{export_path}: cannot be written: there is no such bucket or folder. Make it first"
     except OSError as error:
+        reason = hide(str(error.strerror or error))
         cure = "Credentials are those of the environment, as the driver looks for them"
-        return f"{export_path}: cannot be written: {error.strerror or error}. {cure}"
+        return f"{export_path}: cannot be written: {reason}. {cure}"
     return None
 
 

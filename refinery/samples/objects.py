@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from refinery.errors import DataError, RefineryError
+from refinery.hiding import hide
 from refinery.store.urls import filesystem, said
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ def told(url: str) -> Iterator[None]:
         raise DataError(f"{url}: there is no such object or folder") from None
     except PermissionError as error:
         cure = "Credentials are those of the environment, as the driver looks for them"
-        raise DataError(f"{url}: no access ({said(error)}). {cure}") from error
+        raise DataError(f"{url}: no access ({hide(said(error))}). {cure}") from error
     except Exception as error:
-        raise DataError(f"{url}: cannot be read: {said(error)}") from error
+        raise DataError(f"{url}: cannot be read: {hide(said(error))}") from error
 
 
 def version_of(info: dict[str, Any]) -> str:

@@ -91,7 +91,8 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
     (["run", "recipe.yaml", "--var", "x=1"], 2, ["the recipe has no variable 'x'"]),
     (["run", "recipe.yaml", "--operators", "nowhere"], 2, ["--operators", "nowhere"]),
     (["run", "recipe.yaml", "--words_num_filter.min_num", "3"], 2, ["the recipe has no step 'words_num_filter'"]),
-    (["run", "recipe.yaml", "--dataset_path", "s3://bucket/a.jsonl"], 2, ["local"]),
+    (["run", "recipe.yaml", "--dataset_path", "filecache::s3://bucket/a.jsonl"], 2, ["is a chain of URLs"]),
+    (["run", "recipe.yaml", "--dataset_path", "memory://nothing/a.jsonl"], 3, ["there is no bucket '/nothing'"]),
     (
         ["run", "recipe.yaml", "--dataset_path", "doc.jsonl"],
         3,

@@ -8,6 +8,7 @@ from typing import Any
 
 import refinery
 from refinery.api import Run
+from refinery.samples.objects import located
 from tests.engine.runs import content, settings
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau".split()
@@ -54,7 +55,14 @@ def on_ray(folder: Path, steps: Sequence[Any], name: str = "ray", **keys: Any) -
 
 def exported(run: Run) -> bytes:
     """All exported lines, the files read in the order of their names."""
-    return b"".join(Path(path).read_bytes() for path in sorted(map(str, run.outputs)))
+    return b"".join(_bytes(path) for path in sorted(map(str, run.outputs)))
+
+
+def _bytes(path: str) -> bytes:
+    if "://" not in path:
+        return Path(path).read_bytes()
+    fs, name = located(path)
+    return bytes(fs.cat_file(name))
 
 
 def assert_same(one: Run, other: Run, *without: str) -> None:
