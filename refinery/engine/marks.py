@@ -55,6 +55,17 @@ def _units(table: pa.Table) -> pa.Table:
     return pa.table({"_row": ints(rows[takes_part]), "unit": ints(unit[takes_part]), "key": ints(keys[takes_part])})
 
 
+def unwritable(done: pa.Table, marks: Sequence[str]) -> str | None:
+    """A type among those of marks, or within one, that Parquet has no place for, by DuckDB's name; None: all can be written."""
+    kinds = [done.schema.field(name).type for name in marks]
+    while kinds:
+        kind = kinds.pop()
+        if pa.types.is_interval(kind) or pa.types.is_union(kind):
+            return "INTERVAL" if pa.types.is_interval(kind) else "UNION"
+        kinds += [kind.field(number).type for number in range(kind.num_fields)]
+    return None
+
+
 def write_marks(path: Path, tables: Sequence[pa.Table]) -> Path:
     """Write a shard's marks; keys are as good as random, so packing them is not tried."""
     found = [table for table in tables if table.num_rows] or list(tables[:1])

@@ -27,7 +27,7 @@ from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
 from refinery.engine.guard import guarded
-from refinery.engine.marks import SHARD_BITS, marks_table, write_marks
+from refinery.engine.marks import SHARD_BITS, marks_table, unwritable, write_marks
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
 from refinery.hiding import hide
@@ -113,8 +113,10 @@ class Worker:
         self.con.interrupt()
 
     def bind(self, shards: Sequence[Shard]) -> None:
-        """Run the statement over no rows; raises DuckDB's error when it does not bind."""
-        self._query(self.program.pass_sql, self._sample(shards), 0)
+        """Run the statement over no rows; raises DuckDB's error when it does not bind, or marks cannot be written."""
+        done = self._query(self.program.pass_sql, self._sample(shards), 0)
+        if kind := unwritable(done, self.program.marks):
+            raise duckdb.NotSupportedError(f"values of type {kind} cannot be compared; CAST them to VARCHAR")
 
     def _sample(self, shards: Sequence[Shard]) -> Batch:
         for shard in shards:

@@ -84,6 +84,17 @@ def test_wrong_orders_are_mistakes_of_the_recipe(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_values_that_cannot_be_stored_are_mistakes_of_the_recipe(tmp_path: Path) -> None:
+    days, either = "INTERVAL (n) DAY", "[union_value(a := n)]"
+    for params, kind in (({"key": days}, "INTERVAL"), ({"key": "text", "keep": either}, "UNION")):
+        with pytest.raises(
+            RecipeError, match=f"step 1: key_deduplicator: values of type {kind} cannot be compared; CAST"
+        ):
+            refine(tmp_path, GROUP, [{"key_deduplicator": params}])
+    run = refine(tmp_path, GROUP, [{"key_deduplicator": {"key": f"CAST({days} AS VARCHAR)"}}])
+    assert [row["text"] for row in exported(run)] == ["bb", "a", "ddd"]
+
+
 # verify
 
 
