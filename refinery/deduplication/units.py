@@ -26,7 +26,7 @@ def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
 
 def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
     """Files with the units of each shard's samples, as lists in `column`; a shard that loses none has no file."""
-    table = pq.read_table(duplicates, columns=["_row", "unit"])
+    table = pq.ParquetFile(duplicates).read(["_row", "unit"])
     rows, units = numbers(table["_row"]), numbers(table["unit"])
     starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is in their order
     samples = rows[starts]

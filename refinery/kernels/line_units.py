@@ -34,6 +34,7 @@ LOWER, LETTERS_ONLY, ONE_SPACE = 1, 2, 4  # what `fold` does; LETTERS_ONLY: no w
 BLANK, DIGIT, PUNCTUATION, CASED = 1, 2, 4, 8  # bits of `fold_table`
 
 _NO_OFFSET = np.zeros(1, np.int64)
+_NO_PLACES = ints(np.zeros(2, np.int64))
 _LINE_FEED = np.frombuffer(b"\n", np.uint8)
 _NOT_LETTERS = re.compile(rf"\s+|\d+|[{re.escape(string.punctuation)}]")
 
@@ -101,7 +102,7 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = array.cast(pa.large_list(pa.int64()))
     if array.null_count:
-        array = pc.coalesce(array, pa.scalar([], array.type))
+        array = pc.coalesce(array, pa.LargeListArray.from_arrays(_NO_PLACES, _NO_PLACES[:0])[0])
     offsets = np.frombuffer(array.buffers()[1] or _NO_OFFSET, np.int64)[array.offset : array.offset + len(array) + 1]
     values = array.values
     places = np.frombuffer(values.buffers()[1] or b"", np.int64)[values.offset : values.offset + len(values)]

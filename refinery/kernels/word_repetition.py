@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import EXACT, ints, texts
+from refinery.kernels.arrow import EXACT, ints, numbers, texts
 from refinery.kernels.blocks import BLOCK, load_word
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.words import SPACE, lowered, refine_row, tables
@@ -36,7 +36,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
     _repetition(view.data, view.offsets, view.valid, rep_len, *tables(), words, starts, prefixes, slots, ratios, state)
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
-        ratios[todo] = word_repetition(lowered(view.array.take(ints(todo))), rep_len).to_numpy()
+        ratios[todo] = numbers(word_repetition(lowered(view.array.take(ints(todo))), rep_len))
     return ints(ratios, view.valid)
 
 

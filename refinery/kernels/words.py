@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from refinery.kernels.arrow import EXACT, flags, ints, of_texts, strings, structs, texts
+from refinery.kernels.arrow import EXACT, flags, ints, numbers, of_texts, strings, structs, texts
 from refinery.kernels.blocks import (
     BLOCK,
     HALF,
@@ -129,7 +129,7 @@ def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
         picked = view.array.take(ints(todo))
-        counts[todo] = word_count(picked).to_numpy()
+        counts[todo] = numbers(word_count(picked))
         lower = _replace(lower, state == EXACT, words(lowered(picked)).field("lower"))
     return structs(view.valid, n=counts, lower=lower)
 

@@ -47,7 +47,7 @@ class _Known:
             if path is None:  # nothing is known of any sample of the shard
                 self._columns.append((name, np.zeros(0, np.int64), pa.chunked_array([pa.nulls(0)])))
                 continue
-            table = pq.read_table(path, columns=["_row", name])
+            table = pq.ParquetFile(path).read(["_row", name])
             self._columns.append((name, numbers(table["_row"]), table[name]))
 
     def of(self, rows: np.ndarray) -> pa.Table | None:
