@@ -18,6 +18,7 @@ import duckdb
 
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
+from refinery.engine.local import give_back
 from refinery.engine.worker import ShardResult
 from refinery.errors import ConservationError, DataError, OperatorError, OutputError
 from refinery.library import Library
@@ -300,11 +301,14 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         done = stages.run(_reporter(prepared, job.progress, job.watch, store))
         job.watch.began(0, "tables")
         parameters = tables.parameters_json(prepared.recipe.steps)
-        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters)
+        samples = sum(result.rows for result in done[0].results)
+        made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters, samples)
+        if samples > tables.MANY // 4:
+            give_back()
         base, reached = stages.tables.database if stages.tables else None, _reached(prepared.recipe, store)
         with (
             index.extending(_remembered(done)) as extend,
-            Database(run_dir.database, reached, base) as db,
+            Database(run_dir.database, reached, base, stages.spill) as db,
             ThreadPoolExecutor(1) as beside,
         ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
@@ -333,7 +337,8 @@ def _accounted(
         database.check_written(counts, sum(item.rows for item in outputs))
         if prepared.stats:
             columns = [stat.column for stat in prepared.stats]
-            beside.append(write_stats(db.con, job.place.file_of_export(recipe.export_path), columns))
+            path = job.place.file_of_export(recipe.export_path)
+            beside.append(db.with_room(partial(write_stats, db.con, path, columns)))
     summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
     if job.extension is not None:
         job.extension.fill(db, prepared)

@@ -14,7 +14,7 @@ import numpy as np
 
 from refinery.checkpoints.kept import Checkpoints
 from refinery.deduplication.barrier import Findings, Given, find_duplicates
-from refinery.deduplication.index import open_index
+from refinery.deduplication.index import name_of_run, open_index
 from refinery.deduplication.marks import Room
 from refinery.deduplication.verify import Comparison
 from refinery.engine.allowance import Allowance
@@ -49,9 +49,9 @@ class Done:
     operator_match: str = ""
     store: Store | None = None
 
-    def files(self, kind: str) -> list[str]:
+    def files(self, kind: str, shards: slice = slice(None)) -> list[str]:
         """The files of one kind, a field of ShardResult, of the shards that have left any, in their order."""
-        names = [getattr(result, kind) for result in self.results]
+        names = [getattr(result, kind) for result in self.results[shards]]
         return [str(self.store.fetch(name)) for name in names if name] if self.store is not None else []
 
     @property
@@ -252,11 +252,21 @@ class Stages:
             folder=folder,
             room=self.room,
             compare=self._comparison(done),
+            run=self._run,
         )
         findings = self._published(current.planned, self._find(given))
         if self.kept is not None:
             self.kept.keep_findings(folder_of(current.planned), key, step.where, findings)
         return findings
+
+    @property
+    def _run(self) -> str:
+        """What an index knows this run by; '' of samples in memory, for others may be there the next time."""
+        recipe, sources = self.prepared.recipe, self.prepared.sources
+        if any(source.table is not None for source in sources):
+            return ""
+        root = Workplace.of(recipe.work_dir).run_dir.root
+        return name_of_run(root, recipe.export_path, self.prepared.inputs())
 
     def _known(self, current: Done) -> tuple[Findings | None, str]:
         """What the deduplicator has found in an earlier run, or try, if that holds; the key of what it finds."""
@@ -264,7 +274,7 @@ class Stages:
         if self.kept is None or step is None:
             return None, ""
         named, operator = step.params.get("index"), self.prepared.library.operators[step.name]
-        index = open_index(named, step, operator) if named else None
+        index = open_index(named, step, operator, self._run) if named else None
         key = self.kept.barrier(current.planned, current.results, [_input_of(shard) for shard in current.shards], index)
         found = self.kept.findings(folder_of(current.planned), key, step.where)
         return (None if found is None else replace(found, index=index)), key

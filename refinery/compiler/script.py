@@ -77,7 +77,9 @@ def script(
     stats = [stat for part in parts for stat in part.program.stats]
     statements = [_read(first.program, files), *_stages(parts)]
     statements += [
-        _table("ledger", facts="facts", ordered=False, removing=removing(parts), **_ledger(parts)),
+        _table(
+            "ledger", facts="facts", ordered=False, more=False, range="", removing=removing(parts), **_ledger(parts)
+        ),
         _table("stats", facts="facts", ordered=False, columns=[ident(stat.column) for stat in stats]),
         *map(with_comment, summary_statements([part.program for part in parts], summary)),
     ]

@@ -9,6 +9,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,15 @@ def keep_memory() -> None:
         return
     for parameter, value in _MALLOPT.items():
         mallopt(parameter, value)
+
+
+def give_back() -> None:
+    """Return to the system what batches have freed, when there will be no more of them."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Pool:

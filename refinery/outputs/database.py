@@ -5,28 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.env import ident, lit
+from refinery.engine.machine import cores
 from refinery.errors import ConservationError
 from refinery.kernels.arrow import ints, of_texts
 from refinery.outputs.files import file_table
-from refinery.outputs.tables import Statement, quarantine_source
+from refinery.outputs.tables import MANY, Statement, quarantine_source
 from refinery.rundir import aside
 from refinery.safety.confined import connect
 from refinery.staging import Done
 
-# Beyond this the tables are sorted on disk: traces of every row are as large as the input.
-_MEMORY = "1GB"
-# Up to so many rows are marked off on a string of bits, which takes a tenth of the time of a set.
-_MARKED = 100_000_000
+# Megabytes that DuckDB may have for each of its threads, so that memory does not follow the number of samples; beyond that
+# it spills. A statement that cannot do with it is given more.
+_THREADS, _EACH, _MORE = 4, 64, "1GB"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,18 @@ class Database:
     Its SQL reaches files of the folder that it is in, and of `folders`.
     """
 
-    def __init__(self, path: Path, folders: Sequence[str | Path] = (), base: Path | None = None) -> None:
-        """base: a database whose tables it begins with."""
+    def __init__(
+        self, path: Path, folders: Sequence[str | Path] = (), base: Path | None = None, spill: str | None = None
+    ) -> None:
+        """base: a database whose tables it begins with. spill: folder for what does not fit into memory."""
         self.path = path
         self._aside = aside(path)
         self._remove()
         if base is not None:
             shutil.copyfile(base, self._aside)
-        self.con = connect([path.parent, *folders], memory=_MEMORY, database=str(self._aside))
+        self._threads = min(_THREADS, cores())
+        memory = f"{self._threads * _EACH}MB"
+        self.con = connect([path.parent, *folders], self._threads, memory, spill, str(self._aside))
 
     def __enter__(self) -> Database:
         return self
@@ -67,11 +74,19 @@ class Database:
 
     def run(self, sql: str) -> None:
         """Run one statement to its end."""
-        self.con.execute(sql).fetchall()
+        self.rows(sql)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a query."""
-        return self.con.execute(sql).fetchall()
+        return self.with_room(lambda: self.con.execute(sql).fetchall())
+
+    def with_room(self, work: Callable[[], T]) -> T:
+        """What work on the connection gives; it is done again with more memory where it runs out of that."""
+        try:
+            return work()
+        except duckdb.OutOfMemoryException:
+            self.con.execute("SET memory_limit = ?", [_MORE]).fetchall()
+            return work()
 
     def count(self, sql: str) -> int:
         """The one number that a query gives."""
@@ -90,7 +105,7 @@ class Database:
         """Run statements on one thread."""
         self.run("SET threads = 1")
         yield
-        self.run("RESET threads")
+        self.run(f"SET threads = {self._threads}")
 
     def publish(self) -> None:
         """Close the file and give it its name."""
@@ -105,11 +120,8 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
     statements: what `tables.statements` has made for these stages.
     """
     fill_places(db, done)
-    first_rows = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
-    db.run(f"SET VARIABLE first_rows = CAST({lit(first_rows)} AS BIGINT[])")
-    for stage in done:
-        files = lit(stage.files("facts"))
-        db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
+    db.run(f"SET VARIABLE first_rows = CAST({lit(_first_rows(done))} AS BIGINT[])")
+    _look_at(db, done, slice(None))
     broken = [path for stage in done for path in stage.files("quarantine")]
     db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
     execute(db, done, statements)
@@ -129,9 +141,41 @@ def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement])
         "seconds": ints(np.array(list(spent.values()), np.float64)),
     }
     db.table("_seconds", pa.table(seconds))
+    pieces = _pieces(done)
     for statement in statements:
-        db.run(statement.sql)
+        if statement.more:
+            for piece in pieces:
+                _look_at(db, done, piece)
+                db.run(statement.more if piece.start else statement.sql)
+        else:
+            db.run(statement.sql)
     db.run("DROP TABLE _seconds")
+
+
+def _first_rows(done: Sequence[Done]) -> list[int]:
+    """The number of each shard's first sample, and that of all samples."""
+    return [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
+
+
+def _look_at(db: Database, done: Sequence[Done], shards: slice) -> None:
+    """Let statements see some shards."""
+    first_rows = _first_rows(done)
+    db.run(f"SET VARIABLE first_row = {first_rows[shards.start or 0]}")
+    db.run(f"SET VARIABLE last_row = {first_rows[-1 if shards.stop is None else shards.stop] - 1}")
+    for stage in done:
+        files = lit(stage.files("facts", shards))
+        db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
+
+
+def _pieces(done: Sequence[Done]) -> list[slice]:
+    """Shards that follow each other, in pieces of many samples."""
+    found, start, samples = [], 0, 0
+    for shard, result in enumerate(done[0].results):
+        samples += result.rows
+        if samples >= MANY or shard + 1 == len(done[0].results):
+            found.append(slice(start, shard + 1))
+            start, samples = shard + 1, 0
+    return found
 
 
 def _seconds(done: Sequence[Done]) -> dict[int, float]:
@@ -144,6 +188,12 @@ def _seconds(done: Sequence[Done]) -> dict[int, float]:
         if stage.findings is not None:
             found[stage.findings.step] += stage.findings.seconds
     return {step: round(spent, 6) for step, spent in found.items()}
+
+
+# Row numbers of facts that are greater than the one before, which all of them are: no two are the same.
+_ASCENDING = """
+SELECT count(*) FROM (SELECT _row, lag(_row, 1, -1) OVER () AS before FROM facts) WHERE _row > before
+"""
 
 
 def check(db: Database, done: Sequence[Done]) -> Counts:
@@ -169,22 +219,15 @@ def check(db: Database, done: Sequence[Done]) -> Counts:
         if told != counts.kept + counts.removed:
             problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
     check_written(counts, sum(result.kept for result in done[-1].results))
-    distinct = _distinct(db, counts.read)
+    distinct = db.count(_ASCENDING) + db.count(
+        "SELECT count(DISTINCT _row) FROM quarantine ANTI JOIN facts USING (_row)"
+    )
     if distinct != counts.read:
         problems.append(f"{counts.read} rows were read, but {distinct} row numbers are accounted for")
     problems += _broken_steps(db, counts, [number for stage in done for number in stage.planned.stage.numbers()])
     if problems:
         raise ConservationError("rows do not add up: " + "; ".join(problems))
     return counts
-
-
-def _distinct(db: Database, rows: int) -> int:
-    """How many of the numbers that rows of the input have are accounted for."""
-    every = "(SELECT _row FROM facts UNION ALL SELECT _row FROM quarantine)"
-    if not 0 < rows <= _MARKED:
-        return db.count(f"SELECT count(DISTINCT _row) FROM {every}")
-    marks = f"bitstring_agg(_row, 0, {rows - 1}) FILTER (WHERE _row BETWEEN 0 AND {rows - 1})"
-    return db.count(f"SELECT coalesce(bit_count({marks}), 0) FROM {every}")
 
 
 def check_written(counts: Counts, written: int) -> None:

@@ -28,8 +28,9 @@ from refinery.stats.moments import merge_sql
 
 # Samples whose statistics are in memory at once.
 BLOCK = 1 << 20
-# Statistics that are summed up at once; each takes some copies of a block.
+# Statistics that are summed up at once; each takes some copies of a block. Where there are many samples, no more are read.
 _AT_ONCE = 4
+_BATCH = 1 << 17
 _COLUMNS = "n, mean, m2, min, max, total, nans, infinities"
 # datatrove has no entries of nothing.
 _MEASURED = "(SELECT * FROM stat_summary WHERE n + nans + infinities > 0)"
@@ -54,21 +55,38 @@ def summarise(db: Database, programs: Sequence[Program], summary: StatSummary) -
             else:
                 most = summary.top_k if group in summary.top_k_groups else None
                 made = _Keys(db, stats, key_name(group, summary), most)
-            rows = [table for block in _blocks(db, made.columns, samples) for table in made.rows(block)]
-            if rows:
+            if rows := list(_rows(db, made, len(stats), samples)):
                 written.append(beside.submit(_write, other, group, made, pa.concat_tables(rows), samples > BLOCK))
         for done in written:
             done.result()
 
 
+def _rows(db: Database, made: _Whole | _Keys | _Histogram, stats: int, samples: int) -> Iterator[pa.Table]:
+    """The rows of a group: of some statistics after others, block by block."""
+    together = _AT_ONCE if samples > BLOCK // 4 else stats
+    for start in range(0, stats, together):
+        these = range(start, min(start + together, stats))
+        for block in _blocks(db, made.columns(these), samples):
+            yield from made.rows(block, these)
+            del block  # before the next one is read
+
+
 def _blocks(db: Database, columns: Sequence[str], samples: int) -> Iterator[pa.Table]:
     """Columns of all samples, in their order."""
-    select = f"SELECT {', '.join(columns)} FROM facts"
-    for start in range(0, samples, BLOCK):
-        where = f" WHERE rowid BETWEEN {start} AND {start + BLOCK - 1}" if samples > BLOCK else ""
-        yield db.con.sql(select + where).to_arrow_table()
-    if not samples:
-        yield db.con.sql(select).to_arrow_table()
+    found = db.con.sql(f"SELECT {', '.join(columns)} FROM facts")
+    if samples <= BLOCK:
+        yield found.to_arrow_table()
+        return
+    waiting: list[pa.RecordBatch] = []
+    for batch in found.to_arrow_reader(_BATCH):
+        waiting.append(batch)
+        while sum(map(len, waiting)) >= BLOCK:
+            whole = pa.Table.from_batches(waiting)
+            waiting = whole.slice(BLOCK).to_batches()
+            yield whole.slice(0, BLOCK)
+            del whole
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _write(
@@ -106,6 +124,11 @@ def _values(block: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     return numbers(column), valid
 
 
+def _column(stat: Summed) -> str:
+    """A statistic as a number, under its own name."""
+    return f"{stat.number} AS {stat.column}"
+
+
 class _Whole:
     """All samples under one key."""
 
@@ -113,12 +136,16 @@ class _Whole:
 
     def __init__(self, stats: Sequence[Summed]) -> None:
         self.names = [stat.name for stat in stats]
-        self.columns = [f"{stat.number} AS {stat.column}" for stat in stats]
+        self._stats = stats
 
-    def rows(self, block: pa.Table) -> Iterator[pa.Table]:
-        """Moments of all statistics, in one table."""
+    def columns(self, these: range) -> list[str]:
+        """What is looked at for some statistics."""
+        return [_column(self._stats[nth]) for nth in these]
+
+    def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
+        """Moments of some statistics, in one table."""
         with ThreadPoolExecutor(min(_AT_ONCE, cores())) as pool:  # numpy lets go of Python's lock
-            found = list(pool.map(partial(self._row, block), range(len(self.names))))
+            found = list(pool.map(partial(self._row, block), these))
         yield pa.concat_tables(found)
 
     def _row(self, block: pa.Table, nth: int) -> pa.Table:
@@ -133,21 +160,25 @@ class _Keys:
 
     def __init__(self, db: Database, stats: Sequence[Summed], column: str, most: int | None) -> None:
         self.names, self.column = [stat.name for stat in stats], column
-        self.columns = [column, *(f"{stat.number} AS {stat.column}" for stat in stats)]
+        self._stats = stats
         limit = f" LIMIT {most}" if most else ""
         order = f"GROUP BY 1 ORDER BY count({stats[0].column}) DESC, min(_row){limit}"
         self.chosen = [key for (key,) in db.rows(f"SELECT {column} FROM facts {order}")]
         self.places = {key: place for place, key in enumerate(self.chosen)}
         self.texts = of_texts(self.chosen)
 
-    def rows(self, block: pa.Table) -> Iterator[pa.Table]:
-        """Moments of each statistic for the keys that have a value."""
+    def columns(self, these: range) -> list[str]:
+        """What is looked at for some statistics."""
+        return [self.column, *(_column(self._stats[nth]) for nth in these)]
+
+    def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
+        """Moments of some statistics for the keys that have a value."""
         encoded = block[self.column].combine_chunks().dictionary_encode()
         of_codes = np.array([self.places.get(key, -1) for key in encoded.dictionary.to_pylist()], np.int64)
         codes = of_codes[numbers(encoded.indices)]
         chosen = codes >= 0
-        for nth, name in enumerate(self.names):
-            values, valid = _values(block, name)
+        for nth in these:
+            values, valid = _values(block, self.names[nth])
             valid = chosen if valid is None else chosen & valid
             found = moments(codes, len(self.chosen), values.astype(np.float64), valid)
             places = np.flatnonzero(found.seen)
@@ -164,12 +195,16 @@ class _Histogram:
         self.stats, self.digits = stats, digits
         self.names = [stat.name + part for stat in stats for part in ("", "__chars", "__tokens")]
         self.sizes = [*dict.fromkeys(stat.chars for stat in stats), *([TOKENS] if tokens else [])]
-        self.columns = [*(f"{stat.number} AS {stat.column}" for stat in stats), *self.sizes]
 
-    def rows(self, block: pa.Table) -> Iterator[pa.Table]:
-        """Counts and sums of each statistic, by value."""
+    def columns(self, these: range) -> list[str]:
+        """What is looked at for some statistics."""
+        return [*(_column(self.stats[nth]) for nth in these), *self.sizes]
+
+    def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
+        """Counts and sums of some statistics, by value."""
         sizes = {name: _values(block, name) for name in self.sizes}
-        for nth, stat in enumerate(self.stats):
+        for nth in these:
+            stat = self.stats[nth]
             values, valid = _values(block, stat.name)
             taken = slice(None) if valid is None else valid
             codes, keys = _by_value(rounded(values[taken], self.digits))

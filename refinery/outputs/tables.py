@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.compiler.compiled import bytes_name
@@ -15,22 +15,27 @@ from refinery.deduplication.barrier import Findings
 from refinery.library import read_sql
 from refinery.preparing import Planned
 
+# Samples that are joined and put in order at a time, at least.
+MANY = 1 << 20
+
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. table: what it makes."""
+    """One statement. table: what it makes. more: adds the next samples, where `sql` makes it of the first ones only."""
 
     table: str
     sql: str
+    more: str = ""
 
 
 def statements(
-    stages: Sequence[Planned], findings: Sequence[Findings | None], parameters: Mapping[int, str]
+    stages: Sequence[Planned], findings: Sequence[Findings | None], parameters: Mapping[int, str], samples: int = 0
 ) -> list[Statement]:
     """What makes the tables, in order.
 
-    They read variables (`first_rows`, `facts_1` and on) and tables (`broken`, `_seconds`) that `database.fill` sets.
-    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON.
+    They read variables (`first_rows`, `facts_1` and on; `first_row` and `last_row` where not all samples are looked at)
+    and tables (`broken`, `_seconds`) that `database.fill` sets.
+    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON. samples: that were read.
     """
     barriers = _barriers(stages, findings)
     removing = [barrier for barrier in barriers if not barrier["units"]]
@@ -40,8 +45,8 @@ def statements(
     return [
         _statement("quarantine"),
         *(_statement(name, barriers=barriers) for name in ("duplicates", "clusters")),
-        _statement("facts", stages=numbers, removing=removing, quarantined=len(stages) > 1),
-        _statement("ledger", facts="facts", ordered=True, removing=removing, **_joined(chains)),
+        _facts(numbers, removing, len(stages) > 1, samples > MANY),
+        _ledger(chains, removing, samples > MANY),
         _statement("stats", facts="facts", ordered=True, columns=[column for _, column in columns]),
         _statement("fates", facts="facts", ordered=True, stats=[column for _, column in columns]),
         _statement("steps", **_waterfall(_steps(stages, parameters))),
@@ -50,6 +55,27 @@ def statements(
 
 def _statement(name: str, **values: Any) -> Statement:
     return Statement(name, template(read_sql(f"tables/{name}.sql")).render(values))
+
+
+def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, many: bool) -> Statement:
+    """Of many samples of one stage nothing is copied; stages are joined and put in order for some samples at a time."""
+    joined = len(stages) > 1 or bool(removing)
+    values = {"stages": stages, "removing": removing, "quarantined": quarantined, "joined": joined}
+    kind = "VIEW" if many and not joined else "TABLE"
+    return _in_pieces("facts", many and joined, kind=kind, **values)
+
+
+def _ledger(chains: Sequence[Mapping[str, Mapping[int, str]]], removing: Sequence[Any], many: bool) -> Statement:
+    """Where deduplicators remove, rows are put in order for some samples at a time."""
+    values = {"facts": "facts", "ordered": True, "removing": removing, **_joined(chains)}
+    return _in_pieces("ledger", many and bool(removing), **values)
+
+
+def _in_pieces(name: str, pieces: bool, **values: Any) -> Statement:
+    """A statement that is run for some samples after others, or for all at once."""
+    values["range"] = "getvariable('first_row') AND getvariable('last_row')" if pieces else ""
+    first = _statement(name, more=False, **values)
+    return replace(first, more=_statement(name, more=True, **values).sql) if pieces else first
 
 
 def quarantine_source(files: Sequence[str]) -> str:

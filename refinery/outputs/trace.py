@@ -49,7 +49,7 @@ def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int 
             continue
         condition = changed.get(step.index) or f"_dropped = {step.index}"
         end = "" if limit is None else f" LIMIT {limit}"
-        rows = db.con.execute(f"SELECT _row FROM facts WHERE {condition} ORDER BY _row{end}").fetchall()
+        rows = db.rows(f"SELECT _row FROM facts WHERE {condition}{end}")  # facts are in order
         chosen[step.index] = [row for (row,) in rows]
     return chosen
 
@@ -146,7 +146,7 @@ def write_files(db: Database, done: Sequence[Done], run: RunDir, chosen: dict[in
         if step.index in chosen:
             path = run.trace_file(step.name, step.index, step.name not in seen, step.index in removing)
             with path.open("w", encoding="utf-8", newline="\n") as file:
-                reader = db.con.execute("SELECT record FROM trace WHERE step = ? ORDER BY _row", [step.index])
+                reader = db.con.execute("SELECT record FROM trace WHERE step = ?", [step.index])  # they are in order
                 while rows := reader.fetchmany(1000):
                     file.writelines(text + "\n" for (text,) in rows)
             written.append(path)

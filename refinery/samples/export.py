@@ -103,11 +103,11 @@ def stats_path(export_path: str) -> str:
 def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
     """Write the statistics of the kept samples, a line for each as Data-Juicer does: {"__dj__stats__": {...}}.
 
-    con: a DuckDB connection with the table `stats` (`_row`, `kept`, and the columns).
+    con: a DuckDB connection with the table `stats` (`kept`, and the columns), in the order of the samples.
     """
     target = stats_path(export_path)
     fields = ", ".join(f"{_name(column)} := {_name(column)}" for column in columns)
-    select = f"SELECT struct_pack({fields}) AS {STATS} FROM stats WHERE kept ORDER BY _row"
+    select = f"SELECT struct_pack({fields}) AS {STATS} FROM stats WHERE kept"
     with writing(target):
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
         aside = aside_of(target)

@@ -1,5 +1,9 @@
 -- One row per sample that a step removed: where, why, and by which value against which bound.
+{% if more %}
+INSERT INTO ledger
+{% else %}
 CREATE OR REPLACE TABLE ledger AS
+{% endif %}
 SELECT
   _row,
   _dropped AS step,
@@ -11,7 +15,7 @@ SELECT
   {{ bound }} AS bound,
   CAST(NULL AS BIGINT) AS kept_instead
 FROM {{ facts }}
-WHERE _dropped IS NOT NULL{% for barrier in removing %} AND _dropped <> {{ barrier.step }}{% endfor %}
+WHERE _dropped IS NOT NULL{% for barrier in removing %} AND _dropped <> {{ barrier.step }}{% endfor %}{% if range %} AND _row BETWEEN {{ range }}{% endif %}
 
 {% for barrier in removing %}
 UNION ALL
@@ -27,7 +31,8 @@ SELECT
   d.kept
 FROM {{ facts }} AS f
 JOIN duplicates AS d ON d.step = {{ barrier.step }} AND d._row = f._row
-WHERE f._dropped = {{ barrier.step }}
+WHERE f._dropped = {{ barrier.step }}{% if range %} AND f._row BETWEEN {{ range }} AND d._row BETWEEN {{ range }}{% endif %}
+
 {% endfor %}
 {% if removing or not ordered %}
 ORDER BY _row
