@@ -252,7 +252,7 @@ class Stages:
             folder=folder,
             room=self.room,
             compare=self._comparison(done),
-            run=self._run,
+            run=self._run if step.params.get("index") else "",
         )
         findings = self._published(current.planned, self._find(given))
         if self.kept is not None:

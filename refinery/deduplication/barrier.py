@@ -54,7 +54,7 @@ class Given:
 
     step, operator: of the recipe. files: marks of the shards that left any. order: of survivors. sources: the input of
     each shard; alive: how many samples each shard has. first_rows: number of each shard's first sample. compare: looks at
-    their shingles.
+    their shingles. run: what an index knows this run by.
     """
 
     step: Any
@@ -67,6 +67,7 @@ class Given:
     folder: Path
     room: Room
     compare: pairs.Compare
+    run: str = ""
 
 
 def find_duplicates(given: Given) -> Findings:
@@ -75,7 +76,7 @@ def find_duplicates(given: Given) -> Findings:
     step, operator = given.step, given.operator
     findings = Findings(step.index)
     named = step.params.get("index")
-    findings.index = indexes.open_index(named, step, operator) if named else None
+    findings.index = indexes.open_index(named, step, operator, given.run) if named else None
     if given.files:
         before = indexes.view_of(findings.index) if findings.index is not None else None
         folders = [given.folder, *([findings.index.folder] if findings.index is not None else [])]

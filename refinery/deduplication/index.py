@@ -6,6 +6,7 @@ Only files that are named there count, and it is replaced in one step: an extens
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -34,11 +35,17 @@ _LIST = "index.json"
 
 @dataclass(frozen=True)
 class Index:
-    """An index folder and the generations that it lists."""
+    """An index folder, all generations that it lists, and the run that wants it: its own generation does not count."""
 
     folder: Path
     made_by: dict[str, Any]
-    generations: tuple[dict[str, Any], ...]
+    listed: tuple[dict[str, Any], ...]
+    run: str = ""
+
+    @property
+    def generations(self) -> tuple[dict[str, Any], ...]:
+        """What samples are compared with."""
+        return tuple(item for item in self.listed if not self.run or item.get("run") != self.run)
 
     def files(self) -> list[str]:
         """Its files of marks."""
@@ -49,8 +56,14 @@ class Index:
         return [f"{item['project']} {item['run_id']}" for item in self.generations]
 
 
-def open_index(folder: str, step: Any, operator: Operator) -> Index:
-    """The index in a folder, empty when there is none.
+def name_of_run(root: Path, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
+    """What a run is known by when it is repeated: where it leaves its results, and the files that it reads."""
+    place = [os.path.realpath(root), os.path.realpath(os.path.expanduser(export_path))]
+    return hashlib.sha256(json.dumps([place, list(inputs)], default=str).encode()).hexdigest()[:32]
+
+
+def open_index(folder: str, step: Any, operator: Operator, run: str = "") -> Index:
+    """The index in a folder, empty when there is none. run: see `name_of_run`; '' for one that cannot be repeated.
 
     Raises OperatorError when the folder holds something else, or an index that was made in another way or has lost files.
     """
@@ -62,7 +75,7 @@ def open_index(folder: str, step: Any, operator: Operator) -> Index:
     if not (path / _LIST).exists():
         if not _is_free(path):
             raise OperatorError(f"{place} is neither an index nor an empty folder")
-        return Index(path, made_by, ())
+        return Index(path, made_by, (), run)
     known, generations = _listed(path, place)
     if known != made_by:
         differing = sorted(name for name in {*known, *made_by} if known.get(name) != made_by.get(name))
@@ -72,7 +85,7 @@ def open_index(folder: str, step: Any, operator: Operator) -> Index:
     lost = [item["file"] for item in generations if not (path / item["file"]).is_file()]
     if lost:
         raise OperatorError(f"{place} has lost {', '.join(lost)}. Bring it back, or name another folder")
-    return Index(path, made_by, generations)
+    return Index(path, made_by, generations, run)
 
 
 def _is_free(path: Path) -> bool:
@@ -150,23 +163,27 @@ def _ready(index: Index, written: Path) -> Iterator[Path]:
         with _told(index):
             index.folder.mkdir(parents=True, exist_ok=True)
             held.enter_context(_alone(index.folder))
-            if _generations(index) != index.generations:
+            if _listed_now(index) != index.listed:
                 raise OutputError(f"{index.folder}: another run has extended the index meanwhile; run this one again")
-            aside = index.folder / f".marks-{len(index.generations) + 1:05d}.parquet"
+            aside = index.folder / f".marks-{len(index.listed) + 1:05d}.parquet"
             held.callback(aside.unlink, missing_ok=True)
             shutil.copyfile(written, aside)
         yield aside
 
 
-def _generations(index: Index) -> tuple[dict[str, Any], ...]:
+def _listed_now(index: Index) -> tuple[dict[str, Any], ...]:
     """What the index lists now."""
     return _listed(index.folder, f"index {index.folder}")[1] if (index.folder / _LIST).exists() else ()
 
 
 def _list(index: Index, marks: Path, run_id: str, project: str) -> None:
-    name = f"marks-{len(index.generations) + 1:05d}-{run_id}.parquet"
+    """Add a generation, or put it in the place of the one that the same run has made before."""
+    own = next((at for at, item in enumerate(index.listed) if item not in index.generations), len(index.listed))
+    before = index.listed[own]["file"] if own < len(index.listed) else None
+    name = before or f"marks-{own + 1:05d}-{run_id}.parquet"
     os.replace(marks, index.folder / name)
-    generations = [*index.generations, {"file": name, "run_id": run_id, "project": project}]
+    made = {"file": name, "run_id": run_id, "project": project, "run": index.run}
+    generations = [*index.listed[:own], made, *index.listed[own + 1 :]]
     text = json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
     aside = index.folder / f".{_LIST}"
     aside.write_text(text, encoding="utf-8")

@@ -267,6 +267,48 @@ def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, mon
     assert [row["text"] for row in exported(again)] == ["d"] and len(remembered(known)) == 4
 
 
+def test_a_run_that_is_repeated_does_not_meet_itself(known: Path, tmp_path: Path) -> None:
+    """It is compared with what others have added, and takes the place of what it has added before."""
+    write_lines(tmp_path / "new" / "in.jsonl", texts(["b", "c", "d", "E"]))
+    recipe = settings(tmp_path / "new", step(known), open_tracer=True)
+    first = refinery.run(recipe)
+    assert [row["text"] for row in exported(first)] == ["c", "d", "E"]
+    refine(tmp_path / "other", texts(["d", "e", "f"]), step(known))
+    names, marks = {path.name for path in known.iterdir()}, remembered(known)
+    again = refinery.run(recipe)
+    assert exported(again) == exported(first) and again.sql("FROM duplicates") == first.sql("FROM duplicates")
+    assert remembered(known) == marks and {path.name for path in known.iterdir()} == names
+    # With another recipe other samples stay, and those are what is remembered.
+    shorter = [{"sql_filter": {"where": "text <> 'c'"}}, *step(known)]
+    assert [row["text"] for row in exported(refinery.run({**recipe, "process": shorter}))] == ["d", "E"]
+    assert [row[0] for row in remembered(known)] == [0, 0, 1, 1, 2]
+    # Other files in the same place, and the same files for another place, are other runs.
+    assert refinery.run({**recipe, "export_path": str(tmp_path / "else.jsonl")}).counts.kept == 1
+    assert refine(tmp_path / "new", texts(["b", "c", "d", "E", "g"]), step(known)).counts.kept == 1
+
+
+def test_a_run_that_is_cut_off_between_two_indexes_does_the_rest(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "new" / "in.jsonl", texts(["b", "c", "c"]))
+    second = tmp_path / "second"
+    recipe = settings(tmp_path / "new", [*step(known), {"key_deduplicator": {"key": "text", "index": str(second)}}])
+    real = indexes._list
+
+    def cut_off(index: Any, *given: Any) -> None:
+        if index.folder == second:
+            raise KeyboardInterrupt
+        real(index, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(indexes, "_list", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            refinery.run(recipe)
+    assert len(remembered(known)) == 3 and files(second) == {}
+    assert [row["text"] for row in exported(refinery.run(recipe))] == ["c"]
+    assert len(remembered(known)) == 3 and len(remembered(second)) == 1
+
+
 def test_nothing_is_published_where_an_index_cannot_be_written(
     known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
