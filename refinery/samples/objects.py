@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from refinery.samples.sources import Source
 
-# Bytes that are asked for at once: few at first, for often only the start is read, then twice as many each time.
+# Bytes that are asked for at once: few at first, for often only the start is read.
 _FIRST, _MOST = 256 << 10, 8 << 20
 # Whole objects that are fetched beside one another, and the bytes that these may have together.
 BESIDE = 32
@@ -178,7 +178,7 @@ class Stream(io.RawIOBase):
         """Have the block that begins at the place where is read, and the one after it on its way."""
         waiting, self._next = self._next, None
         follows = bool(self._block) and self._at == self._start + len(self._block)
-        self._length = min(2 * self._length, _MOST) if follows else _FIRST
+        self._length = _MOST if follows else _FIRST
         if waiting is not None and waiting[0] == self._at:
             self._block = waiting[1].result()
         else:

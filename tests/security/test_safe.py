@@ -122,7 +122,20 @@ def test_other_roots_are_given_on_the_command_line(folder: Path) -> None:
     guard = Guard(["s3://bucket/mine"])
     assert guard._allows("s3://bucket/mine/a.jsonl") and guard._allows("s3://bucket/mine")
     assert not any(
-        map(guard._allows, ("s3://bucket/mine2/a", "s3://bucket/mine/../b", "s3://other/mine", "data.jsonl"))
+        map(
+            guard._allows,
+            (
+                "s3://bucket/mine2/a",
+                "s3://bucket/mine/../b",
+                "s3://bucket/mine/%2E%2e/b",
+                "s3://other/mine",
+                "data.jsonl",
+                "s3://bucket/mine/a::file:///etc/passwd",
+                "filecache::s3://bucket/mine/a",
+                "file:///etc/passwd",
+                "s3://bucket/min*",
+            ),
+        )
     )
 
 
