@@ -21,16 +21,16 @@ class Allowance:
 
     def __init__(self, most: int | str | None, shards: Sequence[Shard], fetch: Callable[[str], Path]) -> None:
         self._most, self._fetch = most, fetch
-        self._sizes = [shard.size for shard in shards]
+        self._shards, self._sizes = shards, [shard.size for shard in shards]
         self._rows: dict[int, int] = {}  # of the shards that have ended, as the first stage has read them
         self._bad = 0
-        self._first = ""  # a file of quarantined rows
+        self._first: ShardResult | None = None  # of those with quarantined rows
 
     def take(self, result: ShardResult) -> None:
         """A shard of some stage has ended. Raises QuarantineError when it is certain that there are too many."""
         self._rows.setdefault(result.shard, result.rows)
         self._bad += result.quarantined
-        self._first = self._first or result.quarantine
+        self._first = self._first or (result if result.quarantine else None)
         if self._most is None or not self._bad:
             return
         if isinstance(self._most, int):
@@ -66,6 +66,13 @@ class Allowance:
 
         if not self._first:
             return ""
-        row = pq.read_table(self._fetch(self._first)).slice(0, 1).to_pylist()[0]
+        row = pq.read_table(self._fetch(self._first.quarantine)).slice(0, 1).to_pylist()[0]
         by = f"{row['operator']}: " if row["operator"] else ""
-        return f". One of them: {row['file']}:{row['line']}: {by}{row['error']}"
+        return f". One of them: {self._place(row['file'], row['line'])}: {by}{row['error']}"
+
+    def _place(self, file: str, line: int) -> str:
+        """Where a line of a shard is in its file; the lines before the shard have not been counted yet."""
+        shard = self._shards[self._first.shard if self._first else 0]
+        if shard.source.format in ("parquet", "arrow"):
+            return f"{file}:{shard.start + line}"
+        return f"{file}:{line}" if shard.starts_file else f"{file}: line {line} after byte {shard.start:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,16 @@ def test_lines_that_cannot_be_read_count(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", ['{"text": "text 1"}', "broken"])
     with pytest.raises(QuarantineError, match=r"1 of 2 rows .*in\.jsonl:2: malformed JSON"):
         refinery.run(settings(tmp_path, STEPS, max_quarantined=0))
+
+
+def test_a_line_of_a_later_shard_is_told_from_where_that_begins(tmp_path: Path) -> None:
+    samples = texts([f"text {k}" for k in range(99)] + ["text x"])
+    with pytest.raises(QuarantineError) as caught:
+        refine(tmp_path, samples, STEPS, max_quarantined=0, shard_size=320)
+    found = re.search(r"in\.jsonl: line (\d+) after byte ([\d,]+): sql_filter", str(caught.value))
+    assert found
+    after = (tmp_path / "in.jsonl").read_bytes()[int(found[2].replace(",", "")) :]
+    assert b"text x" in after.split(b"\n")[int(found[1])]  # the shard's cut is within a line, which is not its own
 
 
 def test_the_command_ends_with_its_own_exit_code(
