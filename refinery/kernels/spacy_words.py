@@ -15,6 +15,7 @@ import pyarrow as pa
 from refinery.errors import did_you_mean
 from refinery.kernels.arrow import structs
 from refinery.kernels.piece_stats import lists
+from refinery.kernels.spacy_chunks import Chunks, Whole, Words
 
 SPACY_STRINGS = 2_000_000  # a tokenizer that knows more strings is replaced: it never forgets one
 JIEBA = {"nlp": {"tokenizer": {"segmenter": "jieba"}}}
@@ -89,6 +90,19 @@ def words(text: str, language: str) -> list[str]:
     return [word for word in found if word]
 
 
+def _numbered(text: str, language: str) -> tuple[Words, np.ndarray]:
+    """The words that are known of a language, and the numbers of those of a text, as `words` gives them."""
+    nlp = _pipeline_of(language)
+    chunks = _local.__dict__.setdefault("chunks", {})
+    known = chunks.get(nlp)
+    if known is None or known.full:
+        chunks.clear()
+        known = chunks[nlp] = (
+            Chunks(nlp.tokenizer) if type(nlp.tokenizer).__name__ == "Tokenizer" else Whole(nlp.tokenizer)
+        )
+    return known.words, known.of(text)
+
+
 def sentences(text: str, language: str) -> list[str]:
     """The sentences of a text without white space at their ends, those of nothing else left out."""
     found = (span.text.strip() for span in _pipeline_of(language)(text).sents)
@@ -99,8 +113,7 @@ def word_counts(
     texts: Sequence[str | None], stops: Sequence[str], short: Sequence[int], long: Sequence[int], language: str
 ) -> pa.Array:
     """What `word_stats.word_stats` counts, of these words."""
-    listed = frozenset(stops)
-    rows = [_counts(text, words(text, language), listed) if text is not None else None for text in texts]
+    rows = [_counts(text, *_numbered(text, language), stops) if text is not None else None for text in texts]
     names = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
     return _struct(rows, names, short, long)
 
@@ -111,37 +124,35 @@ def sentence_counts(texts: Sequence[str | None], short: Sequence[int], long: Seq
     return _struct(rows, ("sentences", "chars"), short, long)
 
 
-def _counts(text: str, found: list[str], stops: frozenset[str]) -> tuple[tuple[int, ...], list[int]]:
-    types: dict[str, int] = {}
-    for word in found:
-        types[word] = types.get(word, 0) + 1
-    lengths = [len(word) for word in found]
+def _counts(text: str, known: Words, found: np.ndarray, stops: Sequence[str]) -> tuple[tuple[int, ...], np.ndarray]:
+    lengths, times = known.length.array[found], np.bincount(found)
+    listed = (known.numbers.get(word, len(times)) for word in set(stops))
     counts = (
         len(found),
-        sum(lengths),
-        sum(n for word, n in types.items() if word.isupper()),
-        sum(n for word, n in types.items() if word.istitle()),
-        sum(n for word, n in types.items() if word in stops),
-        len(types),
+        int(lengths.sum()),
+        int(known.upper.array[found].sum()),
+        int(known.title.array[found].sum()),
+        sum(int(times[number]) for number in listed if number < len(times)),
+        int(np.count_nonzero(times)),
         len(text.splitlines()),
     )
     return counts, lengths
 
 
-def _lengths(found: list[str]) -> tuple[tuple[int, ...], list[int]]:
-    lengths = [len(sentence) for sentence in found]
-    return (len(found), sum(lengths)), lengths
+def _lengths(found: list[str]) -> tuple[tuple[int, ...], np.ndarray]:
+    lengths = np.array([len(sentence) for sentence in found], np.int64)
+    return (len(found), int(lengths.sum())), lengths
 
 
 def _struct(
-    rows: list[tuple[tuple[int, ...], list[int]] | None],
+    rows: list[tuple[tuple[int, ...], np.ndarray] | None],
     names: Sequence[str],
     short: Sequence[int],
     long: Sequence[int],
 ) -> pa.Array:
     valid = np.array([row is not None for row in rows], np.bool_)
     counts = np.array([row[0] if row else (0,) * len(names) for row in rows], np.int64).reshape(len(rows), len(names))
-    lengths = [np.array(row[1] if row else (), np.int64) for row in rows]
+    lengths = [row[1] if row else np.zeros(0, np.int64) for row in rows]
     shorter = np.array([[(n <= limit).sum() for limit in short] for n in lengths], np.int64).reshape(
         len(rows), len(short)
     )
