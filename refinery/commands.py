@@ -156,6 +156,8 @@ def check(opened: Opened) -> None:
     if missing:
         compile_unseen(recipe, library)
         click.echo(f"{where}: {steps}, no problems")
+        for path in filter(is_url, missing):
+            click.echo(f"note: {_why_not_there(path)}")
         click.echo(f"note: {', '.join(missing)}: not there, so the names of columns were not checked")
         return
     prepared = prepare(recipe, library)
@@ -166,14 +168,20 @@ def check(opened: Opened) -> None:
 
 def _is_there(path: str) -> bool:
     if is_url(path):
-        from refinery.samples.listing import objects_of
-
-        try:
-            return bool(objects_of(path)[0])
-        except DataError:  # or nobody may look at it from here
-            return False
+        return _why_not_there(path) is None
     path = os.path.expanduser(path)
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))
+
+
+def _why_not_there(url: str) -> str | None:
+    """Why there is nothing at a URL, or nobody may look at it from here; None where something is."""
+    from refinery.samples.listing import objects_of
+
+    try:
+        objects_of(url)
+    except DataError as error:
+        return str(error)
+    return None
 
 
 def _inputs(prepared: Prepared) -> str:

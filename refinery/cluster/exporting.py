@@ -50,7 +50,7 @@ def export_part(store: str, part: str, folder: str, name: str, kind: str, lines:
         aside = target.scratch() / name
         [written] = export(files, str(aside), lasting, 0, lines, in_parallel=False)
         target.publish(aside, name)
-    return json.dumps(asdict(written) | {"path": url, "version": version_of(info_of(url))})
+    return json.dumps(asdict(written) | {"path": url, "version": version_of(info_of(url), url)})
 
 
 def check_folder(folder: str, store: Store) -> None:

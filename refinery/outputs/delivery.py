@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,7 +65,8 @@ class Delivery:
         urls = [f"{self.folder}/{name}" for name in self._put] + [item.path for item in others if is_url(item.path)]
         for url in urls:
             folder, _, name = url.rpartition("/")
-            Store.open(folder).discard(name)
+            with suppress(OSError):  # what has failed before is told
+                Store.open(folder).discard(name)
         for item in others:
             if not is_url(item.path):
                 Path(item.path).unlink(missing_ok=True)
@@ -79,7 +81,7 @@ def state_of(path: str) -> State:
         info = info_of(path)
     except DataError as error:
         raise OSError(str(error)) from error
-    return int(info.get("size") or 0), version_of(info)
+    return int(info.get("size") or 0), version_of(info, path)
 
 
 def why_not(export_path: str, folder: bool) -> str | None:
@@ -90,7 +92,8 @@ def why_not(export_path: str, folder: bool) -> str | None:
     try:
         place = Store.open(above)
         place.write_text(name, "")
-        place.discard(name)
+        with suppress(OSError):  # who may put objects need not be one who may remove them
+            place.discard(name)
     except DataError as error:
         return f"{export_path}: cannot be written: {error}"
     except FileNotFoundError:

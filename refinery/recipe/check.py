@@ -187,6 +187,8 @@ class _Checker:
             is_remote(path) and values["executor_type"] == "default" and "/" not in path.partition("://")[2].strip("/")
         ):
             self.problems.add(place, f"{path} names no object", "Write s3://bucket/name.jsonl.")
+        elif is_remote(path) and values["executor_type"] == "default" and path.endswith("/"):
+            self.problems.add(place, f"{path} names a folder", f"Write {path}kept.jsonl.")
         elif values["export_type"] is None and found and found not in FORMATS:
             what = f"export_path ends in {found!r}, which is no format; formats are {', '.join(FORMATS)}"
             self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")

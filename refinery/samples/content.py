@@ -153,14 +153,13 @@ def _together(sources: Sequence[Source]) -> str:
 
 
 def _of_object(source: Source) -> str:
-    """What the store tells of an object's contents, wherever it is; where it tells but a time, also where; else its bytes."""
-    if not source.version:
-        stream = source.open()
-        try:
+    """What the store tells of an object's contents, wherever it is; where that holds for this object alone, with its
+    URL; the digest of its bytes where nothing is told, or a time that is too short ago.
+    """
+    if not can_be_trusted(changed_at(source.version)):
+        with source.open() as stream:
             return digest_of_stream(stream).hexdigest()
-        finally:
-            stream.close()
-    return f"{source.size} {source.version}" + (f" {source.path}" if changed_at(source.version) else "")
+    return f"{source.size} {source.version}" + (f" {source.path}" if source.version[1:2] == ":" else "")
 
 
 def _of_table(table: pa.Table) -> str:

@@ -103,7 +103,7 @@ def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, Object]:
         if size is None:
             raise DataError(f"{url}: its size is not told, so it cannot be read in pieces. Download it first")
         if not (path.endswith("/") and size == 0):
-            listed[url] = Object(url, int(size), version_of(info))
+            listed[url] = Object(url, int(size), version_of(info, url))
     return listed
 
 

@@ -10,7 +10,7 @@ import io
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,12 @@ _FIRST, _MOST = 256 << 10, 8 << 20
 # Whole objects that are fetched beside one another, and the bytes that these may have together.
 BESIDE = 32
 _AHEAD = 64 << 20
-_COPIES = 2
+_COPIES, _FOOTERS = 2, 2000
 
-# What tells that an object is another one: of its contents, or else the time of its last change.
-_OF_CONTENTS = ("ETag", "etag", "md5Hash", "blob_id", "sha256", "crc32c", "generation")
+# What tells that an object is another one: of its contents, wherever it is, S3's tag among it; of this object
+# alone; or else the time of its last change.
+_OF_CONTENTS = ("md5Hash", "sha256", "blob_id")
+_OF_OBJECT = ("ETag", "etag", "generation")
 _OF_TIME = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 _held = threading.local()
@@ -71,11 +73,16 @@ def told(url: str) -> Iterator[None]:
         raise DataError(f"{url}: cannot be read: {hide(said(error))}") from error
 
 
-def version_of(info: dict[str, Any]) -> str:
-    """What a driver tells of an object that changes with it; "" where it tells nothing. Times begin with `t:`."""
-    for field in _OF_CONTENTS:
+def version_of(info: dict[str, Any], url: str) -> str:
+    """What a driver tells of an object that changes with it; "" where it tells nothing.
+
+    Times begin with `t:`, and what says nothing of another object with `o:`.
+    """
+    s3 = url.startswith(("s3://", "s3a://"))
+    for field in (*_OF_CONTENTS, *_OF_OBJECT):
         if info.get(field):
-            return str(info[field]).strip('"')
+            plain = str(info[field]).strip('"')
+            return plain if s3 or field in _OF_CONTENTS else f"o:{plain}"
     for field in _OF_TIME:
         value = info.get(field)
         if isinstance(value, datetime):
@@ -114,7 +121,7 @@ def open_exactly(source: Source) -> Any:
         fs.invalidate_cache()  # the driver remembers listings
         file = fs.open(path, "rb", cache_type="none")
         info = getattr(file, "details", None) or fs.info(path)
-        if int(info.get("size") or 0) != source.size or version_of(info) != source.version:
+        if int(info.get("size") or 0) != source.size or version_of(info, source.path) != source.version:
             file.close()
             raise DataError(f"{source.path}: has changed since the run has looked for its inputs. Run it again")
         return file
@@ -251,6 +258,33 @@ def one_by_one(sources: Sequence[Source]) -> Iterator[Source]:
         _held.whole = None
         for waiting in ahead:
             waiting.cancel()
+
+
+@lru_cache(maxsize=_FOOTERS)
+def footer(source: Source) -> tuple[Any, pa.Schema]:
+    """The metadata and the columns of a Parquet object; what is read of it again and again. Raises ArrowException."""
+    import pyarrow.parquet as pq
+
+    file = open_exactly(source)
+    try:
+        with pq.ParquetFile(file) as reader:
+            return reader.metadata, reader.schema_arrow
+    finally:
+        file.close()
+
+
+def look_ahead(sources: Sequence[Source]) -> None:
+    """Fetch what cutting asks of Parquet objects, of many at a time."""
+    wanted = [source for source in sources if source.format == "parquet" and "://" in source.path]
+    if len(wanted) > 1:
+        beside(_try_footer, wanted[:_FOOTERS])
+
+
+def _try_footer(source: Source) -> None:
+    import pyarrow as pa
+
+    with suppress(pa.ArrowException):  # told by who asks for it
+        footer(source)
 
 
 @lru_cache(maxsize=_COPIES)

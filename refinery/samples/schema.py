@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.errors import DataError
+from refinery.samples.objects import footer, mapped, open_exactly
 from refinery.samples.sources import Source
 from refinery.store.urls import is_url
 
@@ -68,8 +69,7 @@ def schema_of(source: Source) -> pa.Schema:
         from refinery.samples.read_csv import survey
 
         return survey(source)[0]
-    with open_table(source) as reader:
-        schema = reader.schema_arrow if source.format == "parquet" else reader.schema
+    schema = _columns(source)
     seen: set[str] = set()
     for name in schema.names:
         if name in seen:
@@ -77,6 +77,21 @@ def schema_of(source: Source) -> pa.Schema:
         seen.add(name)
     # What other libraries note about the whole table (an index, their own types) is not true of the results.
     return pa.schema([_without_view(field) for field in schema])
+
+
+def _columns(source: Source) -> pa.Schema:
+    """The columns of a table, as it has them. Raises DataError."""
+    if source.format == "parquet" and is_url(source.path):
+        return _footer(source)[1]
+    with open_table(source) as reader:
+        return reader.schema_arrow if source.format == "parquet" else reader.schema
+
+
+def _footer(source: Source) -> tuple[Any, pa.Schema]:
+    try:
+        return footer(source)
+    except pa.ArrowException as error:
+        raise DataError(f"{source.path}: no readable {source.format} file ({error})") from error
 
 
 def _without_view(field: pa.Field) -> pa.Field:
@@ -126,10 +141,9 @@ def _open_object(source: Source) -> Any:
     """As `open_table`, of an object at a URL: of Parquet what is asked for is read, all of it at once."""
     import pyarrow.parquet as pq
 
-    from refinery.samples.objects import mapped, open_exactly
-
     if source.format == "parquet":
-        return pq.ParquetFile(open_exactly(source), pre_buffer=True)
+        metadata, _ = footer(source)
+        return pq.ParquetFile(open_exactly(source), metadata=metadata, pre_buffer=True)
     data = mapped(source)
     try:
         return pa.ipc.open_file(data)
@@ -139,6 +153,10 @@ def _open_object(source: Source) -> Any:
 
 def row_groups(source: Source) -> list[tuple[int, int]]:
     """Rows and uncompressed bytes of each row group, or record batch."""
+    if source.format == "parquet" and is_url(source.path):
+        metadata, _ = _footer(source)
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        return [(group.num_rows, group.total_byte_size) for group in groups]
     with open_table(source) as reader:
         if source.format == "parquet":
             groups = (reader.metadata.row_group(i) for i in range(reader.metadata.num_row_groups))

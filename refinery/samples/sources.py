@@ -176,7 +176,9 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1)
     files have columns that do not fit together.
     """
     from refinery.samples.cutting import Cutter
+    from refinery.samples.objects import look_ahead
 
+    look_ahead(sources)
     lines = carrier(sources) == "lines"
     cutter = Cutter(max(1, shard_size), workers, lines)
     pieces = list(cutter.pieces(sources))

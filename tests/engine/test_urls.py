@@ -180,6 +180,8 @@ def test_all_that_is_wrong_is_told_before_anything_runs(tmp_path: Path, bucket: 
         at_url(tmp_path, source, FILTERS, source)
     with pytest.raises(RecipeError, match="s3://only-a-bucket names no object"):
         at_url(tmp_path, source, FILTERS, "s3://only-a-bucket")
+    with pytest.raises(RecipeError, match=r"s3://bucket/folder/ names a folder. Write s3://bucket/folder/kept.jsonl"):
+        at_url(tmp_path, source, FILTERS, "s3://bucket/folder/")
 
 
 def test_nothing_stays_of_an_export_that_no_tables_account_for(

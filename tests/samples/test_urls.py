@@ -221,10 +221,12 @@ def test_what_a_driver_raises_is_no_damage_to_compressed_data(memory: str, monke
 
 
 def test_versions_are_of_contents_where_the_store_tells_them() -> None:
-    assert objects.version_of({"ETag": '"abc"', "LastModified": "now"}) == "abc"
-    assert objects.version_of({"mtime": 12.5}) == "t:12" and objects.changed_at("t:12") == 12_000_000_000
-    assert objects.version_of({"size": 1}) == "" and objects.changed_at("") > objects.changed_at("t:9")
-    assert objects.changed_at("abc") == 0
+    assert objects.version_of({"ETag": '"abc"', "LastModified": "now"}, "s3://b/c") == "abc"
+    assert objects.version_of({"ETag": '"abc"'}, "https://b/c") == "o:abc"  # another file there may have it, too
+    assert objects.version_of({"etag": "x", "md5Hash": "y"}, "gs://b/c") == "y"
+    assert objects.version_of({"mtime": 12.5}, "file:///c") == "t:12" and objects.changed_at("t:12") == 12_000_000_000
+    assert objects.version_of({"size": 1}, "x://c") == "" and objects.changed_at("") > objects.changed_at("t:9")
+    assert objects.changed_at("abc") == objects.changed_at("o:abc") == 0
 
 
 def test_small_objects_are_fetched_beside_one_another(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
