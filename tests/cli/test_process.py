@@ -1,0 +1,57 @@
+"""How the process of a command ends: its exit code, what it has printed, other people's handlers, copies of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import atexit, os, sys, threading, time
+import refinery.cli
+from refinery.__main__ import start
+
+def late():
+    time.sleep(0.2)
+    print("thread")
+
+def main():
+    atexit.register(print, "handler")
+    threading.Thread(target=late).start()
+    if not os.fork():
+        sys.exit(9)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+    {ending}
+
+refinery.cli.main = main
+start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("pass", 0),
+        ("sys.exit()", 0),
+        ("sys.exit(5)", 5),
+        ("sys.exit('why')", 1),
+        ("raise KeyboardInterrupt", 130),
+        ("raise ValueError('x')", 1),
+    ],
+)
+def test_what_a_process_leaves(ending: str, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", CODE.replace("{ending}", ending)], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, lines[-2:]) == (code, ["thread", "handler"]), done.stderr
+    assert "9" in lines  # the exit code of its copy
+    assert ("why" in done.stderr, "ValueError: x" in done.stderr) == ("why" in ending, "ValueError" in ending)
+
+
+def test_output_that_cannot_be_written() -> None:
+    code = "import refinery.cli; from refinery.__main__ import start; refinery.cli.main = lambda: print('x'); start()"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, env=environment)
+    assert done.returncode == 120
