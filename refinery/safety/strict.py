@@ -42,10 +42,10 @@ class Guard:
         self._inputs(entries)
         self._summary(entries.get("stat_summary"))
         self._cluster(entries.get("ray_address"))
-        process = entries.get("process")
-        if process is not None and isinstance(process.node, ListNode):
+        process = _inside(entries.get("process"))
+        if isinstance(process, ListNode):
             library = Library()
-            for item in process.node.items:
+            for item in process.items:
                 self._step(item, library)
 
     def _refuse(self, place: Place, what: str, hint: str = _TRUSTED) -> None:
@@ -76,10 +76,10 @@ class Guard:
                 self._refuse(_value_place(entry), f"{name} is {value!r}, which is outside", self._cure())
 
     def _summary(self, entry: Entry | None) -> None:
-        if entry is None or not isinstance(entry.node, Mapping):
-            return
-        self._path(entry.node.entries.get("export"), "stat_summary.export")
-        self._sql(entry.node.entries.get("group_by"), "stat_summary.group_by")
+        summary = _inside(entry)
+        if isinstance(summary, Mapping):
+            self._path(summary.entries.get("export"), "stat_summary.export")
+            self._sql(summary.entries.get("group_by"), "stat_summary.group_by")
 
     def _cluster(self, entry: Entry | None) -> None:
         for value in _texts(entry):
@@ -94,7 +94,7 @@ class Guard:
             return
         name, entry = found
         operator = library.operators[name]
-        given = entry.node.collection if isinstance(entry.node, Scalar) and entry.node.collection else entry.node
+        given = _inside(entry)
         for param, value in given.entries.items() if isinstance(given, Mapping) else ():
             kind = operator.params[param].type if param in operator.params else ""
             if kind == "sql" or (param == "keep" and "first" not in _texts(value)):
@@ -128,6 +128,12 @@ def default_roots(recipe: str) -> tuple[str, str]:
 
 def _is_set(entry: Entry | None) -> bool:
     return entry is not None and plain_value(entry.node) not in (None, "", [], {})
+
+
+def _inside(entry: Entry | None) -> Node | None:
+    """The value of a key; the list or mapping that the text of an option stands for."""
+    node = entry.node if entry is not None else None
+    return node.collection or node if isinstance(node, Scalar) else node
 
 
 def _value_place(entry: Entry | None) -> Place:

@@ -139,6 +139,21 @@ def test_other_roots_are_given_on_the_command_line(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        'process=[{"sql_filter": {"where": "1=1"}}]',
+        'process=[{"document_minhash_deduplicator": {"index": "../outside/index"}}]',
+        'stat_summary={"group_by": {"a": "id || 1"}}',
+        'stat_summary={"export": "../outside"}',
+    ],
+)
+def test_lists_and_mappings_of_the_command_line_are_looked_through(folder: Path, value: str) -> None:
+    Path("recipe.yaml").write_text(RECIPE.format(data="data.jsonl"))
+    done = safely("check", "recipe.yaml", "--safe", "--set", value)
+    assert done.exit_code == 2 and "--safe: " in done.output
+
+
 def test_the_environment_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN_OF_OURS", "secret-of-ours")
     text = RECIPE.format(data="data.jsonl") + "  - clean_links_mapper: {repl: '${TOKEN_OF_OURS}'}\n"
