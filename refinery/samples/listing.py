@@ -9,7 +9,7 @@ from typing import Any
 
 from refinery.errors import DataError, did_you_mean
 from refinery.samples.formats import magic, shape_of_start
-from refinery.samples.objects import beside, head_of, located, told, version_of
+from refinery.samples.objects import beside, head_of, info_of, located, told, version_of
 
 # First bytes of an object that are looked at, and where these do not tell what it is.
 _START, _MORE = 64 << 10, 1 << 20
@@ -99,7 +99,9 @@ def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, Object]:
     """Objects by their URLs. Folders that are objects themselves, empty and with a name that ends so, are none."""
     listed = {}
     for path, info in sorted(found, key=_path):
-        url, size = f"{prefix}{path}", info.get("size")
+        url = f"{prefix}{path}"
+        info = info if info.get("size") is not None else info_of(url)  # pages of a web server list names alone
+        size = info.get("size")
         if size is None:
             raise DataError(f"{url}: its size is not told, so it cannot be read in pieces. Download it first")
         if not (path.endswith("/") and size == 0):
@@ -113,6 +115,8 @@ def _path(item: tuple[str, Any]) -> str:
 
 def _missing(fs: Any, url: str, root: str) -> str:
     """What is wrong with a URL, naming the first part that does not exist and its likely spelling."""
+    if "://" in root:  # a web server has no folders to look for it in
+        return f"{url}: there is no such file"
     parts = root.strip("/").split("/")
     lead = "/" if root.startswith("/") else ""
     for at in range(1, len(parts)):

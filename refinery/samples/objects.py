@@ -35,7 +35,7 @@ _COPIES, _FOOTERS = 2, 2000
 # alone; or else the time of its last change.
 _OF_CONTENTS = ("md5Hash", "sha256", "blob_id")
 _OF_OBJECT = ("ETag", "etag", "generation")
-_OF_TIME = ("LastModified", "last_modified", "mtime", "updated", "created")
+_OF_TIME = ("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "created")
 
 _held = threading.local()
 
@@ -120,7 +120,8 @@ def open_exactly(source: Source) -> Any:
         fs, path = located(source.path)
         fs.invalidate_cache()  # the driver remembers listings
         file = fs.open(path, "rb", cache_type="none")
-        info = getattr(file, "details", None) or fs.info(path)
+        info = getattr(file, "details", None) or {}
+        info = info if version_of(info, source.path) else fs.info(path)
         if int(info.get("size") or 0) != source.size or version_of(info, source.path) != source.version:
             file.close()
             raise DataError(f"{source.path}: has changed since the run has looked for its inputs. Run it again")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +195,53 @@ def test_any_driver_will_do(folder: Path, memory: str, name: str) -> None:
     assert samples_of(here) == samples_of(there)
     assert there[0].source.path.startswith(memory)
     assert there[0].source.version.startswith("t:")  # this driver tells nothing but a time
+
+
+class Ranges(SimpleHTTPRequestHandler):
+    """A web server that gives parts of files, and tells them by a tag."""
+
+    def do_HEAD(self) -> None:
+        self.answer(b"")
+
+    def do_GET(self) -> None:
+        self.answer(None)
+
+    def answer(self, body: bytes | None) -> None:
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return
+        content, asked = path.read_bytes(), self.headers.get("Range")
+        start, end = 0, len(content)
+        if asked:
+            first, last = asked.removeprefix("bytes=").split("-")
+            start, end = int(first), min(end, int(last) + 1)
+        self.send_response(206 if asked else 200)
+        headers = {"Content-Length": end - start, "Accept-Ranges": "bytes", "ETag": f'"{len(content)}"'}
+        headers |= {"Content-Range": f"bytes {start}-{end - 1}/{len(content)}"} if asked else {}
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        self.wfile.write(content[start:end] if body is None else body)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is said."""
+
+
+def test_a_web_server_will_do(folder: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Ranges, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        for name in ("a.jsonl", "b.jsonl.gz", "e.parquet"):
+            here, there = (cut(find([f"{place}/{name}"])[0], 60_000) for place in (folder, url))
+            assert samples_of(here) == samples_of(there)
+        assert there[0].source.version == f"o:{(folder / 'e.parquet').stat().st_size}"
+        with pytest.raises(DataError, match="none.jsonl: there is no such file"):
+            find([f"{url}/none.jsonl"])
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_what_a_driver_raises_is_no_damage_to_compressed_data(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
