@@ -18,6 +18,7 @@ from refinery.compiler.names import text_of_columns
 from refinery.engine.replay import versions_before
 from refinery.errors import RefineryError
 from refinery.history import Histories
+from refinery.kernels.arrow import from_zero
 from refinery.library import read_sql
 from refinery.outputs.delivery import state_of
 from refinery.samples.batch import LINE
@@ -110,7 +111,7 @@ def _digest(con: duckdb.DuckDBPyConnection, table: str, stored: Stored) -> None:
 
 def _register(con: duckdb.DuckDBPyConnection, place: int, batch: pa.Table) -> None:
     places = pa.array(np.arange(place, place + batch.num_rows))
-    con.register("batch", batch.append_column("_place", places))
+    con.register("batch", from_zero(batch.append_column("_place", places)))
 
 
 def _at(con: duckdb.DuckDBPyConnection, stored: Stored, places: Sequence[int]) -> dict[int, str | None]:

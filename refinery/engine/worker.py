@@ -31,7 +31,7 @@ from refinery.engine.marks import SHARD_BITS, marks_table, unwritable, write_mar
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
 from refinery.hiding import hide
-from refinery.kernels.arrow import ints, numbers, of_texts
+from refinery.kernels.arrow import from_zero, ints, numbers, of_texts
 from refinery.library import Function
 from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
@@ -338,7 +338,7 @@ class Worker:
                 columns[name] = batch.table[name]
             else:  # an empty file tells no columns
                 columns[name] = pa.nulls(0, pa.string())
-        return pa.table(columns)
+        return from_zero(pa.table(columns))
 
     # What is kept of it
 

@@ -112,6 +112,30 @@ def of_texts(values: Sequence[str | None]) -> pa.Array:
     return strings(np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets, valid)
 
 
+def from_zero(table: pa.Table) -> pa.Table:
+    """The same table with structs within structs copied where they are pieces of longer ones.
+
+    DuckDB 2.0 refuses to read those ("a struct or union below an offset the conversion would drop").
+    """
+    deep = [number for number, field in enumerate(table.schema) if _has_deep_struct(field.type)]
+    if not deep:
+        return table
+    return pa.Table.from_batches([_copied(batch, deep) for batch in table.to_batches()], table.schema)
+
+
+def _has_deep_struct(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind):
+        return False
+    within = [kind.field(number).type for number in range(kind.num_fields)]
+    return any(pa.types.is_struct(part) or pa.types.is_union(part) for part in within)
+
+
+def _copied(batch: pa.RecordBatch, columns: Sequence[int]) -> pa.RecordBatch:
+    whole = ints(np.arange(batch.num_rows))
+    copied = [column.take(whole) if number in columns else column for number, column in enumerate(batch.columns)]
+    return pa.RecordBatch.from_arrays(copied, schema=batch.schema)
+
+
 def numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """The numbers of a column without NULLs; one array's are not copied."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.kernels.arrow import from_zero
 from refinery.safety.confined import connect
 from refinery.samples.batch import LINE, Batch, as_json
 
@@ -37,7 +38,7 @@ class Converter:
         names = [f"c{i}" for i in range(len(columns))]
         keys = ["'" + name.replace("'", "''") + "'" for name in table.column_names]
         pairs = ", ".join(f"{key}, {name}" for key, name in zip(keys, names, strict=True))
-        relation = pa.table(dict(zip(names, columns, strict=True)))
+        relation = from_zero(pa.table(dict(zip(names, columns, strict=True))))
         try:
             self.con.register("_rows", relation)
             sql = f"SELECT json_object({pairs})::VARCHAR || chr(10) AS line FROM _rows"
