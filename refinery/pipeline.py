@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -247,8 +248,14 @@ def _explained(place: str) -> Iterator[None]:
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         if isinstance(error, duckdb.IOException) or "Could not write file" in reason:
-            raise OutputError(f"{place}: cannot be written: {reason.rpartition('because of error: ')[2]}") from error
+            raise OutputError(f"{place}: cannot be written: {_reason_of_system(reason)}") from error
         raise OperatorError(reason) from error
+
+
+def _reason_of_system(text: str) -> str:
+    """What the system has said, out of a message of DuckDB: some hold it at their end, some its number in JSON."""
+    number = re.search(r'"errno":"(\d+)"', text)
+    return os.strerror(int(number[1])) if number else text.rpartition("because of error: ")[2]
 
 
 @contextmanager
@@ -303,7 +310,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         parameters = tables.parameters_json(prepared.recipe.steps)
         samples = sum(result.rows for result in done[0].results)
         made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters, samples)
-        if samples > tables.MANY // 4:
+        if samples > tables.MANY // 2:
             give_back()
         base, reached = stages.tables.database if stages.tables else None, _reached(prepared.recipe, store)
         with (

@@ -75,7 +75,8 @@ def _of_all(values: np.ndarray, valid: np.ndarray | None) -> Moments:
         total = np.array([taken.sum()])
         near = total / n
         apart = taken - near[0]
-        rest, squares = np.array([apart.sum()]), np.array([(apart * apart).sum()])
+        rest = np.array([apart.sum()])
+        squares = np.array([np.multiply(apart, apart, out=apart).sum()])
         low = np.array([taken.min(initial=np.inf)])
         high = np.array([taken.max(initial=-np.inf)])
         return _moments(n, near, rest, squares, low, high, total, np.array([nans]), infinities)

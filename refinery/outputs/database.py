@@ -6,7 +6,7 @@ import os
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,8 +58,8 @@ class Database:
         if base is not None:
             shutil.copyfile(base, self._aside)
         self._threads = min(_THREADS, cores())
-        memory = f"{self._threads * _EACH}MB"
-        self.con = connect([path.parent, *folders], self._threads, memory, spill, str(self._aside))
+        self._memory = f"{self._threads * _EACH}MB"
+        self.con = connect([path.parent, *folders], self._threads, self._memory, spill, str(self._aside))
 
     def __enter__(self) -> Database:
         return self
@@ -85,8 +85,15 @@ class Database:
         try:
             return work()
         except duckdb.OutOfMemoryException:
-            self.con.execute("SET memory_limit = ?", [_MORE]).fetchall()
+            self._give(_MORE)
+        try:
             return work()
+        finally:
+            with suppress(duckdb.OutOfMemoryException):  # unless it is still needed
+                self._give(self._memory)
+
+    def _give(self, memory: str) -> None:
+        self.con.execute("SET memory_limit = ?", [memory]).fetchall()
 
     def count(self, sql: str) -> int:
         """The one number that a query gives."""

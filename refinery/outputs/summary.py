@@ -28,7 +28,7 @@ from refinery.stats.moments import merge_sql
 
 # Samples whose statistics are in memory at once.
 BLOCK = 1 << 20
-# Statistics that are summed up at once; each takes some copies of a block. Where there are many samples, no more are read.
+# Statistics that are summed up at once; each takes some copies of a block. Of many samples no more than `of_many` are read.
 _AT_ONCE = 4
 _BATCH = 1 << 17
 _COLUMNS = "n, mean, m2, min, max, total, nans, infinities"
@@ -63,7 +63,7 @@ def summarise(db: Database, programs: Sequence[Program], summary: StatSummary) -
 
 def _rows(db: Database, made: _Whole | _Keys | _Histogram, stats: int, samples: int) -> Iterator[pa.Table]:
     """The rows of a group: of some statistics after others, block by block."""
-    together = _AT_ONCE if samples > BLOCK // 4 else stats
+    together = made.of_many if samples > BLOCK // 4 else stats
     for start in range(0, stats, together):
         these = range(start, min(start + together, stats))
         for block in _blocks(db, made.columns(these), samples):
@@ -133,6 +133,7 @@ class _Whole:
     """All samples under one key."""
 
     key = "'summary'"
+    of_many = 1
 
     def __init__(self, stats: Sequence[Summed]) -> None:
         self.names = [stat.name for stat in stats]
@@ -150,13 +151,14 @@ class _Whole:
 
     def _row(self, block: pa.Table, nth: int) -> pa.Table:
         values, valid = _values(block, self.names[nth])
-        return _table(nth, np.zeros(1, np.int64), moments(None, 1, values.astype(np.float64), valid))
+        return _table(nth, np.zeros(1, np.int64), moments(None, 1, values.astype(np.float64, copy=False), valid))
 
 
 class _Keys:
     """Samples by a key column: the keys of the most samples first, and at most `most` of them."""
 
     key = "key"
+    of_many = 4  # each time the keys are looked up again
 
     def __init__(self, db: Database, stats: Sequence[Summed], column: str, most: int | None) -> None:
         self.names, self.column = [stat.name for stat in stats], column
@@ -188,6 +190,7 @@ class _Keys:
 class _Histogram:
     """Samples by the rounded value of each statistic: how many, their characters, their tokens."""
 
+    of_many = 1
     # As Python writes a number.
     key = "CASE WHEN whole IS NOT NULL THEN CAST(whole AS VARCHAR) WHEN isnan(place) THEN 'nan' ELSE CAST(place AS VARCHAR) END"
 

@@ -16,7 +16,7 @@ from refinery.library import read_sql
 from refinery.preparing import Planned
 
 # Samples that are joined and put in order at a time, at least.
-MANY = 1 << 20
+MANY = 1 << 19
 
 
 @dataclass(frozen=True)
