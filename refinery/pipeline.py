@@ -248,14 +248,17 @@ def _explained(place: str) -> Iterator[None]:
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         if isinstance(error, duckdb.IOException) or "Could not write file" in reason:
-            raise OutputError(f"{place}: cannot be written: {_reason_of_system(reason)}") from error
+            with writing(place):
+                raise _system_error(reason) from error
         raise OperatorError(reason) from error
 
 
-def _reason_of_system(text: str) -> str:
+def _system_error(text: str) -> OSError:
     """What the system has said, out of a message of DuckDB: some hold it at their end, some its number in JSON."""
-    number = re.search(r'"errno":"(\d+)"', text)
-    return os.strerror(int(number[1])) if number else text.rpartition("because of error: ")[2]
+    found = re.search(r'"errno":"(\d+)"', text)
+    reason = os.strerror(int(found[1])) if found else text.rpartition("because of error: ")[2]
+    number = next((code for code in errno.errorcode if os.strerror(code) == reason), None)
+    return OSError(reason) if number is None else OSError(number, reason)
 
 
 @contextmanager

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import refinery
+from refinery.errors import OutputError
 from tests.conftest import ROOT
 from tests.engine.runs import exported, settings, texts, write_lines
 
@@ -46,3 +48,20 @@ def test_a_full_disk(tmp_path: Path, small: Path) -> None:
     subprocess.run(["mount", "-o", "remount,size=40m", str(small)], check=True)
     run = refinery.run(recipe)
     assert run.sql("SELECT sum(reused) > 3 FROM shards") == [(True,)] and len(exported(run)) == 6000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Could not write file "a": because of error: No space left on device',
+        'Async write failed: {"exception_type":"IO","exception_message":"No space left on device","errno":"28"}',
+    ],
+)
+def test_what_the_database_says_of_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    def full(*_: object) -> None:
+        raise duckdb.IOException(text)
+
+    monkeypatch.setattr("refinery.pipeline.write_stats", full)
+    write_lines(tmp_path / "in.jsonl", texts(["some text"]))
+    with pytest.raises(OutputError, match=r"run: cannot be written: No space left on device\. Free some space"):
+        refinery.run(settings(tmp_path, STEPS, work_dir=tmp_path / "run"))
