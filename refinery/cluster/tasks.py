@@ -41,12 +41,18 @@ def run_shard(
     ends the process, or takes more than `timeout` seconds, costs itself alone. The answer is that of `answered`.
     """
     told = from_json(task)
-    smaller = replace(told, batch_bytes=max(1, told.batch_bytes // share))
+    smaller = _divided(told, share)
     run = partial(_carefully, timeout=timeout) if careful or timeout is not None else _run
     try:
         return answered(partial(run, program, limits, from_json(shard), smaller))
     finally:
         forget(told.store)
+
+
+def _divided(task: Task, share: int) -> Task:
+    """With batches of fewer bytes and rows: what an operator needs may follow the one or the other."""
+    size, rows = max(1, task.batch_bytes // share), max(1, task.batch_rows // share)
+    return replace(task, batch_bytes=size, batch_rows=rows)
 
 
 def _run(program: str, limits: Limits, shard: Shard, task: Task) -> str:

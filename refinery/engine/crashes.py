@@ -182,7 +182,8 @@ def _pieces(first: int, last: int) -> list[tuple[int, int]]:
 
 
 def _with_less(task: Task) -> Task:
-    return replace(task, batch_bytes=max(_SMALLEST_BATCH, task.batch_bytes // _SMALLER))
+    size, rows = max(_SMALLEST_BATCH, task.batch_bytes // _SMALLER), max(1, task.batch_rows // _SMALLER)
+    return replace(task, batch_bytes=size, batch_rows=rows)
 
 
 def _hopeless(shard: Shard, death: Died) -> str:

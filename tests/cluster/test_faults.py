@@ -167,6 +167,17 @@ def test_memory_that_runs_out_makes_batches_smaller(driver: Any) -> None:
     assert place.asked == [0, 1, 2, 3, 4]
 
 
+def test_smaller_batches_have_fewer_rows_too() -> None:
+    """What an operator takes for each of 8192 short rows would not shrink with the bytes of a batch."""
+    from refinery.cluster.tasks import _divided
+    from refinery.engine.tasks import Task
+
+    task = Task("stage_1", 16 << 20)
+    found = [_divided(task, 8**times) for times in range(5)]
+    assert [each.batch_rows for each in found] == [8192, 1024, 128, 16, 2]
+    assert [each.batch_bytes for each in found] == [16 << 20, 2 << 20, 256 << 10, 32 << 10, 4 << 10]
+
+
 def test_a_shard_whose_process_dies_again_and_again_ends_the_run(driver: Any) -> None:
     from refinery.engine.tasks import Task
 
