@@ -22,8 +22,6 @@ from refinery.staging import Done
 
 # What is in the copy and stays there. Everything else is made anew or goes, such as tables of an analysis.
 _STAY = ("stats", "fates", "quarantine", "duplicates", "clusters")
-# What is made anew by its own statement.
-_ANEW = ("ledger", "steps")
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,16 @@ class Amended:
             if names:
                 columns = [ident(name) for name in names]
                 db.run(template(read_sql("analysis/amend.sql")).render(table=table, columns=columns, changes=changes))
-        kind = "VIEW" if db.count("SELECT count(*) FROM fates") <= BLOCK else "TABLE"  # blocks are told by their places
-        db.run(
-            f"CREATE TEMP {kind} facts AS SELECT fates.*, stats.* EXCLUDE (_row, kept) FROM fates POSITIONAL JOIN stats"
-        )
-        database.execute(db, done, [statement for statement in statements if statement.table in _ANEW])
+        many = db.count("SELECT count(*) FROM fates") > BLOCK
+        db.run(f"CREATE TEMP {'TABLE' if many else 'VIEW'} facts AS {_FACTS}")  # blocks are told by places in a table
+        made = {statement.table: statement for statement in statements}
+        db.beside(
+            f"CREATE TEMP VIEW facts AS {_FACTS}", made["ledger"].sql
+        )  # columns side by side are read by one thread
+        database.execute(db, done, [made["steps"]])
 
 
+_FACTS = "SELECT fates.*, stats.* EXCLUDE (_row, kept) FROM fates POSITIONAL JOIN stats"
 _RELATIONS = """
 SELECT schema_name, table_name AS name, 'TABLE' AS kind FROM duckdb_tables() WHERE NOT internal
 UNION ALL SELECT schema_name, view_name, 'VIEW' FROM duckdb_views() WHERE NOT internal

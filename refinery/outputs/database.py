@@ -6,8 +6,10 @@ import os
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,6 +59,7 @@ class Database:
         self._remove()
         if base is not None:
             shutil.copyfile(base, self._aside)
+        self._beside, self._running = ThreadPoolExecutor(1), list[Future[None]]()
         self._threads = min(_THREADS, cores())
         self._memory = f"{self._threads * _EACH}MB"
         self.con = connect([path.parent, *folders], self._threads, self._memory, spill, str(self._aside))
@@ -65,6 +68,7 @@ class Database:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._beside.shutdown()
         self.con.close()
         self._remove()
 
@@ -75,6 +79,21 @@ class Database:
     def run(self, sql: str) -> None:
         """Run one statement to its end."""
         self.rows(sql)
+
+    def beside(self, *statements: str) -> None:
+        """Run statements one after another on a connection of their own, while others run here, until `settle`."""
+
+        def run() -> None:
+            with self.con.cursor() as con:
+                for sql in statements:
+                    self.with_room(partial(_run, con, sql))
+
+        self._running.append(self._beside.submit(run))
+
+    def settle(self) -> None:
+        """Wait for what runs beside. Raises what it has raised."""
+        while self._running:
+            self._running.pop().result()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a query."""
@@ -119,6 +138,10 @@ class Database:
         self.run("CHECKPOINT")
         self.con.close()
         os.replace(self._aside, self.path)
+
+
+def _run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    con.execute(sql).fetchall()
 
 
 def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
@@ -208,6 +231,7 @@ def check(db: Database, done: Sequence[Done]) -> Counts:
 
     Raises ConservationError naming the sums that differ.
     """
+    db.settle()
     counts = Counts(
         read=sum(result.rows for result in done[0].results),
         kept=db.count("SELECT count(*) FROM facts WHERE _dropped IS NULL"),
