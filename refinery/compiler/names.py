@@ -63,6 +63,8 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
         raise ValueError("a statement stands where an expression belongs; put a SELECT of one value in parentheses")
     if isinstance(expression, exp.Alias):
         raise ValueError(f"an expression needs no name; leave out AS {expression.alias}")
+    if isinstance(expression.unnest(), exp.Collate):
+        raise ValueError("a collation is lost where the value is stored; write lower(...) or strip_accents(...)")
     reason = unstable(expression) or _not_of_one_sample(expression)
     if reason:
         raise ValueError(reason)

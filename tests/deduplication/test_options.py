@@ -72,6 +72,7 @@ def test_the_order_says_which_sample_stays(kept: Run, keep: str) -> None:
 def test_wrong_orders_are_mistakes_of_the_recipe(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", GROUP)
     orders = ["no_such_column desc", "nofunction(text)", "n desc desc", "n; DROP TABLE x", "rank() OVER ()", "random()"]
+    orders += ["text COLLATE NOCASE desc"]
     lines = [f"dataset_path: {tmp_path / 'in.jsonl'}", f"export_path: {tmp_path / 'run' / 'out.jsonl'}", "process:"]
     lines += [f"  - key_deduplicator: {{key: text, keep: {json.dumps(order)}}}" for order in orders]
     path = tmp_path / "recipe.yaml"
