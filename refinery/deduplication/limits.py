@@ -19,7 +19,7 @@ def check(step: Any, clusters: Clusters, alive: Mapping[str, int], removed: Mapp
     """
     found = [*_large(step, clusters), *_shares(step, alive, removed)]
     if found and step.params.get("on_excess", "fail") == "fail":
-        cure = "Look at the samples it names, raise the limit, or set on_excess: warn"
+        cure = "Set on_excess: warn and look at the tables clusters and duplicates, or raise the limit"
         raise OperatorError(f"{step.where}: {step.name} {'; '.join(found)}. {cure}")
     return [f"{step.where}: {step.name} {what}" for what in found]
 
