@@ -362,7 +362,7 @@ def test_statistics_stand_beside_the_samples(tmp_path: Path) -> None:
         con.execute(
             """
             CREATE TABLE stats AS SELECT * FROM (
-              VALUES (2, true, 7, 0.1::DOUBLE), (0, true, 5, 0.25), (1, false, 1, NULL)
+              VALUES (0, true, 5, 0.25::DOUBLE), (1, false, 1, NULL), (2, true, 7, 0.1)
             ) AS found(_row, kept, text_len, "alnum ratio")
             """
         ).fetchall()
