@@ -34,6 +34,7 @@ from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
+from refinery.samples.unchanged import same_files
 from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
@@ -308,7 +309,8 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         running.append(stages)
         stages.keep()
         stages.began = job.watch.began
-        done = stages.run(_reporter(prepared, job.progress, job.watch, store))
+        with same_files(prepared.stamps, prepared.notes):
+            done = stages.run(_reporter(prepared, job.progress, job.watch, store))
         job.watch.began(0, "tables")
         parameters = tables.parameters_json(prepared.recipe.steps)
         samples = sum(result.rows for result in done[0].results)

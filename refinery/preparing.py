@@ -32,6 +32,7 @@ from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
+from refinery.samples.unchanged import Stamps, stamps
 from refinery.sizes import Sizes, batch_sizes, mean_row, shard_bytes
 from refinery.store.cutting import remembered
 from refinery.store.workplace import Workplace
@@ -71,6 +72,7 @@ class Prepared:
     notes: list[str] = field(default_factory=list)
     orderings: tuple[Ordering, ...] = ()
     sizes: Sizes = Sizes()
+    stamps: Stamps = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -124,6 +126,7 @@ def prepare(
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
     )
+    found = stamps(sources)
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
@@ -136,7 +139,7 @@ def prepare(
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     planned = _compiled(recipe, library, stages, schema, shards if binds else None)
     notes = [*notes, *few, *_left_out(recipe, library)]
-    prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes)
+    prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
         prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
