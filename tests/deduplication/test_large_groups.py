@@ -158,7 +158,7 @@ BLOCKS = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), ma
 
 
 @given(BLOCKS, st.integers(1, 20))
-@examples(max_examples=150, deadline=None)
+@examples(max_examples=150)
 def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]], pending: int) -> None:
     blocks = [[pair for pair in block if pair[0] != pair[1]] for block in blocks]
     both = [pair for block in blocks for pair in block]
@@ -196,7 +196,7 @@ KEYS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 3
 
 
 @given(st.lists(KEYS, min_size=1, max_size=9), st.sampled_from([60, 10_000]))
-@examples(max_examples=3, deadline=None)
+@examples(max_examples=3)
 def test_operators_find_the_clusters_of_a_union_find(worlds: list[list[tuple[int, int, int]]], shard_size: int) -> None:
     """Texts of two words share a band with every text that has one of them in the same place; each world has its own."""
     given_rows = [

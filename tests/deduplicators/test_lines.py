@@ -31,7 +31,7 @@ options = st.fixed_dictionaries(
     {name: st.booleans() for name, default in DEFAULTS.items() if isinstance(default, bool)}
     | {"min_line_length": st.integers(-1, 6)}
 )
-nasty = settings(max_examples=300, deadline=None)
+nasty = settings(max_examples=300)
 
 
 def keys(texts: list[str | None], **params: Any) -> list[list[int] | None]:

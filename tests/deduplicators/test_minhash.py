@@ -101,7 +101,7 @@ def test_data_juicers_minima_are_those_of_its_formula():
     assert present.all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=150))
 def test_sha1_is_that_of_hashlib(values):
     ends = np.cumsum([len(value) for value in values])
@@ -201,7 +201,7 @@ def test_pairs_become_candidates_as_often_as_theory_says():
 # Pairs
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(*[st.none() | st.sets(st.integers(0, 12))] * 2), max_size=8))
 def test_jaccard_of_lists(pairs):
     sides = [

@@ -19,7 +19,7 @@ NUMBERS = pa.list_(pa.int64())
 NASTY = [*"\n\n\n\n ab\t\r\xa0\u3000ABéÉΣς漢😀|", "\n\n", "\n\n\n", "a\n\nb", "aab", "İ", "|-|", "sixteen characters"]
 text = st.lists(st.sampled_from(NASTY), max_size=40).map("".join) | st.text(max_size=30)
 separators = st.sampled_from(["\n\n", "\n", "aa", "aab", "|", "é", " \n"]) | st.text(min_size=1, max_size=3)
-nasty = settings(max_examples=300, deadline=None)
+nasty = settings(max_examples=300)
 
 
 def keys(texts: list[str | None], **params: Any) -> list[list[int] | None]:

@@ -35,7 +35,7 @@ text = st.lists(st.sampled_from(NASTY), max_size=40).map("".join) | st.text(max_
 sentence = st.sampled_from(
     ["One thing.", "Two of them!", "Is it 3?", "Mr. X met me.", "e.g. this one?", "Or (in brackets.)"]
 )
-nasty = settings(max_examples=300, deadline=None)
+nasty = settings(max_examples=300)
 
 
 def keys(texts: list[str | None], **params: Any) -> list[list[int] | None]:

@@ -19,7 +19,7 @@ NASTY = [
 ]
 text = st.lists(st.sampled_from(NASTY), max_size=25).map("".join) | st.text(max_size=20)
 texts = st.lists(st.none() | text, max_size=6)
-nasty = settings(max_examples=200, deadline=None)
+nasty = settings(max_examples=200)
 
 PATTERNS = [None, r"\p{P}", r"\p{P}+", r"[\p{P}\d]", r"[^a ]", r"\w", r"[.a ]", r"\p{P}|\d", r"a+.", r"(?i)A"]
 SPLITS = {
@@ -65,7 +65,7 @@ LONG = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(LONG, max_size=3), st.booleans())
 def test_tokens_of_long_texts(values, lowercase):
     found = shingles.tokens(pa.array(values, pa.large_string()), "space", lowercase, None)

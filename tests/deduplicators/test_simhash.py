@@ -54,7 +54,7 @@ def of(values: list[Any], tokenization: str = "space", window: int = 6, kind: An
     return simhash(tokens(column, tokenization, True, None), window).tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(texts, max_size=4),
     st.sampled_from(["space", "punctuation", "character"]),

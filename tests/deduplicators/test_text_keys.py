@@ -30,7 +30,7 @@ NASTY = [
 texts = st.lists(st.sampled_from(NASTY), max_size=12).map("".join) | st.text(max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.none() | texts, max_size=8), st.booleans(), st.booleans())
 def test_equal_keys_for_equal_folded_texts(
     values: list[str | None], lowercase: bool, ignore_non_character: bool

@@ -30,14 +30,14 @@ def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], table[:, 1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(dense)
 def test_labels_are_the_smallest_rows(pairs: list[tuple[int, int]]) -> None:
     expected = merged(pairs)
     assert components(*columns(pairs), 20).tolist() == [expected.get(row, row) for row in range(20)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sparse | dense, st.integers(1, 5), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_blocks_and_their_order_change_nothing(
     pairs: list[tuple[int, int]], size: int, pending: int, chance: random.Random

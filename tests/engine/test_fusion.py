@@ -198,7 +198,7 @@ STEP = st.sampled_from(
 )
 
 
-@examples(max_examples=8, deadline=None)
+@examples(max_examples=8)
 @given(st.lists(STEP, min_size=2, max_size=6), st.lists(st.integers(0, 9), min_size=6, max_size=6))
 def test_any_recipe_and_any_costs(steps: list[Any], costs: list[int]) -> None:
     texts = ["", "a b", "see https://example.org/x now", "some more words here", "!!! ??? ...", "w " * 20, "ein Satz."]

@@ -55,13 +55,13 @@ def differing(expected: Any, texts: Sequence[str | None]) -> list[str | None]:
     return [None if text is None or expected(text) == text else expected(text) for text in texts]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.none() | TEXT, max_size=6))
 def test_punctuation(texts: Sequence[str | None]) -> None:
     assert new_texts(punctuation.normalize_punctuation, texts) == differing(mapped_punctuation, texts)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.none() | TEXT, max_size=6))
 def test_whitespace(texts: Sequence[str | None]) -> None:
     assert new_texts(whitespace.normalize_whitespace, texts) == differing(mapped_whitespace, texts)

@@ -21,7 +21,7 @@ from refinery.library import read_operator, shipped
 
 REPLS = ["", "<LINK>", r"[\g<0>]", "é"]
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 
 def wanted(pattern: str, repl: str, texts: list[str]) -> list[str | None]:

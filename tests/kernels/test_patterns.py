@@ -22,7 +22,7 @@ from refinery.kernels.patterns import (
     whole_match_pieces,
 )
 
-thorough = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=400, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def language(request: pytest.FixtureRequest) -> tuple[str, Chunks]:
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 def test_words_are_those_of_the_whole_text(language: tuple[str, Chunks], texts: list[str]) -> None:
     code, known = language
     for text in [*texts, texts[0]]:

@@ -110,33 +110,33 @@ def character_counts(array: pa.Array) -> list[dict[str, int]]:
 
 
 @given(columns)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_characters(values: list[str | None]) -> None:
     for value, counts in zip(values, character_counts(column(values)), strict=True):
         assert counts == ({name: 0 for name in counts} if value is None else characters(value))
 
 
 @given(columns, st.booleans(), st.booleans())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_lines_and_paragraphs(values: list[str | None], paragraphs: bool, skip_blank: bool) -> None:
     found = piece_stats(column(values), paragraphs, skip_blank, SHORT, LONG)
     check(found, values, lambda text: pieces(text, paragraphs, skip_blank))
 
 
 @given(columns)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_words(values: list[str | None]) -> None:
     check(word_stats.word_stats(column(values), STOPS, SHORT, LONG), values, words)
 
 
 @given(columns)
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_sentences(values: list[str | None]) -> None:
     check(sentence_stats(column(values), SHORT, LONG), values, sentences)
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), st.sampled_from([0, 64]))
-@settings(deadline=None, max_examples=800)
+@settings(max_examples=800)
 def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
     """Where bytes follow, 64 are looked at together, which must not see what is behind the piece."""
     size = len(piece.encode())
@@ -149,7 +149,7 @@ def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
 
 
 @given(st.lists(st.text(alphabet="aB.:/@-_1'(,", max_size=20), min_size=1, max_size=9))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_words_of_marks(values: list[str]) -> None:
     """Texts that stand side by side in memory, with many marks, addresses among them."""
     check(
@@ -246,7 +246,7 @@ ORDINARY = [piece for piece in PIECES if not {"°", ":)", ":-(", "(:", "xD", "'"
 
 
 @given(st.lists(st.sampled_from([*ORDINARY, *SPACES, " ", " "]), max_size=40).map("".join))
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 def test_rules_are_those_of_spacy(text: str) -> None:
     pytest.importorskip("spacy")
     from refinery.kernels import spacy_words

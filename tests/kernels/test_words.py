@@ -34,7 +34,7 @@ NASTY = [
 text = st.lists(st.sampled_from(NASTY), max_size=30).map("".join) | st.text(max_size=20)
 texts = st.lists(st.none() | text, max_size=6)
 few_words = st.lists(st.sampled_from(["a", "b", "ab", "σ"]), max_size=30).map(" ".join)
-nasty = settings(max_examples=150, deadline=None)
+nasty = settings(max_examples=150)
 
 
 def strings(values: Sequence[str | None], kind: pa.DataType | None = None) -> pa.Array:

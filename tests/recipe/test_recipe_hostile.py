@@ -16,7 +16,7 @@ from refinery.recipe import Recipe, dump, load, loads, parse_overrides
 from refinery.recipe.template import Template, Values, Variable, escape
 from refinery.recipe.tree import Place, Problems
 
-LIMITS = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIMITS = settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow])
 
 PIECES = st.sampled_from(
     [

@@ -200,7 +200,7 @@ FIELDS = st.sampled_from(
 ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n \n"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.lists(FIELDS, min_size=1, max_size=5), ENDS), min_size=5, max_size=60),
     st.booleans(),
@@ -248,7 +248,7 @@ ELEMENTS = st.sampled_from(
 BETWEEN = st.sampled_from([",", ",\n", ", ", ",\n  ", "\n", " "])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(ELEMENTS, BETWEEN), min_size=5, max_size=80),
     st.sampled_from([("[", "]"), ("[\n  ", "\n]"), ("", ""), ("[", ""), ("[\n", "]\n{}")]),

@@ -50,14 +50,14 @@ PIECES = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(PIECES, st.integers(0, 140), st.sampled_from([0, 1, 2, 3, 60, 61, 62, 63, 64, 65, 66, 130]))
 def test_valid_utf8_agrees_with_python(raw: bytes, before: int, after: int) -> None:
     raw = b"x" * before + raw + b"y" * after
     assert lines.valid_utf8(as_array(raw), 0, len(raw)) == is_utf8(raw)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=12))
 def test_valid_utf8_on_any_bytes(raw: bytes) -> None:
     assert lines.valid_utf8(as_array(raw), 0, len(raw)) == is_utf8(raw)
@@ -90,13 +90,13 @@ def kernel_accepts(raw: bytes) -> bool:
     return bool(good[0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(OBJECTS, st.sampled_from([None, 1]), st.booleans())
 def test_valid_objects_are_accepted(value: dict, indent: int | None, ascii_only: bool) -> None:
     assert kernel_accepts(json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(OBJECTS, st.data())
 def test_damaged_objects_are_judged_as_python_does(value: dict, data: st.DataObject) -> None:
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
@@ -161,7 +161,7 @@ def test_reasons(raw: bytes, reason: str) -> None:
 # Members found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet='a"\\\n{}[]é', max_size=200), st.integers(0, 200), st.integers(0, 200))
 def test_runs_of_plain_bytes(text: str, start: int, end: int) -> None:
     raw = text.encode()
@@ -207,7 +207,7 @@ def first_text(line: str, name: str) -> str | None:
     return values[0] if values and isinstance(values[0], str) else None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(hostile_line(), min_size=1, max_size=6), KEYS)
 def test_the_first_member_is_found_as_by_python_and_duckdb(rows: list[str], name: str) -> None:
     assert all(kernel_accepts(line.encode()) for line in rows)
@@ -223,7 +223,7 @@ def test_the_first_member_is_found_as_by_python_and_duckdb(rows: list[str], name
     assert [row[0] for row in DUCKDB.execute(sql, [rows]).fetchall()] == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(hostile_line(), st.data())
 def test_damaged_lines_do_no_harm(line: str, data: st.DataObject) -> None:
     at, cut = data.draw(st.integers(0, len(line))), data.draw(st.integers(0, 3))
@@ -337,7 +337,7 @@ def same(one: object, two: object) -> bool:
     return one == two
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(OBJECTS, TEXT, TEXT, st.sampled_from([None, 2]), st.booleans())
 def test_setting_a_member_is_what_python_would_do(
     value: dict, key: str, text: str, indent: int | None, ascii_only: bool
@@ -346,7 +346,7 @@ def test_setting_a_member_is_what_python_would_do(
     assert same(json.loads(put(line, (key,), text)), {**value, key: text})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(OBJECTS, max_size=5), st.sampled_from([None, 0, 2]), st.booleans(), st.booleans())
 def test_elements_of_an_array(values: list[dict], indent: int | None, ascii_only: bool, array: bool) -> None:
     if array:
@@ -364,7 +364,7 @@ def test_elements_of_an_array(values: list[dict], indent: int | None, ascii_only
     assert len(found) == len(values) and all(map(same, map(json.loads, found), values))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="a\n\r ", max_size=300), st.integers(1, 5))
 def test_line_ends(text: str, room: int) -> None:
     raw = as_array(text.encode())
@@ -380,7 +380,7 @@ def test_line_ends(text: str, room: int) -> None:
     assert lines.first_line_end(raw, 0, len(raw)) == (found[0] if found else -1)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(OBJECTS, min_size=1, max_size=20), st.integers(0, 2**32))
 def test_what_is_accepted_duckdb_reads_too(values: list[dict], seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -48,7 +48,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     LINES, st.booleans(), st.booleans(), st.integers(1, 400), st.sampled_from([1, 5000]), st.sampled_from([1, 3, 8192])
 )
@@ -275,7 +275,7 @@ def test_a_text_file_is_a_sample(tmp_path: Path) -> None:
 CELL = st.text(alphabet='ab,"\n\r\t é', max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(CELL, CELL, CELL), max_size=12),
     st.sampled_from(["\n", "\r\n", "\r"]),

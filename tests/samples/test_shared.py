@@ -53,7 +53,7 @@ def test_which_exports_are_shared(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.lists(st.integers(0, 40), max_size=4), min_size=1, max_size=8),
     data=st.data(),
@@ -222,7 +222,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(lines=LINES, clean=st.booleans(), data=st.data())
 def test_lines_that_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, lines, clean, data) -> None:
     """Whether written in runs or one by one: leading blanks stay, those at the end go, one line feed ends each."""

@@ -108,7 +108,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         write_files(con, moments(con, [count("g", "k", "s", 1)]), tmp_path, 0)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sets(st.text(max_size=300), max_size=5))
 def test_names_of_folders(names: set[str]) -> None:
     folders = {folder_name(name) for name in names}

@@ -225,7 +225,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
 floats = st.one_of(finite, st.floats(-1e4, 1e4), st.integers(-20_000, 20_000).map(lambda n: n / 2000))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(floats, min_size=1, max_size=50), st.integers(-4, 15))
 def test_rounding_is_pythons(values: list[float], digits: int) -> None:
     expected = [round(value, digits) for value in values]
@@ -254,7 +254,6 @@ def test_rounding_of_whole_numbers(values: list[int], digits: int) -> None:
         max_size=60,
     )
 )  # fmt: skip
-@settings(deadline=None)
 def test_moments_are_exact(values: list[tuple[int, float]]) -> None:
     codes = np.array([code for code, _ in values], np.int64)
     found = moments(codes, 4, np.array([value for _, value in values], np.float64))

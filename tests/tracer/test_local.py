@@ -123,7 +123,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.dictionaries(st.text(), json_values, max_size=4), max_size=6), st.integers(0, 6))
 def test_any_sample_comes_back(tmp_path_factory: pytest.TempPathFactory, samples: list[Any], most: int) -> None:
     folder = tmp_path_factory.mktemp("trace")
