@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -457,6 +458,10 @@ def _watch_interrupts() -> list[int]:
     seen: list[int] = []
 
     def interrupted(number: int, frame: Any) -> None:
+        if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+            # Left in its middle, an import would keep a lock that all threads wait for: so a little later.
+            threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, number)).start()
+            return
         seen.append(number)
         signal.default_int_handler(number, frame)
 

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,8 +153,8 @@ def _lock(folder: int) -> None:
 
 
 def _let_go(folder: int) -> None:
-    _HELD.discard(folder)
-    with suppress(OSError):
+    if folder in _HELD:  # a copy of the process has closed it already
+        _HELD.discard(folder)
         os.close(folder)
 
 

@@ -96,7 +96,7 @@ class Watch:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._end.set()
-        self._thread.join()
+        self._thread.join(10)  # it waits for ever where an import was left in its middle
         seconds = round(time.monotonic() - self._started, 3)
         if error is None:
             self._path.unlink(missing_ok=True)  # the database says it all now

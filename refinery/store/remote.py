@@ -33,6 +33,7 @@ class RemoteStore(Store):
         self._fs, self._root = filesystem(self.url)
         self._lock = threading.RLock()
         self._here: dict[str, str] = {}  # by name: version of the object that is in the cache
+        self._fetching: dict[str, threading.Lock] = {}
         self._folder: Path | None = None
 
     def scratch(self) -> Path:
@@ -51,11 +52,13 @@ class RemoteStore(Store):
         self._drop(name)
 
     def fetch(self, name: str) -> Path:
-        """A copy on this machine, made anew where the object has changed."""
+        """A copy on this machine, made anew where the object has changed; others who ask meanwhile wait for it."""
         if os.path.isabs(name):
             return Path(name)
         target = self.place(name)
-        with self._told(name):
+        with self._lock:
+            alone = self._fetching.setdefault(name, threading.Lock())
+        with alone, self._told(name):
             version = self._version(self._fs.info(self._at(name), **self._fresh()))
             if self._here.get(name) == version and target.exists():
                 return target
@@ -63,7 +66,6 @@ class RemoteStore(Store):
             self._fs.get_file(self._at(name), str(aside))
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(aside, target)
-        with self._lock:
             self._here[name] = version
         return target
 

@@ -55,3 +55,24 @@ def test_output_that_cannot_be_written() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, env=environment)
     assert done.returncode == 120
+
+
+IMPORTING = """
+import signal, time, types
+from refinery.cli import _watch_interrupts
+
+seen = _watch_interrupts()
+frame = types.SimpleNamespace(f_code=types.SimpleNamespace(co_filename="<frozen importlib._bootstrap>"))
+signal.getsignal(signal.SIGINT)(signal.SIGINT, frame)
+print(seen)
+try:
+    time.sleep(30)
+except KeyboardInterrupt:
+    print(seen)
+"""
+
+
+def test_an_import_is_not_left_in_its_middle() -> None:
+    """Its lock would stay, and all other threads wait for it: the interrupt comes a little later."""
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n[2]\n", done.stderr

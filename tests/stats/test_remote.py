@@ -17,6 +17,7 @@ from refinery.errors import DataError
 from refinery.stats import StatsMerger
 from refinery.stats.remote import RemoteFolder
 from refinery.stats.removal import NOTE
+from tests.s3 import s3_server
 
 Where = tuple[str, dict[str, Any]]
 
@@ -24,25 +25,15 @@ Where = tuple[str, dict[str, Any]]
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of an S3 server on this machine."""
-    pytest.importorskip("s3fs", reason="the driver of s3:// is not installed; the extra remote brings it")
-    moto = pytest.importorskip("moto.server", reason="no S3 server to test with; the extra dev brings moto[server]")
-    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    try:
-        host, port = running.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        running.stop()
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture
-def bucket(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Where:
+def bucket(server: str, request: pytest.FixtureRequest) -> Where:
     """An empty bucket: its URL, and the options that lead to it."""
     import s3fs
 
-    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test"), ("DEFAULT_REGION", "us-east-1")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
     options = {"endpoint_url": server}
     name = request.node.name.replace("_", "-").lower()[:60].strip("-")
     s3fs.S3FileSystem(**options).mkdir(name)
