@@ -72,6 +72,8 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where files are written (default: the system's temporary folder)")
     arguments = parser.parse_args()
+    if arguments.folder:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
     told = machine()
     print(f"{told['cores']} cores, load {told['load_before']} before; {arguments.megabytes} MB of text in one file")
     print(f"{'format':10} {'1 worker':>9} {'2 workers':>9} {'gain':>5} {'processor, 1':>13} {'processor, 2':>13}")
