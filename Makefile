@@ -26,7 +26,9 @@ setup: $(VENV)/ready  ## Create the virtual environment
 demo: $(VENV)/ready  ## Run a real recipe on the bundled documents and show what happened to them
 	$(BIN)/refinery run recipes/web_sample.yaml --show
 
+# Sources are compiled first: tests start hundreds of processes, and where Python may not write bytecode each would compile them.
 test: $(VENV)/ready lint  ## Run every check and test
+	$(BIN)/python -m compileall -q refinery udfs
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 lint: $(VENV)/ready  ## Style and types

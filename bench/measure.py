@@ -43,7 +43,10 @@ def measured(
     """Run the command with its output in `log`. It leads a session of its own, so that its tree can be told apart.
 
     The kernel lets a child inherit its parent's peak at exec; callers stay small, or `largest_rss` shows them instead.
+    Python may keep compiled modules, as it does in a shell where nobody has forbidden it.
     """
+    env = dict(os.environ if env is None else env)
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     with log.open("wb") as output:
         started = time.perf_counter()
         process = subprocess.Popen(

@@ -47,7 +47,7 @@ RUN = """
 import sys
 from refinery.cli import cli
 try:
-    cli.main(["run", "recipe.yaml", "--quiet"], standalone_mode=False)
+    cli.main(sys.argv[1:] or ["run", "recipe.yaml", "--quiet"], standalone_mode=False)
 finally:
     print("LOADED", *sorted(set(sys.modules) & {"pandas", "ray", "matplotlib", "fsspec", "spacy", "polars"}))
 """
@@ -62,6 +62,22 @@ def test_a_run_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
+
+
+def test_deciding_from_stored_numbers_does_without_kernels(tmp_path: Path) -> None:
+    """They are imported when the first is called; numba takes a fifth of a second."""
+    code = RUN.replace("{", '{"numba", ')
+    (tmp_path / "docs.jsonl").write_text("".join(f'{{"text": "some text {n}"}}\n' for n in range(20)))
+    recipe = "dataset_path: docs.jsonl\nwork_dir: out\nprocess:\n  - text_length_filter: {min_len: 2}\n"
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    bounds = ["--set", "process.text_length_filter.min_len=12", "--no-export", "--quiet"]
+    for words, loads in (
+        (["run", "recipe.yaml", "--quiet"], "LOADED numba"),
+        (["tune", "out", "text_length_filter", "--param", "min_len=1..20"], "LOADED"),
+        (["refilter", "out", *bounds], "LOADED"),
+    ):
+        done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout.rstrip().splitlines()[-1]) == (0, loads), done.stderr
 
 
 @pytest.mark.parametrize("operator", ["minhash", "simhash", "line"])

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from refinery import kernels
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
 from refinery.deduplication.barrier import Findings
 from refinery.deduplication.index import Index
 from refinery.engine import done
 from refinery.engine.done import Mark
 from refinery.engine.tasks import ShardResult, Task
-from refinery.kernels.digest import digest_of_file
 from refinery.preparing import Planned, Prepared
 from refinery.samples.shared import Known, Placed
 from refinery.samples.sources import Shard
@@ -177,5 +177,5 @@ def _named(folder: str, path: str | Path | None) -> str:
 
 
 def _seen(path: Path) -> tuple[int, str]:
-    digest = digest_of_file(path)
+    digest = kernels.digest.digest_of_file(path)
     return digest.size, digest.hexdigest()

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 import refinery
+from refinery import kernels
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program
 from refinery.engine.done import key_of
 from refinery.engine.tasks import ShardResult, Task
-from refinery.kernels.digest import Digest, digest_of_file
 from refinery.library import Function, Library
 from refinery.preparing import Planned
 from refinery.samples.content import how_cut
@@ -131,7 +131,11 @@ def _assets(planned: Planned, library: Library) -> dict[str, str]:
 def _asset(path: Path) -> str:
     files: Iterable[Path] = sorted(path.iterdir()) if path.is_dir() else [path]
     return key_of(
-        [[file.name if path.is_dir() else "", digest_of_file(file).hexdigest()] for file in files if file.is_file()]
+        [
+            [file.name if path.is_dir() else "", kernels.digest.digest_of_file(file).hexdigest()]
+            for file in files
+            if file.is_file()
+        ]
     )
 
 
@@ -148,7 +152,7 @@ def _text_alone(found: re.Match[str]) -> str:
 
 
 def _digest(numbers: np.ndarray) -> str:
-    digest = Digest()
+    digest = kernels.digest.Digest()
     digest.update(np.ascontiguousarray(numbers))
     return digest.hexdigest()
 
@@ -157,4 +161,4 @@ def _units(shard: Shard, task: Task) -> str:
     """A digest of the parts that the deduplicator before takes out of the shard's texts."""
     names = [name for name in (shard.part.tables if shard.part else ()) if name.endswith(".units.parquet")]
     store = Store.open(task.store)
-    return key_of([digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])
+    return key_of([kernels.digest.digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery import kernels
 from refinery.compiler.deduplicators import mark_name
 from refinery.deduplication.marks import Marks, statement
 from refinery.deduplication.pairs import Pairs
 from refinery.kernels.arrow import ints, numbers
-from refinery.kernels.unionfind import Components
 
 # Matches that wait before they are compared with one another.
 _PENDING = 1 << 16
@@ -46,7 +46,7 @@ class Clusters:
 
 def cluster(found: Iterable[Pairs], marks: Marks, order: Sequence[Any]) -> Clusters:
     """Join pairs to clusters. order: terms of the order in which survivors are chosen; empty: the first stays."""
-    components, evidence = Components(), _Evidence()
+    components, evidence = kernels.unionfind.Components(), _Evidence()
     for pairs in found:
         components.add(pairs.row, pairs.via)
         evidence.add(pairs)

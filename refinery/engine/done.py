@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from refinery import kernels
 from refinery.engine.tasks import ShardResult, Task
-from refinery.kernels.digest import digest_of_file
 from refinery.samples.content import can_be_trusted, content_of, is_lines, stamp_of
 from refinery.samples.shared import Placed
 from refinery.samples.sources import Shard
@@ -71,7 +71,7 @@ class Leaving:
     def publish(self, local: Path, name: str) -> str:
         """Give a file that is written its name, which is the answer."""
         if self.task.key:
-            digest = digest_of_file(local)
+            digest = kernels.digest.digest_of_file(local)
             self.files[name] = digest.size, digest.hexdigest()
         self.store.publish(local, name)
         return name

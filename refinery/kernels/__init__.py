@@ -2,11 +2,34 @@
 
 Kernels work on UTF-8 bytes and offsets, release the GIL and are cached on disk. The cache lives in a folder of its
 own per version of the sources, because numba does not notice when a function that a kernel calls has changed.
+
+The modules are imported when the first name of theirs is asked for, as in `kernels.lines.count_lines`: numba takes a
+fifth of a second, and commands that look at stored numbers need none of it.
 """
 
 import hashlib
+import importlib
 import os
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from refinery.kernels import blocks as blocks
+    from refinery.kernels import digest as digest
+    from refinery.kernels import jsoncheck as jsoncheck
+    from refinery.kernels import jsonsplice as jsonsplice
+    from refinery.kernels import jsontext as jsontext
+    from refinery.kernels import lines as lines
+    from refinery.kernels import moment_sums as moment_sums
+    from refinery.kernels import moments as moments
+    from refinery.kernels import unionfind as unionfind
+else:
+
+    def __getattr__(name: str) -> ModuleType:
+        if (Path(__file__).parent / f"{name}.py").is_file():
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def cache_root() -> Path:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from refinery.kernels.jit import kernel
+from refinery import kernels
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.
     total, rest, squares = (np.zeros(count) for _ in range(3))
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     counted = np.ones(0, np.bool_) if valid is None else np.require(valid, requirements="W")  # one signature
-    _add(codes, values, counted, n, total, low, high, nans, infinities)
+    kernels.moment_sums.add(codes, values, counted, n, total, low, high, nans, infinities)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         near = total / n
-        _spread(codes, values, counted, near, rest, squares)
+        kernels.moment_sums.spread(codes, values, counted, near, rest, squares)
         return _moments(n, near, rest, squares, low, high, total, nans, infinities)
 
 
@@ -90,36 +90,6 @@ def _moments(
     m2 = np.where(low < high, np.maximum(squares - rest * rest / n, 0.0), 0.0)
     mean = np.where(low == high, low, near + rest / n)
     return Moments(n, mean, m2, low, high, total, nans, infinities)
-
-
-@kernel
-def _add(codes, values, valid, n, total, low, high, nans, infinities):
-    """Add values to what is known of their keys. valid: of each value, or empty: all are."""
-    for i in range(len(values)):
-        if len(valid) and not valid[i]:
-            continue
-        key, value = codes[i], values[i]
-        if np.isfinite(value):
-            n[key] += 1
-            total[key] += value
-            low[key] = min(low[key], value)
-            high[key] = max(high[key], value)
-        elif np.isnan(value):
-            nans[key] += 1
-        else:
-            infinities[key] += 1
-
-
-@kernel
-def _spread(codes, values, valid, near, rest, squares):
-    """Add up the distances of finite values from one near the mean of their key, and the squares."""
-    for i in range(len(values)):
-        if (len(valid) and not valid[i]) or not np.isfinite(values[i]):
-            continue
-        key = codes[i]
-        apart = values[i] - near[key]
-        rest[key] += apart
-        squares[key] += apart * apart
 
 
 def rounded(values: np.ndarray, digits: int) -> np.ndarray:

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from refinery import kernels
 from refinery.compiler.env import ident, lit
 from refinery.compiler.groups import TOKENS, key_name, keyed
 from refinery.compiler.program import Program
 from refinery.compiler.summaries import Summed, empty_summary, summed
 from refinery.engine.machine import cores
 from refinery.kernels.arrow import ints, numbers, of_texts
-from refinery.kernels.moments import Moments, moments, ones, rounded
 from refinery.outputs.database import Database
 from refinery.recipe.model import StatSummary
 from refinery.stats.moments import merge_sql
@@ -109,7 +109,7 @@ def _merged(found: str) -> str:
     return f"SELECT key, stat, {_COLUMNS} FROM {merged} ORDER BY nth, place, key"
 
 
-def _table(nth: int, places: np.ndarray, found: Moments, **more: pa.Array) -> pa.Table:
+def _table(nth: int, places: np.ndarray, found: kernels.moments.Moments, **more: pa.Array) -> pa.Table:
     """Moments as rows. nth: number of the statistic. places: what keys are ordered by."""
     some, columns = found.n > 0, vars(found)
     nullable = ("mean", "min", "max", "total")
@@ -151,7 +151,9 @@ class _Whole:
 
     def _row(self, block: pa.Table, nth: int) -> pa.Table:
         values, valid = _values(block, self.names[nth])
-        return _table(nth, np.zeros(1, np.int64), moments(None, 1, values.astype(np.float64, copy=False), valid))
+        return _table(
+            nth, np.zeros(1, np.int64), kernels.moments.moments(None, 1, values.astype(np.float64, copy=False), valid)
+        )
 
 
 class _Keys:
@@ -182,7 +184,7 @@ class _Keys:
         for nth in these:
             values, valid = _values(block, self.names[nth])
             valid = chosen if valid is None else chosen & valid
-            found = moments(codes, len(self.chosen), values.astype(np.float64), valid)
+            found = kernels.moments.moments(codes, len(self.chosen), values.astype(np.float64), valid)
             places = np.flatnonzero(found.seen)
             yield _table(nth, places, found.at(places), key=self.texts.take(ints(places)))
 
@@ -210,16 +212,16 @@ class _Histogram:
             stat = self.stats[nth]
             values, valid = _values(block, stat.name)
             taken = slice(None) if valid is None else valid
-            codes, keys = _by_value(rounded(values[taken], self.digits))
+            codes, keys = _by_value(kernels.moments.rounded(values[taken], self.digits))
             if not len(keys):
                 continue
             whole = ints(keys, np.full(len(keys), not stat.real)) if not stat.real else pa.nulls(len(keys), pa.int64())
-            yield _table(3 * nth, keys.astype(np.float64), ones(codes, len(keys)), whole=whole)
+            yield _table(3 * nth, keys.astype(np.float64), kernels.moments.ones(codes, len(keys)), whole=whole)
             for part, name in enumerate((stat.chars, TOKENS), 1):
                 if name not in sizes:
                     continue
                 size, known = sizes[name]
-                found = moments(
+                found = kernels.moments.moments(
                     codes, len(keys), size[taken].astype(np.float64), None if known is None else known[taken]
                 )
                 at = np.flatnonzero(found.seen)

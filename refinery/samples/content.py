@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery import kernels
 from refinery.errors import DataError
-from refinery.kernels.digest import Digest, digest_of_file, digest_of_stream
 from refinery.samples.objects import changed_at
 from refinery.samples.sources import Shard, Source
 from refinery.store.urls import is_url
@@ -91,7 +91,7 @@ def _of_lines(shard: Shard) -> str:
 
     stream = LineRange(shard.source, shard.start, shard.end)
     try:
-        return digest_of_stream(stream).hexdigest()
+        return kernels.digest.digest_of_stream(stream).hexdigest()
     finally:
         stream.close()
 
@@ -100,7 +100,7 @@ def _of_row_groups(source: Source, start: int, end: int) -> str:
     """The row groups that hold the rows, where in them these are, and the columns."""
     import pyarrow.parquet as pq
 
-    whole, first = Digest(), 0
+    whole, first = kernels.digest.Digest(), 0
     try:
         metadata = pq.read_metadata(source.path)
     except pa.ArrowException as error:
@@ -127,7 +127,7 @@ def _place(group: Any) -> tuple[int, int]:
 
 
 def _of_range(path: str, start: int, end: int) -> str:
-    return digest_of_file(path, start, end).hexdigest()
+    return kernels.digest.digest_of_file(path, start, end).hexdigest()
 
 
 def _of_file(path: str) -> str:
@@ -136,7 +136,7 @@ def _of_file(path: str) -> str:
     known = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
     with _busy:
         if known not in _whole:
-            _whole[known] = digest_of_file(path).hexdigest()
+            _whole[known] = kernels.digest.digest_of_file(path).hexdigest()
         return _whole[known]
 
 
@@ -147,7 +147,7 @@ def _together(sources: Sequence[Source]) -> str:
         if is_url(source.path):
             whole.update(f"{_of_object(source)}\n".encode())
             continue
-        digest = digest_of_file(source.path)
+        digest = kernels.digest.digest_of_file(source.path)
         whole.update(f"{digest.size} {digest.hexdigest()}\n".encode())
     return whole.hexdigest()
 
@@ -158,7 +158,7 @@ def _of_object(source: Source) -> str:
     """
     if not can_be_trusted(changed_at(source.version)):
         with source.open() as stream:
-            return digest_of_stream(stream).hexdigest()
+            return kernels.digest.digest_of_stream(stream).hexdigest()
     return f"{source.size} {source.version}" + (f" {source.path}" if source.version[1:2] == ":" else "")
 
 
@@ -170,6 +170,6 @@ def _of_table(table: pa.Table) -> str:
 
 
 def _of_bytes(data: Any) -> str:
-    digest = Digest()
+    digest = kernels.digest.Digest()
     digest.update(data)
     return digest.hexdigest()

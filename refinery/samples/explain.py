@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from refinery.kernels.jsontext import MAX_DEPTH
-
-_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+from refinery import kernels
 
 
 def explain_json(raw: bytes) -> str:
@@ -23,13 +21,17 @@ def explain_json(raw: bytes) -> str:
     except json.JSONDecodeError as error:
         return f"{error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')} at column {error.pos + 1}"
     except RecursionError:
-        return _TOO_DEEP
+        return _too_deep()
     except ValueError as error:  # a number of thousands of digits
         return str(error)
     if isinstance(value, dict):
-        return _TOO_DEEP if _depth(raw) > MAX_DEPTH else "a valid object"
+        return _too_deep() if _depth(raw) > kernels.jsontext.MAX_DEPTH else "a valid object"
     kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
     return f"{kinds.get(type(value), 'null')}, not an object"
+
+
+def _too_deep() -> str:
+    return f"nested more than {kernels.jsontext.MAX_DEPTH} levels deep"
 
 
 def _half_pair(text: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from refinery import kernels
 from refinery.errors import OutputError, did_you_mean
-from refinery.kernels.lines import count_lines, first_line_end
 from refinery.samples.asides import aside_of as aside_of
 from refinery.samples.asides import scratch_in, tidy
 from refinery.samples.formats import open_bytes
@@ -195,7 +195,7 @@ def _line_start(path: str, at: int, size: int) -> int:
     with open(path, "rb") as file:
         file.seek(at)
         while block := file.read(_BLOCK):
-            end = int(first_line_end(np.frombuffer(block, np.uint8), 0, len(block)))
+            end = int(kernels.lines.first_line_end(np.frombuffer(block, np.uint8), 0, len(block)))
             if end >= 0:
                 return at + end
             at += len(block)
@@ -245,7 +245,7 @@ def _join_lines(aside: str, pieces: Sequence[_Piece], kind: str) -> int:
         last = b""
         for piece in pieces:
             for block in _blocks(piece):
-                rows += int(count_lines(np.frombuffer(block, np.uint8), 0, len(block)))
+                rows += int(kernels.lines.count_lines(np.frombuffer(block, np.uint8), 0, len(block)))
                 if not array:
                     file.write(block)
                     continue
@@ -265,7 +265,7 @@ def _join_frames(aside: str, pieces: Sequence[_Piece]) -> int:
     rows = 0
     with open(aside, "wb") as file:
         for piece in pieces:
-            rows += sum(int(count_lines(np.frombuffer(b, np.uint8), 0, len(b))) for b in _blocks(piece))
+            rows += sum(int(kernels.lines.count_lines(np.frombuffer(b, np.uint8), 0, len(b))) for b in _blocks(piece))
             with open(piece.path, "rb") as part:
                 while block := part.read(_BLOCK):
                     file.write(block)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels import jsonsplice, jsontext
+from refinery import kernels
 from refinery.kernels.arrow import strings, texts
-from refinery.kernels.blocks import BLOCK
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,10 @@ def find_member(column: pa.Array | pa.ChunkedArray, name: str) -> Member:
     """The member `name` of JSON objects; a line that is none has no texts, unless it is damaged behind them."""
     lines = texts(column)
     spans = np.empty((len(lines), 2), np.int64)
-    out = np.empty(lines.size + BLOCK, np.uint8)
+    out = np.empty(lines.size + kernels.blocks.BLOCK, np.uint8)
     offsets = np.zeros(len(lines) + 1, np.int64)
     found = np.zeros(len(lines), np.bool_)
-    jsontext.member_texts(lines.data, lines.offsets, _bytes(name), spans, out, offsets, found)
+    kernels.jsontext.member_texts(lines.data, lines.offsets, _bytes(name), spans, out, offsets, found)
     return Member(strings(out, offsets, found), spans)
 
 
@@ -42,7 +41,7 @@ def without(column: pa.Array | pa.ChunkedArray, member: Member) -> pa.Array:
     taken = np.where(spans[:, 0] >= 0, spans[:, 1] - spans[:, 0], 0)
     out = np.empty(lines.size - int(taken.sum()) + 2 * len(lines) + 1, np.uint8)
     offsets = np.zeros(len(lines) + 1, np.int64)
-    jsonsplice.emptied(lines.data, lines.offsets, spans, out, offsets)
+    kernels.jsonsplice.emptied(lines.data, lines.offsets, spans, out, offsets)
     return strings(out, offsets, lines.valid)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from refinery import kernels
 from refinery.errors import DataError
-from refinery.kernels import lines
 from refinery.samples.batch import RAW_LIMIT, Bad, Batch
 from refinery.samples.explain import not_utf8
 from refinery.samples.read_lines import Limits
@@ -132,9 +132,9 @@ class _Reader:
         """Column names; those missing or repeated are named as pandas does."""
         while True:
             count, why = self._split(1)
-            if count or why == lines.UNFINISHED:
+            if count or why == kernels.lines.UNFINISHED:
                 start, end, fields, _ = (int(room[0]) for room in self._room)
-                if why == lines.UNFINISHED or not lines.valid_utf8(self.window.data, start, end):
+                if why == kernels.lines.UNFINISHED or not kernels.lines.valid_utf8(self.window.data, start, end):
                     reason = "it is not UTF-8, or a quote in it is not closed"
                     raise DataError(f"{self.path}: the first line cannot be the header: {reason}")
                 if self.window.data[start:end].tobytes().strip():
@@ -167,7 +167,7 @@ class _Reader:
         room = [part[:most] for part in self._room]
         window = self.window
         mark = np.uint8(ord(self.delimiter))
-        count, to, why = lines.records(window.data, self.at, window.filled, mark, window.ended, *room)
+        count, to, why = kernels.lines.records(window.data, self.at, window.filled, mark, window.ended, *room)
         if count:
             self.at = int(to)
             self.line += int(room[3][:count].sum())
@@ -186,11 +186,11 @@ class _Reader:
             if count:
                 yield self._block(count, before)
             rest = window.filled - self.at
-            if why == lines.UNFINISHED or (why == lines.MORE and rest > self.limits.line):
+            if why == kernels.lines.UNFINISHED or (why == kernels.lines.MORE and rest > self.limits.line):
                 yield self._unclosed()
-            elif why == lines.MORE and window.ended:
+            elif why == kernels.lines.MORE and window.ended:
                 break
-            elif why == lines.MORE:
+            elif why == kernels.lines.MORE:
                 self._refill()
         if window.damage:
             yield self._only_bad(self.at, window.damage)
@@ -200,27 +200,27 @@ class _Reader:
         data = self.window.data
         first = np.concatenate(([0], np.cumsum(physical)[:-1])) + line + 1
         states = np.zeros(count, np.uint8)
-        lines.classify_records(data, starts, ends, states)
-        samples = states != lines.BLANK
+        kernels.lines.classify_records(data, starts, ends, states)
+        samples = states != kernels.lines.BLANK
         rows = np.cumsum(samples) - 1 + self.row
         self.row += int(np.count_nonzero(samples))
-        good = (states == lines.GOOD) & (fields <= len(self.names))
+        good = (states == kernels.lines.GOOD) & (fields <= len(self.names))
         bad = []
         for i in np.flatnonzero(samples & ~good).tolist():
             raw = data[starts[i] : min(ends[i], starts[i] + RAW_LIMIT)].tobytes()
             error = f"{fields[i]} fields, but {len(self.names)} columns"
-            error = not_utf8(raw) if states[i] == lines.NOT_UTF8 else error
+            error = not_utf8(raw) if states[i] == kernels.lines.NOT_UTF8 else error
             bad.append(Bad(int(rows[i]), int(first[i]), raw, error))
         starts, ends, fields = starts[good], ends[good], fields[good]
         room = int((ends - starts).sum() + (len(self.names) - fields).sum() + len(starts))
         out = np.empty(room, np.uint8)
         mark = np.uint8(ord(self.delimiter))
-        lines.gather_records(data, starts, ends, fields, len(self.names), mark, out)
+        kernels.lines.gather_records(data, starts, ends, fields, len(self.names), mark, out)
         return _Records(out, rows[good], first[good], bad, self.line)
 
     def _unclosed(self) -> _Records:
         """The line with a quote that never closes is a Bad row; the next record starts after it."""
-        end = int(lines.first_line_end(self.window.data, self.at, self.window.filled))
+        end = int(kernels.lines.first_line_end(self.window.data, self.at, self.window.filled))
         if end < 0 and not self.window.ended:
             return self._too_long()
         return self._only_bad(end if end >= 0 else self.window.filled, "a quote is opened here and never closed")
@@ -232,7 +232,7 @@ class _Reader:
         end = -1
         while end < 0 and not self.window.ended:
             self._refill()
-            end = int(lines.first_line_end(self.window.data, 0, self.window.filled))
+            end = int(kernels.lines.first_line_end(self.window.data, 0, self.window.filled))
             self.at = end if end >= 0 else self.window.filled
         error = f"a line of {self.position - start} bytes is longer than the limit"
         return replace(found, bad=[replace(found.bad[0], error=error)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels import jsoncheck, jsontext, lines
+from refinery import kernels
 from refinery.kernels.arrow import strings
 from refinery.samples.batch import LINE, RAW_LIMIT, Bad, Batch
 from refinery.samples.explain import explain_json, not_utf8
@@ -100,7 +100,7 @@ def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
 
     The first line starts at `at`; up to `searched` it is known not to end.
     """
-    count = int(lines.line_ends(window.data, searched, window.filled, ends))
+    count = int(kernels.lines.line_ends(window.data, searched, window.filled, ends))
     last = int(ends[count - 1]) if count else at
     if window.ended and not window.damage and count < len(ends) and last < window.filled:
         ends[count] = window.filled
@@ -112,7 +112,7 @@ def _line_batch(data: np.ndarray, at: int, ends: np.ndarray, numbers: _Numbers, 
     """The lines that start at `at` and end at `ends`."""
     offsets = np.concatenate((np.array([at], np.int64), ends))
     states = np.zeros(len(ends), np.uint8)
-    others = int(lines.classify(data, at, ends, len(ends), states, limits.known))
+    others = int(kernels.lines.classify(data, at, ends, len(ends), states, limits.known))
     line_numbers = np.arange(numbers.line + 1, numbers.line + 1 + len(ends))
     numbers.line += len(ends)
     return _batch(data, offsets, states, others, line_numbers, numbers, limits)
@@ -130,24 +130,24 @@ def _batch(
     """Samples over `data`, in which those that are none are closed up; `states` says which, `others` how many."""
     if limits.check:
         good = np.zeros(len(states), np.bool_)
-        if jsoncheck.objects(data, offsets[:-1], offsets[1:], good):
-            states[~good & (states == lines.GOOD)] = _NOT_JSON
+        if kernels.jsoncheck.objects(data, offsets[:-1], offsets[1:], good):
+            states[~good & (states == kernels.lines.GOOD)] = _NOT_JSON
             others = int(np.count_nonzero(states))
-    samples = states != lines.BLANK
+    samples = states != kernels.lines.BLANK
     rows = np.cumsum(samples) - 1 + numbers.row
     numbers.row += int(np.count_nonzero(samples))
     bad: list[Bad] = []
     if others:
-        for i in np.flatnonzero(samples & (states != lines.GOOD)).tolist():
+        for i in np.flatnonzero(samples & (states != kernels.lines.GOOD)).tolist():
             bad.append(_bad(data[offsets[i] : offsets[i + 1]], int(rows[i]), int(line_numbers[i]), int(states[i])))
-        keep = states == lines.GOOD
+        keep = states == kernels.lines.GOOD
         starts, ends = offsets[:-1][keep], offsets[1:][keep]
         rows, line_numbers = rows[keep], line_numbers[keep]
         # Closed up in place, from the first good line on: earlier batches may still use the bytes before it.
         data = data[int(starts[0]) if len(starts) else 0 :]
         shift = starts[:1].sum()
         offsets = np.zeros(len(starts) + 1, np.int64)
-        lines.gather(data, starts - shift, ends - shift, data, offsets)
+        kernels.lines.gather(data, starts - shift, ends - shift, data, offsets)
     column = strings(data, offsets, np.ones(len(offsets) - 1, np.bool_))
     return Batch(True, pa.table({LINE: column}), rows, line_numbers, bad, numbers.line)
 
@@ -178,7 +178,7 @@ def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
     window.filled = at  # nothing of it is kept
     while True:
         window.refill(window.filled)
-        end = int(lines.first_line_end(window.data, 0, window.filled))
+        end = int(kernels.lines.first_line_end(window.data, 0, window.filled))
         if end >= 0 or window.ended:
             break
         length += window.filled
@@ -236,7 +236,7 @@ class _Values:
         self.numbers = _Numbers()
         self.counted = 0  # line feeds before this position are in `numbers.line`
         while True:  # blanks may come first
-            self.at = int(jsontext.skip_space(window.data, window.first if array is None else 0, window.filled))
+            self.at = int(kernels.jsontext.skip_space(window.data, window.first if array is None else 0, window.filled))
             if self.at < window.filled or window.ended:
                 break
             self._refill()
@@ -249,7 +249,9 @@ class _Values:
         room = np.empty(self.limits.rows, np.int64), np.empty(self.limits.rows, np.int64)
         while True:
             window = self.window
-            count, to, why = jsontext.elements(window.data, self.at, window.filled, self.array, window.ended, *room)
+            count, to, why = kernels.jsontext.elements(
+                window.data, self.at, window.filled, self.array, window.ended, *room
+            )
             if count:
                 starts, ends = (part[:count].copy() for part in room)
                 short = len(starts)
@@ -261,7 +263,7 @@ class _Values:
                     yield self._found(starts[:sound], ends[:sound])
                 if sound == short < count:
                     self.at = int(starts[sound])
-                    yield self._lost(jsontext.MORE)
+                    yield self._lost(kernels.jsontext.MORE)
                     return
                 if sound < count:
                     self.at = int(starts[sound])
@@ -269,35 +271,37 @@ class _Values:
                     continue
             self.at = int(to)
             rest = window.filled - self.at
-            if why == jsontext.UNFINISHED or (why == jsontext.MORE and not window.ended and rest > _LONG):
+            if why == kernels.jsontext.UNFINISHED or (
+                why == kernels.jsontext.MORE and not window.ended and rest > _LONG
+            ):
                 after = self._next_value()
                 if after >= 0:
                     yield self._bad(after, _ENDLESS)
                     continue
-            if why == jsontext.UNFINISHED or (why == jsontext.MORE and rest > self.limits.line):
+            if why == kernels.jsontext.UNFINISHED or (why == kernels.jsontext.MORE and rest > self.limits.line):
                 yield self._lost(why)
                 return
-            if why == jsontext.CLOSED or (why == jsontext.MORE and window.ended):
+            if why == kernels.jsontext.CLOSED or (why == kernels.jsontext.MORE and window.ended):
                 yield from self._tail(why)
                 return
-            if why == jsontext.MORE:
+            if why == kernels.jsontext.MORE:
                 self._refill()
 
     def _refill(self) -> None:
         self._count_to(self.at)
         # What stands before a value on its line tells where others like it begin.
-        keep = max(int(lines.last_line_end(self.window.data, 0, self.at)) - 1, self.at - _INDENT, 0)
+        keep = max(int(kernels.lines.last_line_end(self.window.data, 0, self.at)) - 1, self.at - _INDENT, 0)
         self.window.refill(keep)
         self.at = self.counted = self.at - keep
 
     def _count_to(self, position: int) -> None:
-        self.numbers.line += int(lines.count_lines(self.window.data, self.counted, position))
+        self.numbers.line += int(kernels.lines.count_lines(self.window.data, self.counted, position))
         self.counted = position
 
     def _sound(self, starts: np.ndarray, ends: np.ndarray) -> int:
         """How many values there are before one that is malformed because it swallowed the next ones."""
         good = np.zeros(len(starts), np.bool_)
-        if jsoncheck.objects(self.window.data, starts, ends, good):
+        if kernels.jsoncheck.objects(self.window.data, starts, ends, good):
             for k in np.flatnonzero(~good).tolist():
                 self.at = int(starts[k])
                 if self._next_value(int(ends[k])) >= 0:
@@ -307,20 +311,20 @@ class _Values:
     def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
         data = self.window.data
         line_numbers = np.empty(len(starts), np.int64)
-        lines.lines_before(data, self.counted, starts, line_numbers)
+        kernels.lines.lines_before(data, self.counted, starts, line_numbers)
         line_numbers += self.numbers.line + 1
         self._count_to(int(ends[-1]))
         out = np.empty(int(ends[-1] - starts[0]) + len(starts), np.uint8)
         offsets = np.zeros(len(starts) + 1, np.int64)
-        jsontext.one_line(data, starts, ends, out, offsets)
+        kernels.jsontext.one_line(data, starts, ends, out, offsets)
         states = np.zeros(len(starts), np.uint8)
-        others = int(lines.classify(out, 0, offsets[1:], len(starts), states, self.limits.known))
+        others = int(kernels.lines.classify(out, 0, offsets[1:], len(starts), states, self.limits.known))
         return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
 
     def _next_value(self, end: int | None = None) -> int:
         """Where the next object starts that begins a line in the same column as the value at `at`; -1: none does."""
         data = self.window.data[: self.window.filled]
-        first = int(lines.last_line_end(data, 0, self.at))
+        first = int(kernels.lines.last_line_end(data, 0, self.at))
         indent = data[first : self.at].tobytes()
         # A value that shares its line with the bracket, or with another, does not tell the column of the others.
         shared = indent.strip() or (first == 0 and self.window.base > 0)
@@ -344,7 +348,7 @@ class _Values:
         error = f"{_ENDLESS}; what follows it cannot be told apart"
         if self.window.damage:
             error = self.window.damage
-        elif why != jsontext.UNFINISHED:
+        elif why != kernels.jsontext.UNFINISHED:
             error = f"a value starts here that is longer than {self.limits.line} bytes; what follows it is not read"
         batch = self._bad(self.window.filled, error)
         while not self.window.ended:
@@ -357,17 +361,17 @@ class _Values:
     def _tail(self, why: int) -> Iterator[Batch]:
         """What stands after the last value: nothing, or an entry that says what is wrong."""
         while True:
-            self.at = int(jsontext.skip_space(self.window.data, self.at, self.window.filled))
+            self.at = int(kernels.jsontext.skip_space(self.window.data, self.at, self.window.filled))
             if self.at < self.window.filled or self.window.ended:
                 break
             self._refill()
         if self.at < self.window.filled:
-            batch = self._lost(jsontext.UNFINISHED)
+            batch = self._lost(kernels.jsontext.UNFINISHED)
             batch.bad = [replace(bad, error="text after the end of the array") for bad in batch.bad]
             yield batch
         elif self.window.damage:
             yield self._bad(self.at, self.window.damage)
-        elif self.array and why != jsontext.CLOSED and self.last:
+        elif self.array and why != kernels.jsontext.CLOSED and self.last:
             yield self._bad(self.at, "the array is not closed: the file seems to be cut off")
         else:
             self._count_to(self.at)

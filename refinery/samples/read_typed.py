@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from refinery import kernels
 from refinery.errors import DataError
-from refinery.kernels import lines
 from refinery.kernels.arrow import flags, texts
 from refinery.samples.batch import RAW_LIMIT, VECTOR, Bad, Batch, as_json
 from refinery.samples.explain import not_utf8
@@ -114,7 +114,7 @@ def _sound(array: pa.Array) -> bool:
         return True
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         view = texts(array)
-        return bool(lines.valid_texts(view.data, view.offsets))
+        return bool(kernels.lines.valid_texts(view.data, view.offsets))
     if pa.types.is_string_view(kind):
         return _sound(array.cast(pa.large_binary()).view(pa.large_string()))
     if pa.types.is_dictionary(kind):
@@ -175,14 +175,14 @@ def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | N
     if len(content) > limits.line:
         bad.append(Bad(row, 1, content[:RAW_LIMIT], f"a text of {source.size} bytes is longer than the limit"))
         return None
-    if not lines.valid_utf8(data, 0, len(data)):
+    if not kernels.lines.valid_utf8(data, 0, len(data)):
         line = _broken_line(content)
         bad.append(Bad(row, line, content[:RAW_LIMIT], not_utf8(content)))
         return None
     if b"\r" not in content:
         return content
     out = np.empty(len(data), np.uint8)
-    return out[: lines.unix_line_ends(data, 0, len(data), out)].tobytes()
+    return out[: kernels.lines.unix_line_ends(data, 0, len(data), out)].tobytes()
 
 
 def _broken_line(content: bytes) -> int:

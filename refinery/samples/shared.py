@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refinery.kernels.digest import Digest, digest_of_file
+from refinery import kernels
 from refinery.samples import parquet_footer
 from refinery.samples.asides import scratch_in, tidy
 from refinery.samples.export import Written, names
@@ -364,7 +364,7 @@ def _telling(told: Callable[[int, Placed], None], shard: int) -> Told:
 def _sound(path: str, place: Placed) -> bool:
     """Whether the bytes of a shard are still what they were."""
     try:
-        digest = digest_of_file(path, place.start, place.start + place.size)
+        digest = kernels.digest.digest_of_file(path, place.start, place.start + place.size)
     except OSError:
         return False
     return digest.size == place.size and digest.hexdigest() == place.digest
@@ -399,7 +399,7 @@ class _Shard:
     rows: int = 0
     footer: bytes = b""
     told: Told | None = None
-    digest: Digest | None = None
+    digest: kernels.digest.Digest | None = None
     known: str = ""
 
     def digested(self) -> str:
@@ -411,7 +411,10 @@ class Piece:
     """One shard's bytes, written like a file. rows: of the samples in them, which the writer counts."""
 
     def __init__(self, shared: SharedFile, index: int, told: Told | None = None) -> None:
-        self._shared, self._shard = shared, _Shard(index, told=told, digest=None if told is None else Digest())
+        self._shared, self._shard = (
+            shared,
+            _Shard(index, told=told, digest=None if told is None else kernels.digest.Digest()),
+        )
 
     @property
     def target(self) -> str:

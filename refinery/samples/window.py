@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from refinery import kernels
 from refinery.errors import DataError
-from refinery.kernels.digest import Digest
-from refinery.kernels.lines import first_line_end
 from refinery.samples.formats import encoding_mark
 from refinery.samples.relay import Decoder, open_piece
 from refinery.samples.sources import Source
@@ -24,9 +23,9 @@ _seen = threading.local()
 
 
 @contextmanager
-def digested() -> Iterator[Digest]:
+def digested() -> Iterator[kernels.digest.Digest]:
     """A digest of what is read of ranges of lines meanwhile, on this thread: what is read anyway need not be read for it."""
-    _seen.digest = Digest()
+    _seen.digest = kernels.digest.Digest()
     try:
         yield _seen.digest
     finally:
@@ -41,7 +40,7 @@ class LineRange:
         self._at = start
         self._end = end
         self._last = 10  # the byte before `_at`
-        self._digest: Digest | None = getattr(_seen, "digest", None)
+        self._digest: kernels.digest.Digest | None = getattr(_seen, "digest", None)
         if start > 0:
             self._seek_line(start - 1)
 
@@ -65,7 +64,7 @@ class LineRange:
             return 0
         else:  # the rest of the line that the range's end falls into
             count = self._file.readinto(view[:_STEP]) or 0
-            cut = first_line_end(np.frombuffer(view, np.uint8), 0, count)
+            cut = kernels.lines.first_line_end(np.frombuffer(view, np.uint8), 0, count)
             count = int(cut) if cut > 0 else count
         if count:
             self._at += count

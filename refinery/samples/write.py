@@ -14,11 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from refinery import kernels
 from refinery.errors import OutputError
-from refinery.kernels import jsonsplice
 from refinery.kernels.arrow import ints, texts
-from refinery.kernels.blocks import BLOCK
-from refinery.kernels.lines import count_lines
 from refinery.samples.batch import LINE, Batch
 
 if TYPE_CHECKING:
@@ -70,11 +68,11 @@ def set_members(
     rows = np.ascontiguousarray(rows, np.int64)
     spans = np.full((len(lines), 2), -1, np.int64) if spans is None else spans
     old = int((lines.offsets[rows + 1] - lines.offsets[rows]).sum())
-    room = old + int(new.size * 1.125) + len(rows) * (int(ends[-1]) + 8 * len(keys) + 16) + 2 * BLOCK
+    room = old + int(new.size * 1.125) + len(rows) * (int(ends[-1]) + 8 * len(keys) + 16) + 2 * kernels.blocks.BLOCK
     offsets = np.zeros(len(rows) + 1, np.int64)
     while True:
         out = np.empty(room, np.uint8)
-        used = jsonsplice.splice(
+        used = kernels.jsonsplice.splice(
             *(lines.data, lines.offsets, rows, spans, path, ends),
             *(new.data, new.offsets, new.valid, quote, _LETTERS, out, offsets),
         )
@@ -206,7 +204,7 @@ class PartWriter:
         """Write lines as they stand, without copying them; not done (False) where there are many gaps between them."""
         lines = texts(_plain(batch.table[LINE]))
         ends = np.empty((len(keep) // _LINES_OF_A_RUN + 1, 2), np.int64)
-        runs = jsonsplice.runs(lines.data, lines.offsets, np.asarray(keep, np.int64), ends)
+        runs = kernels.jsonsplice.runs(lines.data, lines.offsets, np.asarray(keep, np.int64), ends)
         for start, end in ends[: max(0, runs)].tolist():
             self._put(lines.data[start:end])
         return runs >= 0
@@ -215,7 +213,7 @@ class PartWriter:
         if len(data):
             self._file.write(memoryview(data.data))
         if self._into is not None:
-            self._into.count(int(count_lines(data, 0, len(data))))
+            self._into.count(int(kernels.lines.count_lines(data, 0, len(data))))
 
     def _write_table(self, table: pa.Table, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
         kept = table if len(keep) == len(table) else table.take(ints(np.asarray(keep, np.int64)))
