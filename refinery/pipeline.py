@@ -290,11 +290,15 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Exported:
-    """The files of the export as they are written, what puts them at their URL, and whether they are kept here."""
+    """The files of the export as they are written, what puts them at their URL, and whether they are kept here.
+
+    stats: the file of the samples' statistics, if there is one already when `written` is done.
+    """
 
     written: Future[list[Written]]
     delivery: Delivery
     keep: bool
+    stats: Callable[[], Written | None]
 
 
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
@@ -327,7 +331,8 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
             delivery = Delivery(prepared.recipe.export_path)
             with _vouched_for(exporting, stages, delivery):
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
-                exported = _Exported(exporting, delivery, prepared.recipe.use_cache and stages.output is not None)
+                keep = prepared.recipe.use_cache and stages.output is not None
+                exported = _Exported(exporting, delivery, keep, stages.exported_stats)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if stages.kept is not None:
@@ -350,16 +355,16 @@ def _accounted(
         if prepared.stats:
             columns = [stat.column for stat in prepared.stats]
             path = job.place.file_of_export(recipe.export_path)
-            beside.append(db.with_room(partial(write_stats, db.con, path, columns)))
+            beside.append(exported.stats() or db.with_room(partial(write_stats, db.con, path, columns)))
     summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(db, done, recipe, run_dir, store)
-    exported.delivery.put(beside, keep=False)
+    beside = exported.delivery.put(beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
     seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
     disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))
-    description = manifest.describe(prepared_facts(prepared), outputs, counts, job.began, seconds, size, disk)
+    description = manifest.describe(prepared_facts(prepared), outputs, beside, counts, job.began, seconds, size, disk)
     plan = {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]}
     manifest.write(db, run_dir, description, dump(recipe), plan)
     resources.fill(db, job.watch.table(), prepared.stages)

@@ -230,6 +230,10 @@ class Stages:
         """The files of the export where whoever ran the shards writes them; None: the parts are to be put together."""
         return self.output.finish() if self.output is not None else None
 
+    def exported_stats(self) -> Written | None:
+        """The file of the exported samples' statistics where `exported` has written it; None: it is yet to be written."""
+        return None
+
     def _barrier(self, done: Sequence[Done]) -> Findings:
         current, prepared = done[-1], self.prepared
         step = current.planned.stage.after

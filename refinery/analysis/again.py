@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from refinery.analysis.amending import amend
+from refinery.analysis.amending import Amended, amend
 from refinery.analysis.change import Change
 from refinery.analysis.exported import exported_texts
 from refinery.analysis.knowing import KnowingWorker
 from refinery.analysis.knowledge import Knowledge, Place, Teller
+from refinery.analysis.selecting import Selection
 from refinery.analysis.stored import Stored
 from refinery.deduplication import units
 from refinery.deduplication.barrier import Findings
@@ -26,6 +27,7 @@ from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult
 from refinery.kernels.arrow import ints
 from refinery.preparing import Planned, Prepared
+from refinery.samples.export import Written
 from refinery.samples.sources import Shard
 from refinery.staging import Done, Stages, folder_of
 from refinery.store import Store
@@ -56,13 +58,16 @@ class Again(Stages):
         self.stored, self.change, self.places = stored, change, places
         self.knowledge: dict[int, Knowledge] = {}
         self.decided = 0.0
+        self._selection: Selection | None = None
+        self._stats: Written | None = None
 
     def keep(self) -> None:
         """Nothing is kept: what is stored is told, and not computed again."""
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages, as a plain run does."""
-        texts = self._texts()
+        self.tables = self._amended()
+        texts = self._texts() if self.tables is None else None
         teller = self.teller(texts is not None)
         for planned in self.prepared.stages[: self.change.stage]:
             if not planned.program.copies:
@@ -78,13 +83,13 @@ class Again(Stages):
             done[0].results[0].bytes = self.stored.manifest["bytes"]
         return done
 
-    def teller(self, texts: bool = False) -> Teller:
-        """Writes the SQL that tells what is stored. texts: whether exported texts are there."""
+    def teller(self, texts: bool = False, writes: bool = True) -> Teller:
+        """Writes the SQL that tells what is stored. texts: whether exported texts are there. writes: if samples are at all."""
         return Teller(
             stages=self.prepared.stages,
             change=self.change,
             stored=self.stored.columns,
-            writes=self._writes,
+            writes=writes and self._writes,
             traced=self.prepared.recipe.open_tracer,
             texts=texts,
             units=frozenset(p.stage.number for p in self.prepared.stages if self._of_units(p.stage.before)),
@@ -117,15 +122,38 @@ class Again(Stages):
         return folder if exported_texts(self.stored, stages, self.places, folder) else None
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
-        if len(self.prepared.stages) == 1 and not self._writes and not planned.program.copies:
-            teller, changes = self.teller(), self._folder(planned) / "changes.parquet"
-            rows, columns = sum(place.rows for place in self.places), list(teller.columns(planned))
-            self.tables = amended = amend(self.stored, teller.sql(planned, whole=True), columns, rows, changes)
-            if amended is not None:
-                pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
-                results = self._told(amended.kept)
-                return Done(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
+        if isinstance(self.tables, Amended):
+            pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
+            results = self._told(self.tables.kept)
+            return Done(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
         return super()._stage(planned, shards, report)
+
+    def _amended(self) -> Amended | None:
+        """The tables of the run with what changes; None where samples are run, or have to be written anew."""
+        planned, recipe = self.prepared.stages[0], self.prepared.recipe
+        if len(self.prepared.stages) > 1 or planned.program.copies:
+            return None
+        selection = Selection.of(self.stored, recipe) if self._writes else None
+        if self._writes and selection is None:
+            return None
+        teller, changes = self.teller(writes=False), self._folder(planned) / "changes.parquet"
+        rows, columns = sum(place.rows for place in self.places), list(teller.columns(planned))
+        amended = amend(self.stored, teller.sql(planned, whole=True), columns, rows, changes)
+        if amended is None or (selection is not None and amended.gained):
+            return None
+        self._selection = selection
+        return amended
+
+    def exported(self, last: Done) -> list[Written] | None:
+        """The files of the export; of a run that has written all of its samples already, copied from there."""
+        if self._selection is None or not isinstance(self.tables, Amended):
+            return super().exported(last)
+        files, self._stats = self._selection.write(self.tables.changes, self.prepared.recipe.export_path)
+        return files
+
+    def exported_stats(self) -> Written | None:
+        """That of the samples' statistics, where it was copied too."""
+        return self._stats
 
     def _told(self, kept: int) -> list[ShardResult]:
         """What the shards would leave, as far as it is asked for: together they have kept so many samples."""

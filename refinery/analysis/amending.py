@@ -29,13 +29,15 @@ class Amended:
     """The tables of a run and what is other than in them. See `refinery.staging.Tables`.
 
     database: of the run. changes: a Parquet file with a row for each sample that ends otherwise. columns: by table, those
-    in which samples have other values. kept: how many samples the changed recipe keeps.
+    in which samples have other values. kept: how many samples the changed recipe keeps. gained: how many of them the run
+    has not kept.
     """
 
     database: Path
     changes: Path
     columns: Mapping[str, Sequence[str]]
     kept: int
+    gained: int
 
     def fill(self, db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
         """Amend `stats` and `fates`, make the others anew, and the view `facts` over both."""
@@ -73,10 +75,10 @@ def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: 
     if [*stats[:2], *columns] != ["_row", "kept", *stats[2:], *fates[2:]] or not _sound(stored, rows):
         return None
     con.execute(f"COPY ({sql}) TO {lit(str(changes))} (FORMAT parquet, COMPRESSION uncompressed)").fetchall()
-    counts = ("_again", "_dropped IS NULL", "_was_kept")
+    counts = ("_again", "_dropped IS NULL", "_was_kept", "_dropped IS NULL AND NOT _was_kept")
     asked = [f"count(*) FILTER ({condition})" for condition in counts]
     asked += [f"coalesce(bool_or(_differs_{number}), FALSE)" for number in range(1, len(columns) + 1)]
-    [(again, kept, before, *differ)] = con.execute(
+    [(again, kept, before, gained, *differ)] = con.execute(
         f"SELECT {', '.join(asked)} FROM read_parquet({lit(str(changes))})"
     ).fetchall()
     if again:
@@ -86,7 +88,8 @@ def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: 
         "stats": [*(["kept"] if kept or before else []), *(name for name in other if name in stats)],
         "fates": ["_dropped", *(name for name in other if name in fates)],
     }
-    return Amended(stored.run_dir.database, changes, found, stored.manifest["rows"]["kept"] + kept - before)
+    kept += stored.manifest["rows"]["kept"] - before
+    return Amended(stored.run_dir.database, changes, found, kept, gained)
 
 
 def _columns(stored: Stored, table: str) -> list[str]:

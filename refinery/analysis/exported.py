@@ -32,7 +32,7 @@ def exported_texts(stored: Stored, stages: Sequence[Planned], places: Sequence[P
     flags = [change.changed for planned in stages for change in planned.program.changes]
     if any(len(keys) > 1 for keys in outs) or not set(flags) <= stored.columns["fates"].keys():
         return False
-    if not _as_left(stored.manifest):
+    if not as_left(stored.manifest):
         return False
     changed_any = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
     sql = f"SELECT _row, {changed_any} AS changed FROM fates WHERE _dropped IS NULL ORDER BY _row"
@@ -87,9 +87,9 @@ class _Files:
             self._writer.write_table(table.slice(first, end - first))
 
 
-def _as_left(manifest: dict[str, Any]) -> bool:
-    """Whether the exported files are still those that the run has written."""
-    outputs = manifest["outputs"]
+def as_left(manifest: dict[str, Any], kind: str = "outputs") -> bool:
+    """Whether the exported files (or those of the kind `beside`) are still those that the run has written."""
+    outputs = manifest[kind]
     if not outputs or sum(output["rows"] for output in outputs) != manifest["rows"]["kept"]:
         return False
     for output in outputs:

@@ -41,9 +41,16 @@ def versions() -> dict[str, str]:
 
 
 def describe(
-    facts: dict[str, Any], outputs: Sequence[Any], counts: Counts, began: datetime, seconds: float, size: int, disk: int
+    facts: dict[str, Any],
+    outputs: Sequence[Any],
+    beside: Sequence[Any],
+    counts: Counts,
+    began: datetime,
+    seconds: float,
+    size: int,
+    disk: int,
 ) -> dict[str, Any]:
-    """The manifest as plain data; `facts` is what was known before the run."""
+    """The manifest as plain data; `facts` is what was known before the run. beside: files of the samples' statistics."""
     return {
         "run_id": uuid.uuid4().hex,
         **facts,
@@ -54,6 +61,7 @@ def describe(
         "peak_memory": peak_memory(),
         "disk": disk,
         "outputs": [_output(output) for output in outputs],
+        "beside": [_output(output) for output in beside],
         "versions": versions(),
     }
 
