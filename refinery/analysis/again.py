@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from refinery.deduplication.barrier import Findings
 from refinery.engine.local import Pool, Workers
 from refinery.engine.marks import SHARD_BITS
 from refinery.engine.runner import Runner
-from refinery.engine.worker import ShardResult
+from refinery.engine.worker import ShardResult, Task
 from refinery.kernels.arrow import ints
 from refinery.preparing import Planned, Prepared
 from refinery.samples.export import Written
@@ -38,6 +39,10 @@ SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one
 JOIN clusters AS survivor ON survivor.step = one.step AND survivor.cluster = one.cluster AND survivor.survivor
 WHERE one.step = $step ORDER BY kept, one._row
 """
+
+
+# Rows of a batch of which most are known.
+_ROWS = 1 << 17
 
 
 class Again(Stages):
@@ -168,6 +173,12 @@ class Again(Stages):
             return super()._pool(planned, workers, memory)
         make = partial(KnowingWorker, knowledge=knowledge)
         return Pool(planned.program, workers, memory, self.spill, make)
+
+    def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
+        """Of many rows at once: a statement is planned for each batch, in which few rows are unknown."""
+        task = super()._task(planned, last, shard)
+        known = planned.stage.number in self.knowledge
+        return replace(task, batch_rows=max(task.batch_rows, _ROWS)) if known else task
 
     def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
         return planned.stage.number not in self.knowledge and super()._apart(planned, shards)
