@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from refinery.analysis.amending import Amended, amend
-from refinery.analysis.change import Change
+from refinery.analysis.change import Change, certain
 from refinery.analysis.exported import exported_texts
 from refinery.analysis.knowing import KnowingWorker
 from refinery.analysis.knowledge import Knowledge, Place, Teller
@@ -71,7 +72,13 @@ class Again(Stages):
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages, as a plain run does."""
-        self.tables = self._amended()
+        try:
+            self.tables = self._amended()
+        except duckdb.Error:
+            if certain(self.stored.con, self.change) == self.change:
+                raise
+        if self.tables is None:
+            self.change = certain(self.stored.con, self.change)
         texts = self._texts() if self.tables is None else None
         teller = self.teller(texts is not None)
         for planned in self.prepared.stages[: self.change.stage]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import duckdb
 
 from refinery.analysis.verdicts import verdicts
 from refinery.compiler.compiled import Chain
@@ -70,6 +72,23 @@ def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
     steps = {step for step in stage.chain.alive if step in decided_otherwise}
     known = {step: sql for step in steps if (sql := told[step]) is not None}
     return Change(first, stage.stage.number, known, min(unknown, default=None))
+
+
+def certain(con: duckdb.DuckDBPyConnection, change: Change) -> Change:
+    """The change, with a condition that fails for a stored sample as one of which what is stored does not tell.
+
+    The samples that come to it run again, and those for which it fails go into quarantine as in any run. con: has the
+    tables `stats` and `fates` of the run.
+    """
+    for step, condition in sorted(change.verdicts.items()):
+        if change.unknown is not None and step >= change.unknown:
+            break
+        asked = f"CASE WHEN _dropped IS NULL OR _dropped >= {step} THEN {condition} END"
+        try:
+            con.execute(f"SELECT count(*) FILTER ({asked}) FROM stats JOIN fates USING (_row)").fetchall()
+        except duckdb.Error:
+            return replace(change, unknown=step)
+    return change
 
 
 def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:

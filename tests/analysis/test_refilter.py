@@ -144,6 +144,24 @@ def test_an_export_that_is_not_as_it_was_is_not_used(tmp_path: Path, damage: str
     assert found.again > 10  # what mappers have changed
 
 
+@pytest.mark.parametrize("steps", [STEPS, [*STEPS[:5], STEPS[7]]], ids=["mappers after", "filters after"])
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_condition_that_fails_for_a_stored_sample(tmp_path: Path, steps: list[Any], writes: bool) -> None:
+    recipe = prepared(tmp_path, SAMPLES, steps)
+    fails = "CAST(CASE WHEN num_words = 4 THEN 'four' ELSE '1' END AS INTEGER) = 1 AND text_len < 40"
+    changes = {"process.5.where": fails}
+    if writes:
+        found = same_as_fresh(recipe, tmp_path, changes)
+    else:
+        found = again(recipe, tmp_path, changes, writes=False)
+        fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), export_path=str(tmp_path / "x"), **changes)
+        assert content(as_run(found)) == content(fresh)
+    run = as_run(found)
+    [(quarantined,)] = run.sql("SELECT count(*) FROM quarantine WHERE step = 5 AND error LIKE '%four%'")
+    assert quarantined > 0
+    assert quarantined < found.again
+
+
 # What cannot be done
 
 
