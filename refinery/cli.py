@@ -408,7 +408,7 @@ def _named(options: dict[str, Any]) -> tuple[Any, list[str]]:
 
 def main() -> None:
     """Run the command line; what goes wrong ends in one message and its exit code, without a traceback."""
-    from refinery.errors import OperatorError, RefineryError
+    from refinery.errors import OperatorError, OutputError, RefineryError
     from refinery.hiding import hide
 
     # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
@@ -442,6 +442,9 @@ def main() -> None:
         _end_if_interrupted(interrupts, error)
         if os.environ.get("REFINERY_TRACEBACK"):
             raise
+        if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
+            print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+            sys.exit(OutputError.exit_code)
         what = hide(" ".join(str(error).split()))[:500]
         print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
         print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
@@ -475,6 +478,15 @@ def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:
     if interrupts:
         print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
         sys.exit(130)
+
+
+def _can_be_written(stream: Any) -> bool:
+    """Whether a line end goes where a command prints to; a full disk takes none."""
+    try:
+        print(file=stream, flush=True)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _nobody_reads_on() -> None:

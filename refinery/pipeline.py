@@ -142,6 +142,7 @@ def execute_prepared(
         run_dir.held(),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress) as watch,
+        _explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
     ):
         outcome = _execute(_Job(prepared, place, started, began, progress, extension, watch), make, running)
         return replace(outcome, notes=(*outcome.notes, *place.publish()))

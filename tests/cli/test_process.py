@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from refinery.errors import OutputError
+
 CODE = """
 import atexit, os, sys, threading, time
 import refinery.cli
@@ -55,6 +57,15 @@ def test_output_that_cannot_be_written() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, env=environment)
     assert done.returncode == 120
+
+
+@pytest.mark.parametrize("words", [["--help"], ["ops"], ["run", "--help"]])
+def test_commands_say_that_their_output_cannot_be_written(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "refinery", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.stderr.strip() == "refinery: standard output cannot be written: No space left on device"
+    assert done.returncode == OutputError.exit_code
 
 
 IMPORTING = """
