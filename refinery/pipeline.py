@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -263,19 +263,6 @@ def _system_error(text: str) -> OSError:
     return OSError(reason) if number is None else OSError(number, reason)
 
 
-@contextmanager
-def _vouched_for(exporting: Future[list[Written]], stages: Stages, delivery: Delivery) -> Iterator[None]:
-    """Take the exported files away again when what follows fails: there are no tables that account for them."""
-    try:
-        yield
-    except BaseException:
-        if not exporting.cancel() and exporting.exception() is None:
-            delivery.take_back([] if stages.output is not None else exporting.result())
-            if stages.output is not None:
-                stages.output.take_back()
-        raise
-
-
 @dataclass(frozen=True)
 class _Job:
     """What is executed: a recipe, where its run is, when it began (by `perf_counter` too), who is told."""
@@ -293,13 +280,29 @@ class _Job:
 class _Exported:
     """The files of the export as they are written, what puts them at their URL, and whether they are kept here.
 
-    stats: the file of the samples' statistics, if there is one already when `written` is done.
+    beside: the file of the samples' statistics, as soon as there is one.
     """
 
     written: Future[list[Written]]
     delivery: Delivery
     keep: bool
-    stats: Callable[[], Written | None]
+    stages: Stages
+    beside: list[Written] = field(default_factory=list)
+
+    @contextmanager
+    def vouched_for(self) -> Iterator[None]:
+        """Take the files away again when what follows fails: there are no tables that account for them."""
+        try:
+            yield
+        except BaseException:
+            if not self.written.cancel() and self.written.exception() is None:
+                output = self.stages.output
+                copied = self.stages.exported_stats()
+                files = [] if output is not None else self.written.result()
+                self.delivery.take_back([*files, *self.beside, *([copied] if copied else [])])
+                if output is not None:
+                    output.take_back()
+            raise
 
 
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
@@ -329,11 +332,10 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
             ThreadPoolExecutor(1) as beside,
         ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
-            delivery = Delivery(prepared.recipe.export_path)
-            with _vouched_for(exporting, stages, delivery):
+            keep = prepared.recipe.use_cache and stages.output is not None
+            exported = _Exported(exporting, Delivery(prepared.recipe.export_path), keep, stages)
+            with exported.vouched_for():
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
-                keep = prepared.recipe.use_cache and stages.output is not None
-                exported = _Exported(exporting, delivery, keep, stages.exported_stats)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if stages.kept is not None:
@@ -349,19 +351,20 @@ def _accounted(
     recipe = prepared.recipe
     fill()
     summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
-    outputs, beside = exported.written.result(), list[Written]()
+    outputs = exported.written.result()
     counts = database.check(db, done)
     if recipe.export_format != "none":
         database.check_written(counts, sum(item.rows for item in outputs))
         if prepared.stats:
             columns = [stat.column for stat in prepared.stats]
             path = job.place.file_of_export(recipe.export_path)
-            beside.append(exported.stats() or db.with_room(partial(write_stats, db.con, path, columns)))
+            copied = exported.stages.exported_stats()
+            exported.beside.append(copied or db.with_room(partial(write_stats, db.con, path, columns)))
     summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(db, done, recipe, run_dir, store)
-    beside = exported.delivery.put(beside, keep=False)
+    beside = exported.delivery.put(exported.beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
     seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
     disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))

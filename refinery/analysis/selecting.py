@@ -57,8 +57,13 @@ class Selection:
         wanted = self.wanted(changes)
         path = os.path.expanduser(export_path)
         tidy(path)
-        stats = None if self.stats is None else _written(self.stats, stats_path(export_path), wanted)
-        return [_written(self.samples, path, wanted)], stats
+        samples = _written(self.samples, path, wanted)
+        try:
+            stats = None if self.stats is None else _written(self.stats, stats_path(export_path), wanted)
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
+        return [samples], stats
 
 
 def _written(source: Path, target: str, wanted: np.ndarray) -> Written:

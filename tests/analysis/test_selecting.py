@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from refinery.analysis import selecting
 from refinery.analysis.refilter import refilter
-from refinery.analysis.selecting import Selection, copy_lines
+from refinery.analysis.selecting import copy_lines
+from refinery.errors import OperatorError
 from tests.analysis.refiltered import prepared, same_as_fresh
 from tests.analysis.test_amending import KNOWN
 from tests.analysis.test_refilter import SAMPLES
@@ -106,18 +107,19 @@ def test_a_run_of_an_earlier_version_tells_no_file_of_statistics(
     assert copied() == ["out.jsonl"]
 
 
-def test_nothing_is_left_where_the_copy_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failing", ["refinery.analysis.selecting.stats_path", "refinery.pipeline.summarise"])
+def test_what_nothing_accounts_for_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    """The copy fails between its files, and the tables fail beside it."""
     prepared(tmp_path, SAMPLES, KNOWN)
-    write = Selection.write
 
-    def fails(self: Selection, *arguments: Any) -> Any:
-        write(self, *arguments)
+    def fails(*arguments: Any) -> Any:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(Selection, "write", fails)
-    with pytest.raises(Exception, match="no more"):
+    monkeypatch.setattr(failing, fails)
+    with pytest.raises(OperatorError, match="no more"):
         refilter(tmp_path / "run", ["process.4.min_num=5"], work_dir=str(tmp_path / "again"))
-    assert not (tmp_path / "again" / "refinery.duckdb").exists()
+    assert not [path for path in (tmp_path / "again").rglob("*") if path.suffix in (".jsonl", ".duckdb", ".tmp")
+                and "log" not in path.parts]  # fmt: skip
 
 
 @given(

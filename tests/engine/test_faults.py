@@ -89,6 +89,7 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
     before = refine(tmp_path, SAMPLES, STEPS)
     tables, export, names = content(before), before.outputs[0].read_bytes(), left(before.work_dir)
+    stats = (before.work_dir / "out_stats.jsonl").read_bytes()
     write_lines(tmp_path / "in.jsonl", texts(f"{k} " * 20 for k in range(4000)))
     (tmp_path / "recipe.json").write_text(json.dumps(settings(tmp_path, STEPS)))
     command = [sys.executable, "-c", LIMITED, str(limit), "run", str(tmp_path / "recipe.json")]
@@ -96,13 +97,17 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
     assert done.returncode == 6 and "cannot be written: " in done.stderr and "Traceback" not in done.stderr
     assert "too large" in done.stderr
     assert content(before) == tables
-    # The second limit is met when the new export is there already; without tables it has its name no more.
+    # The second limit is met when the new export is there already; without tables it has its name no more, and the file of
+    # its statistics is gone, or not yet written.
     unfinished = [name for name in left(before.work_dir) if name.startswith(".out.jsonl.")]
     assert len(unfinished) == (limit > 500_000)
     told = "1 shard is done and kept: run the same command again to go on from there" in done.stderr
     assert told == (limit > 500_000)
-    others = [name for name in names if name != "out.jsonl" or limit < 500_000]
-    assert [name for name in left(before.work_dir) if name not in unfinished] == others
+    here = [name for name in left(before.work_dir) if name not in unfinished]
+    if "out_stats.jsonl" in here:
+        assert (before.work_dir / "out_stats.jsonl").read_bytes() == stats
+    gone = set() if limit < 500_000 else {"out.jsonl", "out_stats.jsonl"} - set(here)
+    assert here == [name for name in names if name not in gone] and ("out.jsonl" in gone) == (limit > 500_000)
     assert limit > 500_000 or before.outputs[0].read_bytes() == export
     assert len(exported(refinery.run(settings(tmp_path, STEPS)))) == 4000
 
