@@ -165,6 +165,7 @@ def main() -> None:
     if "lines" in sys.argv:
         _warm()
     gc.freeze()
+    signal.signal(signal.SIGCHLD, _go_on)
     while True:
         asked, files, _, _ = socket.recv_fds(control, 64, 1)
         if asked == b"fork":
@@ -196,6 +197,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
     """Be a worker process: carry out commands until there are no more."""
     _mortal(parent)
     faulthandler.disable()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with channel.makefile("r", encoding="ascii") as commands, channel.makefile("w", encoding="ascii") as answers:
 
         def tell(message: dict[str, Any]) -> None:
@@ -225,6 +227,13 @@ def _status(pid: int) -> int:
         time.sleep(0.01)
     os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _go_on(*_: Any) -> None:
+    """Wake worker processes that an operator, or somebody else, has stopped: the run would wait for them for ever."""
+    with suppress(ChildProcessError, AttributeError):  # not every system has waitid
+        while (found := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
+            os.kill(found.si_pid, signal.SIGCONT)
 
 
 def _wait_for_all() -> None:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of what results can depend on."""
     names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")

@@ -19,6 +19,7 @@ DEEDS = {
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
     "leaves": "import os; os._exit(7)",
     "raises": 'raise ValueError("not this one")',
+    "stops": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
     "sleeps": "import time; time.sleep(1000)",
     "backtracks": 'import re; re.match(r"(a+)+$", "a" * 60 + "b")',
     # Hears no alarm, as native code that does not come back.
@@ -90,6 +91,12 @@ def test_a_row_that_takes_too_long_goes_into_quarantine(tmp_path: Path, operator
     found = run(tmp_path, operators, samples, name, row_timeout=0.3, workers="threads")
     assert quarantine(found) == [(70, 2, f"{name}_mapper", "took longer than 0.3 seconds (row_timeout)")]
     assert found.counts.kept == 99
+
+
+def test_a_worker_that_stops_itself_goes_on(tmp_path: Path, operators: Path) -> None:
+    found = run(tmp_path, operators, many(100, stops=70), "stops")
+    assert quarantine(found) == [] and found.counts.kept == 100
+    assert exported(found)[70]["text"].endswith(".")
 
 
 def test_a_crash_that_no_row_is_to_blame_for_ends_the_run(tmp_path: Path, operators: Path) -> None:
