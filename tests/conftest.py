@@ -15,14 +15,6 @@ settings.load_profile("any machine")
 ROOT = Path(__file__).parent.parent
 RECORDED = Path(os.environ.get("REFINERY_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
 
-# Files of a few long tests, in which a worker would be alone at the end.
-LONG = ("tests/checkpoints/test_killed.py", "tests/cluster/", "tests/test_wheel.py", "tests/processes/")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """In CI the recorded results must be there: a run without them would prove nothing."""
