@@ -46,31 +46,33 @@ def test_kernels_have_all_rows_at_once_others_a_few(runs: str, expected: list[in
     assert sizes == expected
 
 
-def slow(column: pa.Array, times: int) -> pa.Array:
-    for text in column.to_pylist():
-        while text == "slow":
-            time.sleep(0.01)
-    return column
-
-
 def test_a_row_that_is_too_slow_is_known_when_it_is_met_again() -> None:
+    calls = []
+
+    def slow(column: pa.Array, times: int) -> pa.Array:
+        calls.append(len(column))
+        for text in column.to_pylist():
+            while text == "slow":
+                time.sleep(0.01)
+        return column
+
     run = timed(slow, 0.2)
     column = pa.array(["a", "slow", "b"])
     with pytest.raises(RowTimeout, match=r"took longer than 0\.2 seconds \(row_timeout\)"):
         run(column, 1)
-    began = time.monotonic()
+    before = len(calls)
     with pytest.raises(RowTimeout):
         run(column.slice(1, 1), 1)
-    assert time.monotonic() - began < 0.15
+    assert len(calls) == before  # it is not waited for again
     assert run(column.slice(2, 1), 1).to_pylist() == ["b"]
 
 
 def test_rows_that_are_slow_together_only_are_no_fault() -> None:
     def steady(column: pa.Array, times: int) -> pa.Array:
-        time.sleep(0.02 * len(column))
+        time.sleep(0.04 * len(column))
         return column
 
-    assert timed(steady, 0.2)(pa.array(["a"] * 20), 1).to_pylist() == ["a"] * 20
+    assert timed(steady, 0.6)(pa.array(["a"] * 20), 1).to_pylist() == ["a"] * 20
 
 
 def test_a_function_that_swallows_the_interruption_is_too_slow_all_the_same() -> None:
