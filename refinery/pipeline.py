@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,19 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
-
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.local import give_back
 from refinery.engine.worker import ShardResult
-from refinery.errors import ConservationError, DataError, OperatorError, OutputError
+from refinery.errors import ConservationError, DataError, OutputError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, trace
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.delivery import Delivery, why_not
+from refinery.outputs.shortage import explained
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
@@ -107,7 +105,7 @@ def begin_anew(recipe: Recipe) -> None:
     place = Workplace.of(recipe.work_dir)
     if not place.url and not place.run_dir.parts.exists():
         return
-    with _explained(place.name), place.run_dir.held():
+    with explained(place.name), place.run_dir.held():
         forget(place.parts())
 
 
@@ -138,11 +136,11 @@ def execute_prepared(
     running: list[Stages] = []
     with (
         _told_how_to_go_on(running),
-        _explained(place.name),
+        explained(place.name),
         run_dir.held(),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress) as watch,
-        _explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
+        explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
     ):
         outcome = _execute(_Job(prepared, place, started, began, progress, extension, watch), make, running)
         return replace(outcome, notes=(*outcome.notes, *place.publish()))
@@ -228,39 +226,6 @@ def _keep_inputs(prepared: Prepared) -> None:
 def _place_of(path: str) -> str:
     """A path by which files are told apart."""
     return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
-
-
-@contextmanager
-def _explained(place: str) -> Iterator[None]:
-    """What the machine runs out of, as errors that name the cure."""
-    try:
-        with writing(place):
-            yield
-    except OutputError as error:
-        if isinstance(error.__cause__, BrokenPipeError):  # nobody reads the progress any more
-            raise error.__cause__ from None
-        raise
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":  # so DuckDB answers Ctrl-C
-            raise KeyboardInterrupt from None
-        raise
-    except (MemoryError, duckdb.OutOfMemoryException) as error:
-        reason = (str(error).splitlines() or ["no more can be had"])[0]
-        raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error
-    except duckdb.Error as error:
-        reason = str(error).splitlines()[0]
-        if isinstance(error, duckdb.IOException) or "Could not write file" in reason:
-            with writing(place):
-                raise _system_error(reason) from error
-        raise OperatorError(reason) from error
-
-
-def _system_error(text: str) -> OSError:
-    """What the system has said, out of a message of DuckDB: some hold it at their end, some its number in JSON."""
-    found = re.search(r'"errno":"(\d+)"', text)
-    reason = os.strerror(int(found[1])) if found else text.rpartition("because of error: ")[2]
-    number = next((code for code in errno.errorcode if os.strerror(code) == reason), None)
-    return OSError(reason) if number is None else OSError(number, reason)
 
 
 @dataclass(frozen=True)

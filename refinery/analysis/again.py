@@ -72,13 +72,16 @@ class Again(Stages):
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages, as a plain run does."""
+        supposed = self.change
         try:
             self.tables = self._amended()
         except duckdb.Error:
-            if certain(self.stored.con, self.change) == self.change:
+            self.change = certain(self.stored.con, supposed)
+            if self.change == supposed:
                 raise
-        if self.tables is None:
-            self.change = certain(self.stored.con, self.change)
+        else:
+            if self.tables is None:
+                self.change = certain(self.stored.con, supposed)
         texts = self._texts() if self.tables is None else None
         teller = self.teller(texts is not None)
         for planned in self.prepared.stages[: self.change.stage]:
@@ -96,7 +99,10 @@ class Again(Stages):
         return done
 
     def teller(self, texts: bool = False, writes: bool = True) -> Teller:
-        """Writes the SQL that tells what is stored. texts: whether exported texts are there. writes: if samples are at all."""
+        """Writes the SQL that tells what is stored.
+
+        texts: whether exported texts are there. writes: False where nobody asks for texts, though samples are exported.
+        """
         return Teller(
             stages=self.prepared.stages,
             change=self.change,

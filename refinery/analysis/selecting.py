@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +12,8 @@ from refinery.analysis.exported import as_left
 from refinery.analysis.stored import Stored
 from refinery.compiler.env import lit
 from refinery.recipe import Recipe
-from refinery.samples.asides import aside_of, tidy
-from refinery.samples.export import Written, stats_path
-from refinery.samples.write import writing
+from refinery.samples.asides import tidy
+from refinery.samples.export import Written, put, stats_path
 from refinery.store.urls import is_url
 
 _BLOCK = 4 << 20
@@ -57,35 +54,27 @@ class Selection:
         wanted = self.wanted(changes)
         path = os.path.expanduser(export_path)
         tidy(path)
-        samples = _written(self.samples, path, wanted)
+        samples = put(path, lambda aside: copy_lines(self.samples, Path(aside), wanted))
         try:
-            stats = None if self.stats is None else _written(self.stats, stats_path(export_path), wanted)
+            stats = self._copied_stats(stats_path(export_path), wanted)
         except BaseException:
             Path(path).unlink(missing_ok=True)
             raise
         return [samples], stats
 
-
-def _written(source: Path, target: str, wanted: np.ndarray) -> Written:
-    aside = aside_of(target)
-    try:
-        with writing(target):
-            os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
-            rows = copy_lines(source, Path(aside), wanted)
-            os.replace(aside, target)
-            return Written(target, rows, os.path.getsize(target))
-    finally:
-        Path(aside).unlink(missing_ok=True)
+    def _copied_stats(self, target: str, wanted: np.ndarray) -> Written | None:
+        source = self.stats
+        return None if source is None else put(target, lambda aside: copy_lines(source, Path(aside), wanted))
 
 
-def copy_lines(source: Path, target: Path, wanted: np.ndarray | Sequence[Any]) -> int:
+def copy_lines(source: Path, target: Path, wanted: np.ndarray) -> int:
     """Write those lines of `source` to `target` that are wanted (bool, one for each line); how many were written."""
     rows = at = 0
     with source.open("rb") as lines, target.open("wb") as out:
         while block := lines.read(_BLOCK):
             block += lines.readline()
             ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 0x0A) + 1
-            here = np.asarray(wanted[at : at + len(ends)])
+            here = wanted[at : at + len(ends)]
             at, rows = at + len(here), rows + int(here.sum())
             runs = np.concatenate([[0], ends])[np.flatnonzero(np.diff(here, prepend=False, append=False))].tolist()
             view = memoryview(block)

@@ -79,6 +79,22 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def put(target: str, write: Callable[[str], int]) -> Written:
+    """Write a file of an export, which gets its name when it is complete. write: is given a name beside it; counts samples.
+
+    Raises OutputError.
+    """
+    aside = aside_of(target)
+    try:
+        with writing(target):
+            os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+            rows = write(aside)
+            os.replace(aside, target)
+            return Written(target, rows, os.path.getsize(target))
+    finally:
+        Path(aside).unlink(missing_ok=True)
+
+
 def names(export_path: str, kind: str, count: int = 0) -> list[str]:
     """The files to be written: `export_path` itself for count 0, else Data-Juicer's names for its shards."""
     path = os.path.expanduser(export_path)
@@ -105,16 +121,15 @@ def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
 
     con: a DuckDB connection with the table `stats` (`kept`, and the columns), in the order of the samples.
     """
-    target = stats_path(export_path)
     fields = ", ".join(f"{_name(column)} := {_name(column)}" for column in columns)
     select = f"SELECT struct_pack({fields}) AS {STATS} FROM stats WHERE kept"
-    with writing(target):
-        os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
-        aside = aside_of(target)
+
+    def write(aside: str) -> int:
         literal = "'" + aside.replace("'", "''") + "'"
         [(rows,)] = con.execute(f"COPY ({select}) TO {literal} (FORMAT json)").fetchall()
-        os.replace(aside, target)
-        return Written(target, int(rows), os.path.getsize(target))
+        return int(rows)
+
+    return put(stats_path(export_path), write)
 
 
 def _name(column: str) -> str:
@@ -221,18 +236,8 @@ def _blocks(piece: _Piece) -> Iterator[memoryview]:
 
 def _write(target: str, pieces: Sequence[_Piece], kind: str, parts: Sequence[str]) -> Written:
     """Write pieces to a file, counting their lines."""
-    aside = aside_of(target)
     packed = kind in ("jsonl.gz", "jsonl.zst") and bool(parts) and all(part.endswith(f".{kind}") for part in parts)
-    try:
-        with writing(target):
-            if packed:
-                rows = _join_frames(aside, pieces)
-            else:
-                rows = _join_lines(aside, pieces, kind)
-            os.replace(aside, target)
-            return Written(target, rows, os.path.getsize(target))
-    finally:
-        Path(aside).unlink(missing_ok=True)
+    return put(target, lambda aside: _join_frames(aside, pieces) if packed else _join_lines(aside, pieces, kind))
 
 
 def _join_lines(aside: str, pieces: Sequence[_Piece], kind: str) -> int:

@@ -411,10 +411,8 @@ class Piece:
     """One shard's bytes, written like a file. rows: of the samples in them, which the writer counts."""
 
     def __init__(self, shared: SharedFile, index: int, told: Told | None = None) -> None:
-        self._shared, self._shard = (
-            shared,
-            _Shard(index, told=told, digest=None if told is None else kernels.digest.Digest()),
-        )
+        digest = None if told is None else kernels.digest.Digest()
+        self._shared, self._shard = shared, _Shard(index, told=told, digest=digest)
 
     @property
     def target(self) -> str:
