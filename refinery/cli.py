@@ -2,139 +2,19 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import signal
-import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import click
 
 import refinery
+from refinery.ending import end_well
+from refinery.options import RecipeCommand, complete_operator, named, operators_option, recipe_options, safe_options
 
 EPILOG = (
     "Exit codes: 0 done, 2 the recipe or the command line is wrong, 3 the data cannot be read, 4 an operator or the run "
     "failed, 5 rows do not add up, 6 results cannot be written, 7 too many rows in quarantine, "
     "130 interrupted."
-)
-RECIPE_SUFFIXES = (".yaml", ".yml", ".json")
-
-
-class RecipeCommand(click.Command):
-    """A command that takes a recipe, and every key of a recipe as an option: `--trace_num 50`."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        context = {"ignore_unknown_options": True, "allow_extra_args": True}
-        super().__init__(*args, **kwargs, context_settings=context)  # type: ignore[misc]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the recipe first, wherever it stands among the options that click does not know."""
-        from refinery.recipe.keys import KEYS
-
-        known = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
-        waiting = ""  # the option that may take the next argument as its value
-        for at, argument in enumerate(args):
-            if argument.startswith("--") or argument in known:
-                waiting = "" if "=" in argument or getattr(known.get(argument), "is_flag", False) else argument
-                continue
-            key = KEYS.get(waiting[2:].replace("-", "_"))
-            is_switch = key is not None and key.type == "bool" and waiting not in known
-            if not waiting or (is_switch and argument.endswith(RECIPE_SUFFIXES)):
-                return super().parse_args(ctx, [argument, *args[:at], *args[at + 1 :]])
-            waiting = ""
-        return super().parse_args(ctx, args)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Options, and the keys of a recipe."""
-        from click.shell_completion import CompletionItem
-
-        found = super().shell_complete(ctx, incomplete)
-        if incomplete.startswith("--"):
-            from refinery.recipe.keys import KEYS
-
-            keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
-            found += [CompletionItem(f"--{key.name}", help=key.doc) for key in keys]
-        return found
-
-
-class RecipePath(click.Path):
-    """A recipe's file; completes to folders and files that can be one."""
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Folders and recipes that begin with what is there."""
-        from click.shell_completion import CompletionItem
-
-        folder, start = os.path.split(incomplete)
-        try:
-            entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
-        except OSError:
-            return []
-        found = []
-        for entry in entries:
-            if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
-                path = os.path.join(folder, entry.name)
-                if entry.is_dir():
-                    found.append(CompletionItem(path + "/"))
-                elif entry.name.endswith(RECIPE_SUFFIXES):
-                    found.append(CompletionItem(path))
-        return found
-
-
-def complete_operator(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of operators that begin with what is there, or hold it."""
-    from refinery.errors import RefineryError
-    from refinery.library import Library
-
-    try:
-        names = list(Library(tuple(ctx.params.get("operators") or ())).operators)
-    except RefineryError:
-        return []
-    return [name for name in names if name.startswith(incomplete)] or [name for name in names if incomplete in name]
-
-
-def recipe_options(function: Any) -> Any:
-    """Options of every command that reads a recipe."""
-    decorators = (
-        click.argument("recipe", required=False, type=RecipePath()),
-        click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]..."),
-        click.option("--config", type=RecipePath(), help="The recipe, as Data-Juicer spells it."),
-        click.option(
-            "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100."
-        ),
-        click.option(
-            "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe."
-        ),
-        operators_option,
-    )
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
-
-
-def safe_options(function: Any) -> Any:
-    """Options of commands that can be told not to trust a recipe."""
-    decorators = (
-        click.option("--safe", is_flag=True, help="Refuse a recipe with code or SQL, or with paths outside of --root."),
-        click.option(
-            "--root",
-            "roots",
-            multiple=True,
-            metavar="PATH",
-            help="With --safe: a folder that it may name; by default its own and the current one.",
-        ),
-    )
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
-
-
-operators_option = click.option(
-    "--operators",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="A folder with operators of your own; can be given several times.",
 )
 
 
@@ -219,7 +99,7 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
     from refinery import commands
     from refinery.analysis.request import from_command_line
 
-    path, changes = _named(options)
+    path, changes = named(options)
     names = [name.strip() for name in (stats or "").split(",") if name.strip()]
     given = (options["sets"], options["variables"], options["operators"])
     recipe = True if options["config"] else None
@@ -389,7 +269,7 @@ def _opened(options: dict[str, Any]) -> Any:
     """The checked recipe and its library, from the options of a command."""
     from refinery.opening import open_from_command_line
 
-    recipe, overrides = _named(options)
+    recipe, overrides = named(options)
     safe, roots = options.get("safe", False), options.get("roots", ())
     if roots and not safe:
         raise click.UsageError("--root is for --safe")
@@ -397,102 +277,9 @@ def _opened(options: dict[str, Any]) -> Any:
     return open_from_command_line(recipe, overrides, *given, roots if safe else None)
 
 
-def _named(options: dict[str, Any]) -> tuple[Any, list[str]]:
-    """The recipe that a command names, and the options that it does not know itself."""
-    recipe, overrides = options["config"] or options["recipe"], list(options["overrides"])
-    if options["recipe"] and (options["config"] or options["recipe"].startswith("--")):
-        recipe = options["config"]
-        overrides.insert(0, options["recipe"])
-    return recipe, overrides
-
-
 def main() -> None:
-    """Run the command line; what goes wrong ends in one message and its exit code, without a traceback."""
-    from refinery.errors import OperatorError, OutputError, RefineryError
-    from refinery.hiding import hide
-
-    # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
-    gc.set_threshold(100_000)
-    # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    stdout = sys.stdout
-    interrupts = _watch_interrupts()
-    try:
-        cli.main(standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt) as error:
-        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
-        sys.exit(130)
-    except RefineryError as error:
-        _end_if_interrupted(interrupts, error)
-        told = hide(str(error))
-        told = f"refinery: {told}" if "\n" not in told else told
-        print("\n".join([told, *_notes(error)]), file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        _nobody_reads_on()
-    except SystemExit:
-        if sys.stdout is not stdout:  # click puts something else there when the pipe is broken
-            _nobody_reads_on()
-        raise
-    except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
-        _end_if_interrupted(interrupts, error)
-        if os.environ.get("REFINERY_TRACEBACK"):
-            raise
-        if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
-            print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
-            sys.exit(OutputError.exit_code)
-        what = hide(" ".join(str(error).split()))[:500]
-        print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
-        print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
-        sys.exit(OperatorError.exit_code)
-
-
-def _notes(error: BaseException) -> list[str]:
-    """What was added to an error on its way: how to go on."""
-    return [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
-
-
-def _watch_interrupts() -> list[int]:
-    """A list that is no longer empty once somebody has pressed Ctrl-C."""
-    seen: list[int] = []
-
-    def interrupted(number: int, frame: Any) -> None:
-        if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-            # Left in its middle, an import would keep a lock that all threads wait for: so a little later.
-            threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, number)).start()
-            return
-        seen.append(number)
-        signal.default_int_handler(number, frame)
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as with nohup
-        signal.signal(signal.SIGINT, interrupted)
-    return seen
-
-
-def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:
-    """Ctrl-C within a library's call ends it with an error of its own, which tells nothing."""
-    if interrupts:
-        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
-        sys.exit(130)
-
-
-def _can_be_written(stream: Any) -> bool:
-    """Whether a line end goes where a command prints to; a full disk takes none."""
-    try:
-        print(file=stream, flush=True)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def _nobody_reads_on() -> None:
-    """End well: whoever read has enough, as `head` has. Python would complain when it flushes at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    sys.exit(0)
+    """Run the command line."""
+    end_well(cli)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ ORDER = (
     "explaining",
     "reference",
     "commands",
+    "ending",
+    "options",
     "cli",
     "__main__",
 )

@@ -1,0 +1,101 @@
+"""How a command line ends: one message and an exit code for everything that can go wrong."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+import click
+
+
+def end_well(command: click.Command) -> None:
+    """Run a command line; what goes wrong ends in one message and its exit code, without a traceback."""
+    from refinery.errors import OperatorError, OutputError, RefineryError
+    from refinery.hiding import hide
+
+    # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
+    gc.set_threshold(100_000)
+    # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    stdout = sys.stdout
+    interrupts = _watch_interrupts()
+    try:
+        command.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt) as error:
+        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
+        sys.exit(130)
+    except RefineryError as error:
+        _end_if_interrupted(interrupts, error)
+        told = hide(str(error))
+        told = f"refinery: {told}" if "\n" not in told else told
+        print("\n".join([told, *_notes(error)]), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        _nobody_reads_on()
+    except SystemExit:
+        if sys.stdout is not stdout:  # click puts something else there when the pipe is broken
+            _nobody_reads_on()
+        raise
+    except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
+        _end_if_interrupted(interrupts, error)
+        if os.environ.get("REFINERY_TRACEBACK"):
+            raise
+        if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
+            print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+            sys.exit(OutputError.exit_code)
+        what = hide(" ".join(str(error).split()))[:500]
+        print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
+        print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
+        sys.exit(OperatorError.exit_code)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What was added to an error on its way: how to go on."""
+    return [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
+
+
+def _watch_interrupts() -> list[int]:
+    """A list that is no longer empty once somebody has pressed Ctrl-C."""
+    seen: list[int] = []
+
+    def interrupted(number: int, frame: Any) -> None:
+        if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+            # Left in its middle, an import would keep a lock that all threads wait for: so a little later.
+            threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, number)).start()
+            return
+        seen.append(number)
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as with nohup
+        signal.signal(signal.SIGINT, interrupted)
+    return seen
+
+
+def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:
+    """Ctrl-C within a library's call ends it with an error of its own, which tells nothing."""
+    if interrupts:
+        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
+        sys.exit(130)
+
+
+def _can_be_written(stream: Any) -> bool:
+    """Whether a line end goes where a command prints to; a full disk takes none."""
+    try:
+        print(file=stream, flush=True)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _nobody_reads_on() -> None:
+    """End well: whoever read has enough, as `head` has. Python would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    sys.exit(0)
