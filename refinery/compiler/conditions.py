@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from refinery.compiler.compiled import UNBOUNDED
 from refinery.compiler.env import lit
-from refinery.compiler.names import parse
+from refinery.recipe.sql import parse
 
 
 def order_terms(text: str) -> list[tuple[str, str]]:

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from refinery.compiler.compiled import Schema
 from refinery.compiler.env import ident, json_path, lit
-from refinery.compiler.names import parse
 from refinery.errors import did_you_mean
 from refinery.recipe.model import StatSummary
+from refinery.recipe.sql import parse
 
 # Column of the number of tokens of a sample.
 TOKENS = "_tokens"

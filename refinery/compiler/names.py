@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import cast
 
@@ -10,6 +9,9 @@ from sqlglot import exp
 
 from refinery.compiler.env import ident, json_path, lit
 from refinery.errors import did_you_mean
+from refinery.recipe.sql import parse as parse
+from refinery.recipe.sql import quoted_columns
+from refinery.recipe.sql_files import function_name, shown
 
 Lookup = Callable[[str], exp.Expr | None]
 
@@ -29,26 +31,6 @@ _UNSTABLE = set(
 _MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
 
 
-def parse(sql: str) -> exp.Expr:
-    """Parse one DuckDB statement or expression. Raises ValueError with a one-line reason."""
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-
-    try:
-        found = sqlglot.parse(sql, dialect="duckdb")
-    except SqlglotError as error:
-        details = (getattr(error, "errors", None) or [{}])[0]
-        reason = str(details.get("description") or error).splitlines()[0].rstrip(".")
-        reason = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", r"\1 lacks an operand", reason)
-        at = details.get("highlight")
-        raise ValueError(f"{reason}, at {at!r}" if at else reason) from None
-    if len(found) > 1:
-        raise ValueError("there is more than one statement, or something after a semicolon")
-    if not found or found[0] is None:
-        raise ValueError("there is nothing but comments" if sql.strip() else "it is empty")
-    return found[0]
-
-
 def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
     """A person's expression over one sample, its names resolved, in parentheses.
 
@@ -56,7 +38,7 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
     from run to run, or names what is not there.
     """
     try:
-        expression = parse(_quoted_columns(sql))
+        expression = parse(quoted_columns(sql))
     except ValueError as error:
         raise ValueError(f"the SQL cannot be read: {error}") from None
     if not _can_be_selected(sql) or isinstance(expression, exp.Query) and not isinstance(expression, exp.Subquery):
@@ -73,54 +55,22 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
 
 def _can_be_selected(sql: str) -> bool:
     try:
-        found = parse(f"SELECT 1 + (\n{_quoted_columns(sql)}\n)")
+        found = parse(f"SELECT 1 + (\n{quoted_columns(sql)}\n)")
     except ValueError:
         return False
     return isinstance(found, exp.Select) and len(found.expressions) == 1
-
-
-def _quoted_columns(sql: str) -> str:
-    """The SQL with `text[1]` as `"text"[1]`: sqlglot takes a type's name before a bracket for an array type."""
-    from sqlglot import tokens
-    from sqlglot.dialects import DuckDB
-    from sqlglot.errors import SqlglotError
-
-    try:
-        found = DuckDB().tokenize(sql)
-    except SqlglotError:
-        return sql  # parsing says what is wrong
-    kind = tokens.TokenType
-    in_types = {kind.DCOLON, kind.ALIAS, kind.VAR, kind.IDENTIFIER}
-    pieces, at = [], 0
-    for i, token in enumerate(found):
-        before = found[i - 1].token_type if i else None
-        after = [other.token_type for other in found[i + 1 : i + 3]]
-        is_type = (
-            token.token_type in DuckDB.Parser.TYPE_TOKENS and token.token_type != kind.VAR and token.text.isidentifier()
-        )
-        if is_type and before not in in_types and after[:1] == [kind.L_BRACKET] and after[1:] != [kind.R_BRACKET]:
-            pieces += [sql[at : token.start], f'"{token.text}"']
-            at = token.end + 1
-    return "".join([*pieces, sql[at:]])
 
 
 def unstable(expression: exp.Expr) -> str | None:
     """Why the expression cannot be an operator's (it looks at other samples, or differs from run to run), or None."""
     for node in expression.walk():
         if isinstance(node, (exp.Window, exp.AggFunc)) and not _reads_elsewhere(node):
-            return f"{_shown(node)} looks at more than one row; an operator sees one sample at a time"
-        name = _function(node)
+            return f"{shown(node)} looks at more than one row; an operator sees one sample at a time"
+        name = function_name(node)
         if name in _UNSTABLE or (name == "age" and len(list(node.iter_expressions())) == 1):
             cure = "use hash(_row) % 100 < 10 to sample" if "rand" in name else "write the value itself"
-            return f"{_shown(node)} gives another result at every run; {cure}"
+            return f"{shown(node)} gives another result at every run; {cure}"
     return None
-
-
-def _function(node: exp.Expr) -> str:
-    """The name of the function that a node calls, as DuckDB knows it; else the empty text."""
-    if isinstance(node, exp.Anonymous):
-        return node.name.lower()
-    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
 def _not_of_one_sample(expression: exp.Expr) -> str | None:
@@ -128,10 +78,10 @@ def _not_of_one_sample(expression: exp.Expr) -> str | None:
     common = {cte.alias.lower() for cte in expression.find_all(exp.CTE)}
     for node in expression.walk():
         inside = _reads_elsewhere(node)
-        if not inside and (isinstance(node, (exp.Star, exp.Columns)) or _function(node) in _MULTIPLYING):
-            return f"{_shown(node)} gives more than one value for a sample"
+        if not inside and (isinstance(node, (exp.Star, exp.Columns)) or function_name(node) in _MULTIPLYING):
+            return f"{shown(node)} gives more than one value for a sample"
         if isinstance(node, (exp.Placeholder, exp.Parameter)):
-            return f"nothing is put in place of {_shown(node)}; write the value itself"
+            return f"nothing is put in place of {shown(node)}; write the value itself"
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             name = node.name
             if name.lower() not in common and not any(mark in name for mark in "./*\\"):
@@ -147,11 +97,6 @@ def _reads_elsewhere(node: exp.Expr) -> bool:
             return select.parent is not None
         select = select.find_ancestor(exp.Select)
     return False
-
-
-def _shown(node: exp.Expr) -> str:
-    text = node.sql("duckdb", normalize_functions=False, comments=False)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.Expr:

@@ -13,8 +13,8 @@ from refinery.compiler.chain import compile_chain
 from refinery.compiler.compiled import ALONE, Around, Chain, Change, Keys, Order, Schema, Stat, out_name
 from refinery.compiler.env import ident, lit
 from refinery.compiler.layers import Definition
-from refinery.compiler.names import parse
 from refinery.library import Function, Library
+from refinery.recipe.sql import parse
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,54 @@
+"""Parsing of a person's SQL with sqlglot; errors fit one line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+def parse(sql: str) -> exp.Expr:
+    """Parse one DuckDB statement or expression. Raises ValueError with a one-line reason."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        found = sqlglot.parse(sql, dialect="duckdb")
+    except SqlglotError as error:
+        details = (getattr(error, "errors", None) or [{}])[0]
+        reason = str(details.get("description") or error).splitlines()[0].rstrip(".")
+        reason = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", r"\1 lacks an operand", reason)
+        at = details.get("highlight")
+        raise ValueError(f"{reason}, at {at!r}" if at else reason) from None
+    if len(found) > 1:
+        raise ValueError("there is more than one statement, or something after a semicolon")
+    if not found or found[0] is None:
+        raise ValueError("there is nothing but comments" if sql.strip() else "it is empty")
+    return found[0]
+
+
+def quoted_columns(sql: str) -> str:
+    """The SQL with `text[1]` as `"text"[1]`: sqlglot takes a type's name before a bracket for an array type."""
+    from sqlglot import tokens
+    from sqlglot.dialects import DuckDB
+    from sqlglot.errors import SqlglotError
+
+    try:
+        found = DuckDB().tokenize(sql)
+    except SqlglotError:
+        return sql  # parsing says what is wrong
+    kind = tokens.TokenType
+    in_types = {kind.DCOLON, kind.ALIAS, kind.VAR, kind.IDENTIFIER}
+    pieces, at = [], 0
+    for i, token in enumerate(found):
+        before = found[i - 1].token_type if i else None
+        after = [other.token_type for other in found[i + 1 : i + 3]]
+        is_type = (
+            token.token_type in DuckDB.Parser.TYPE_TOKENS and token.token_type != kind.VAR and token.text.isidentifier()
+        )
+        if is_type and before not in in_types and after[:1] == [kind.L_BRACKET] and after[1:] != [kind.R_BRACKET]:
+            pieces += [sql[at : token.start], f'"{token.text}"']
+            at = token.end + 1
+    return "".join([*pieces, sql[at:]])

@@ -1,0 +1,168 @@
+"""Files that a person's SQL reads: table names that are paths, and arguments of DuckDB's reading functions.
+
+Only names that stand in the SQL as they are can be known. A name that is computed is refused, since the results of a run
+that read it could not be told from those of another file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from refinery.recipe.sql import parse, quoted_columns
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+# DuckDB's table functions whose first argument names files, and those whose rows follow from their arguments alone. Any
+# other is refused: its rows are of the session, the machine, or a statement that is computed.
+READERS = frozenset(
+    """
+    glob read_blob read_csv read_csv_auto read_duckdb read_json read_json_auto read_json_objects read_json_objects_auto
+    read_ndjson read_ndjson_auto read_ndjson_objects read_parquet read_single_csv_file read_single_json_file
+    read_single_parquet_file read_text parquet_bloom_probe parquet_file_metadata parquet_full_metadata parquet_kv_metadata
+    parquet_metadata parquet_scan parquet_schema sniff_csv
+    """.split()
+)
+PURE = frozenset({"generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest", "explode"})
+# Schemas of DuckDB itself, whose tables describe the session.
+_OF_DUCKDB = {"information_schema", "main", "pg_catalog", "system", "temp", "memory"}
+_WRITE = "write the name itself in single quotes, or a list of such names"
+
+
+def file_names(tree: exp.Expr) -> list[str]:
+    """Names of the files, globs and URLs that a parsed statement or expression reads, sorted.
+
+    Raises ValueError, with the cure, where the files cannot be known: a computed name, a function that runs a computed
+    statement, a table of DuckDB itself.
+    """
+    return sorted({name for name, _ in _named(tree)})
+
+
+def files_of(sql: str) -> list[str]:
+    """Names of the files that an SQL expression, or an SQL order such as that of `keep`, reads; see `file_names`."""
+    return file_names(_parsed(sql)[0])
+
+
+def with_files(sql: str, change: Callable[[str], str]) -> str:
+    """The SQL of `files_of` with each name of a file in it replaced by `change(name)`; all else stays as it is written."""
+    tree, text, offset = _parsed(sql)
+    edits = {}
+    for name, nodes in _named(tree):
+        changed = change(name)
+        if changed != name:
+            quote = "'" if nodes[0].key == "literal" else '"'
+            places = nodes[0].meta["start"] - offset, nodes[-1].meta["end"] + 1 - offset
+            edits[places] = quote + changed.replace(quote, 2 * quote) + quote
+    for (start, end), put in sorted(edits.items(), reverse=True):
+        text = text[:start] + put + text[end:]
+    return text if edits else sql
+
+
+def _parsed(sql: str) -> tuple[exp.Expr, str, int]:
+    """The tree of an expression or order, the text that its positions are of, and where the text begins in it."""
+    text = quoted_columns(sql)
+    for head in ("SELECT (\n", "SELECT 1 ORDER BY "):
+        try:
+            return parse(f"{head}{text}\n)" if head.endswith("(\n") else head + text), text, len(head)
+        except ValueError:
+            continue
+    return parse(text), text, 0
+
+
+def _named(tree: exp.Expr) -> Iterator[tuple[str, list[exp.Expr]]]:
+    """Each name of a file with the nodes that it stands in."""
+    from sqlglot import exp
+
+    for node in tree.walk():
+        if isinstance(node, (exp.Summarize, exp.Show, exp.Command)):
+            raise ValueError(f"{node.key.upper()} stands where only a query can; write a SELECT")
+        if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
+            yield from _of_table(node)
+        elif isinstance(node, exp.Func):
+            yield from _of_function(node)
+
+
+def _of_table(table: exp.Table) -> Iterator[tuple[str, list[exp.Expr]]]:
+    from sqlglot import exp
+
+    parts = [part for part in table.parts if part is not None]
+    if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
+        raise ValueError(f"{shown(table)} is no table whose file can be known; {_WRITE}")
+    names = [part.name for part in parts]
+    if len(parts) == 1 and _is_common(table, names[0]):
+        return
+    if len(parts) > 1 and names[0].lower() in _OF_DUCKDB:
+        raise ValueError(f"{shown(table)} is a table of DuckDB's session; a subquery can read files only")
+    if len(parts) == 1 and not any(mark in names[0] for mark in "./*\\"):
+        raise ValueError(f"there is no table {names[0]!r}; a subquery can read files, such as FROM 'list.parquet'")
+    yield ".".join(names), parts  # as DuckDB joins what it finds no table for
+
+
+def _of_function(node: exp.Func) -> Iterator[tuple[str, list[exp.Expr]]]:
+    from sqlglot import exp
+
+    name = function_name(node)
+    if name in READERS:
+        arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
+        for literal in _literals(arguments[0] if arguments else None, node):
+            yield literal.name, [literal]
+    elif name not in PURE and isinstance(node.parent, (exp.Table, exp.Lateral, exp.From, exp.Join)):
+        computed = "its rows depend on more than its arguments"
+        if name in ("query", "query_table", "json_execute_serialized_sql", "histogram", "histogram_values"):
+            computed = "it runs a statement that is computed; write the statement itself"
+        raise ValueError(f"{shown(node)} cannot be used: {computed}")
+
+
+def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[exp.Expr]:
+    """The texts that an argument consists of. Raises ValueError where it is computed."""
+    from sqlglot import exp
+
+    while isinstance(argument, (exp.Paren, exp.Cast)):
+        argument = argument.this
+    if isinstance(argument, exp.Literal) and argument.is_string:
+        yield argument
+    elif isinstance(argument, (exp.Array, exp.List)) and argument.expressions:
+        for item in argument.expressions:
+            yield from _literals(item, call)
+    else:
+        raise ValueError(f"{shown(call)}: the name of the file is computed, so nothing can know what is read; {_WRITE}")
+
+
+def _is_common(table: exp.Expr, name: str) -> bool:
+    """Whether a table's name is that of a common table expression (WITH) that it can see."""
+    from sqlglot import exp
+
+    inside = table
+    while (query := inside.parent) is not None:
+        with_ = query.args.get("with_")
+        common = with_.expressions if isinstance(with_, exp.With) else []
+        if isinstance(inside, exp.With):
+            common = inside.expressions[: _position(table, inside) + bool(inside.recursive)]
+        if any(one.alias.lower() == name.lower() for one in common):
+            return True
+        inside = query
+    return False
+
+
+def _position(node: exp.Expr, with_: exp.With) -> int:
+    """Number of the expression of a WITH that a node stands in."""
+    while node.parent is not with_:
+        assert node.parent is not None
+        node = node.parent
+    return with_.expressions.index(node)
+
+
+def function_name(node: exp.Expr) -> str:
+    """Name of the function that a node calls, as DuckDB knows it; else the empty text."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
+
+
+def shown(node: exp.Expr) -> str:
+    """The SQL of a node, short enough for a message."""
+    text = node.sql("duckdb", normalize_functions=False, comments=False)
+    return text if len(text) <= 60 else text[:57] + "..."
