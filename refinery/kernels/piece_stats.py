@@ -54,8 +54,9 @@ def lists(values: np.ndarray) -> pa.Array:
 
 @kernel
 def _measure(
-    row, table, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
+    row, table, scratch, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
 ):  # fmt: skip
+    """Measure rows from `row` on, for `text_set.fill`; scratch is not used."""
     while row < len(valid):
         if valid[row]:
             found = _measure_text(
@@ -63,11 +64,11 @@ def _measure(
                 shorter[row], longer[row],
             )  # fmt: skip
             if found[0] < 0:
-                return row
+                return row, 0
             for k in range(7):
                 counts[k, row] = found[k]
         row += 1
-    return row
+    return row, 0
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 A table is int64 (capacity, 3): hash, start and end of a piece. It serves texts one after another without being
 cleared, because a piece that starts before the text is one of an earlier text; so texts must lie in `data` in the order
-in which they are looked at, and no piece may be empty.
+in which they are looked at, none may be looked at twice with one table, and no piece may be empty.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from refinery.kernels.jit import inlined
-from refinery.kernels.utf8 import same
+from refinery.kernels.lexicon import equal
 
 SMALLEST = 1 << 12  # pieces that a table has room for at first, twice as many as may be in it
 
@@ -25,17 +25,20 @@ def new_table(capacity: int = SMALLEST) -> np.ndarray:
     return table
 
 
-def fill(rows: int, kernel: Callable[..., int], *args: Any) -> None:
-    """Call `kernel(first_row, table, *args)` until it has done all rows.
+def fill(rows: int, kernel: Callable[..., tuple[int, int]], *args: Any, room: int = 0) -> None:
+    """Call `kernel(first_row, table, scratch, *args)` until it has done all rows; scratch is int64 (room).
 
-    It answers the row that it has come to, `rows` at the end: one in which the table is half full, and which it is
-    called for again with a larger table.
+    It answers the row that it has come to, `rows` at the end, and what it lacks for that row: so many numbers of scratch,
+    or 0 when the table is half full. It is called for that row again, always with a new table: the old one holds pieces of
+    the attempt that has failed.
     """
-    row, table = 0, new_table()
+    row, capacity, lacking = 0, SMALLEST, 0
     while row < rows:
-        row = kernel(row, table, *args)
-        if row < rows:
-            table = new_table(4 * len(table))
+        row, lacking = kernel(row, new_table(capacity), np.empty(room, np.int64), *args)
+        if lacking:
+            room = 2 * lacking
+        else:
+            capacity *= 4
 
 
 @inlined
@@ -44,7 +47,7 @@ def add(table, data, key, start, end, text):
     mask = len(table) - 1
     place = np.int64(key) & mask
     while table[place, 1] >= text:
-        if table[place, 0] == np.int64(key) and same(data, start, end, data, table[place, 1], table[place, 2]):
+        if table[place, 0] == np.int64(key) and equal(data, start, end, data, table[place, 1], table[place, 2]):
             return True
         place = (place + 1) & mask
     table[place, 0], table[place, 1], table[place, 2] = np.int64(key), start, end

@@ -23,7 +23,7 @@ from refinery.kernels.blocks import (
     within,
 )
 from refinery.kernels.jit import inlined, kernel
-from refinery.kernels.lexicon import Lexicon, equal, lexicon, look_up, word_key
+from refinery.kernels.lexicon import Lexicon, lexicon, look_up, word_key
 from refinery.kernels.piece_stats import lists
 from refinery.kernels.utf8 import decode
 from refinery.kernels.word_addresses import FULL_STOP
@@ -66,16 +66,10 @@ def word_stats(
     counts = np.zeros((rows, len(FIELDS) + 2), np.int64)
     shorter, longer = np.zeros((rows, len(short)), np.int64), np.zeros((rows, len(long)), np.int64)
     limits = np.array(short, np.int64), np.array(long, np.int64)
-    row, table, room = 0, text_set.new_table(), np.zeros(ROOM, np.int64)
-    while row < rows:
-        row, needed = _measure(
-            row, table, room, view.data, view.offsets, view.valid, *rules(), stop_words(tuple(stops)), *limits,
-            counts, shorter, longer,
-        )  # fmt: skip
-        if needed > len(room):
-            room = np.zeros(2 * needed, np.int64)
-        elif row < rows:
-            table = text_set.new_table(4 * len(table))
+    text_set.fill(
+        rows, _measure, view.data, view.offsets, view.valid, *rules(), stop_words(tuple(stops)), *limits, counts, shorter,
+        longer, room=ROOM,
+    )  # fmt: skip
     fields = {name: counts[:, k] for k, name in enumerate(FIELDS)}
     return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
 
@@ -84,7 +78,7 @@ def word_stats(
 def _measure(
     row, table, room, data, offsets, valid, classes, known, pairs, stops, short, long, counts, shorter, longer
 ):  # fmt: skip
-    """Measure rows from `row` on: the row that it has come to, and the numbers that `room` must have place for there."""
+    """Measure rows from `row` on, for `text_set.fill`: the row that it has come to, and the numbers that `room` needs there."""
     while row < len(valid):
         if valid[row]:
             needed = _measure_text(
@@ -242,7 +236,7 @@ def _add_letters(data, begin, end, key, text, table, stops, short, long, counts,
         counts[TITLES] += lower == size - 1
     if look_up(stops, key, data, begin, end):
         counts[STOPS] += 1
-    counts[TYPES] += _is_new(table, data, key, begin, end, text)
+    counts[TYPES] += not text_set.add(table, data, key, begin, end, text)
 
 
 @kernel
@@ -260,7 +254,7 @@ def _add(data, begin, end, text, table, classes, stops, short, long, counts, sho
     key = word_key(data, begin, end)
     if look_up(stops, key, data, begin, end):
         counts[STOPS] += 1
-    counts[TYPES] += _is_new(table, data, key, begin, end, text)
+    counts[TYPES] += not text_set.add(table, data, key, begin, end, text)
 
 
 @kernel
@@ -287,19 +281,6 @@ def _add_case(data, begin, end, classes, counts):
     counts[UPPERS] += cased and upper
     counts[TITLES] += cased and title
     return size
-
-
-@inlined
-def _is_new(table, data, key, begin, end, text):
-    """Add a word to the set of the text's words; whether it was not there."""
-    mask = len(table) - 1
-    place = np.int64(key) & mask
-    while table[place, 1] >= text:
-        if table[place, 0] == np.int64(key) and equal(data, begin, end, data, table[place, 1], table[place, 2]):
-            return False
-        place = (place + 1) & mask
-    table[place, 0], table[place, 1], table[place, 2] = np.int64(key), begin, end
-    return True
 
 
 @kernel

@@ -179,6 +179,13 @@ def test_long_texts_make_tables_grow(number: int) -> None:
         check(sentence_stats(column(values), SHORT, LONG), values, sentences)
 
 
+@pytest.mark.parametrize("long", ["1" * 4097, "1" * 70000, " ".join(map(str, range(3000))), "a-" * 4097])
+def test_words_of_an_attempt_that_is_repeated_are_forgotten(long: str) -> None:
+    """Text 1 makes the kernel begin it again with more room: words that it had met by then are no old ones."""
+    values = ["one two three", f"one two three {long}"] * 2
+    check(word_stats.word_stats(column(values), STOPS, SHORT, LONG), values, words)
+
+
 def quick(text: str) -> dict[str, Any]:
     """`pieces` for many lines."""
     every = text.split("\n")
