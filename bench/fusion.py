@@ -52,7 +52,7 @@ def once(folder: Path, corpus: Path, steps: list[Any], keys: dict[str, Any]) -> 
     recipe = {"dataset_path": str(corpus), "export_path": str(folder / "run" / "out.jsonl"), "np": 1, "process": steps}
     path = folder / "recipe.yaml"
     path.write_text(json.dumps(recipe | {"use_cache": False} | keys), encoding="utf-8")
-    (folder / "run" / "order.json").unlink(missing_ok=True)  # so that a probe is part of what is measured
+    (folder / "run" / ".refinery" / "order.json").unlink(missing_ok=True)  # so that a probe is part of what is measured
     run = measured(
         [sys.executable, "-m", "refinery", "run", str(path), "--quiet", "--fresh"], folder / "log", cwd=folder
     )

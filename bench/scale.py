@@ -203,7 +203,7 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
     rows = json.loads(next(line for line in reversed(text.splitlines()) if line.startswith("{")))["rows"]
     marks = list(work.rglob("*.marks.parquet"))
     weight, bands = sum(path.stat().st_size for path in marks), _bands(marks[0])
-    told = phases(work / "log" / "run.jsonl")
+    told = phases(work / ".refinery" / "log" / "run.jsonl")
     shutil.rmtree(work)
     return Measured(run, told, size, rows["read"], rows["removed"], weight, bands)
 

@@ -300,7 +300,7 @@ def status(work_dir: Path, watched: bool, as_json: bool) -> None:
     from refinery.showing.status import lines, watch, watch_in_place
 
     def look() -> dict[str, Any]:
-        return told(RunDir(work_dir))
+        return told(RunDir.of_finished(work_dir))
 
     if watched and as_json:
         found = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))

@@ -74,7 +74,7 @@ class Histories:
     """Answers for one run folder."""
 
     def __init__(self, work_dir: Path) -> None:
-        self.run_dir = RunDir(work_dir)
+        self.run_dir = RunDir.of_finished(work_dir)
         if not self.run_dir.manifest.is_file():
             raise DataError(f"{work_dir}: no run here (no {self.run_dir.manifest.name}); name its folder with --run")
         self.manifest = json.loads(self.run_dir.manifest.read_text(encoding="utf-8"))

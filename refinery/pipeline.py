@@ -293,7 +293,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         base, reached = stages.tables.database if stages.tables else None, _reached(prepared.recipe, store)
         with (
             index.extending(_remembered(done)) as extend,
-            Database(run_dir.database, reached, base, stages.spill) as db,
+            Database(run_dir.database, reached, base, stages.spill, run_dir.aside(run_dir.database)) as db,
             ThreadPoolExecutor(1) as beside,
         ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
@@ -419,7 +419,7 @@ def _watched(prepared: Prepared, run_dir: RunDir, progress: Progress | None) -> 
     recipe, stages = prepared.recipe, len(prepared.stages)
     about = {"project_name": recipe.project_name, "recipe": recipe.path, "workers_asked": prepared.workers}
     total = sum(source.size for source in prepared.sources) * stages
-    return Watch(run_dir.root, about, stages, total, recipe.open_monitor, getattr(progress, "uses", None))
+    return Watch(run_dir, about, stages, total, recipe.open_monitor, getattr(progress, "uses", None))
 
 
 def _reporter(

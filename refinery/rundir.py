@@ -16,11 +16,37 @@ from refinery.errors import OutputError
 _HELD: set[int] = set()
 
 
+_OWN = ".refinery"
+
+
 @dataclass(frozen=True)
 class RunDir:
-    """The folder of one run; nothing else in the project spells these names."""
+    """The folder of one run; nothing else in the project spells these names.
+
+    Results that a person looks for stand in the folder itself, all other files in a folder of their own below it, where
+    they cannot meet files of the user. flat: a run of refinery 0.1.0, which has all of them in one folder.
+    """
 
     root: Path
+    flat: bool = False
+
+    @staticmethod
+    def of_finished(root: Path) -> RunDir:
+        """The folder of a run that is only read, also of one that refinery 0.1.0 has made."""
+        found = RunDir(root)
+        old = RunDir(root, flat=True)
+        return old if not found.own.is_dir() and old.database.is_file() and old.manifest.is_file() else found
+
+    @staticmethod
+    def around(recipe: str) -> str:
+        """The folder that a recipe stands in; for one that a run has kept, the folder of the run."""
+        folder = os.path.dirname(os.path.abspath(recipe))
+        return os.path.dirname(folder) if os.path.basename(folder) == _OWN else folder
+
+    @property
+    def own(self) -> Path:
+        """The folder of files that only runs and commands need."""
+        return self.root if self.flat else self.root / _OWN
 
     @property
     def database(self) -> Path:
@@ -30,22 +56,22 @@ class RunDir:
     @property
     def recipe(self) -> Path:
         """The effective recipe, every parameter filled in."""
-        return self.root / "recipe.yaml"
+        return self.own / "recipe.yaml"
 
     @property
     def plan(self) -> Path:
         """Compiled SQL per stage."""
-        return self.root / "plan.json"
+        return self.own / "plan.json"
 
     @property
     def order(self) -> Path:
         """In which order `fusion_strategy` has put the filters, known before they run."""
-        return self.root / "order.json"
+        return self.own / "order.json"
 
     @property
     def manifest(self) -> Path:
         """Versions, inputs, outputs, counts."""
-        return self.root / "manifest.json"
+        return self.own / "manifest.json"
 
     @property
     def trace(self) -> Path:
@@ -55,7 +81,7 @@ class RunDir:
     @property
     def running(self) -> Path:
         """There while operators run in threads (see engine.survival)."""
-        return self.root / ".running"
+        return self.own / ".running"
 
     @property
     def report(self) -> Path:
@@ -65,17 +91,17 @@ class RunDir:
     @property
     def status(self) -> Path:
         """How far the run is, for others; there while it runs, and after it has ended before its end."""
-        return self.root / "status.json"
+        return self.own / "status.json"
 
     @property
     def log(self) -> Path:
         """The folder of the logs."""
-        return self.root / "log"
+        return self.own / "log"
 
     @property
     def parts(self) -> Path:
         """What the shards wrote: a store (see refinery.store)."""
-        return self.root / "parts"
+        return self.own / "parts"
 
     @property
     def export(self) -> Path:
@@ -83,9 +109,13 @@ class RunDir:
         return self.parts / "export"
 
     def unfinished(self) -> list[Path]:
-        """Files that a killed run did not finish."""
-        names = (self.database, self.recipe, self.plan, self.manifest, self.report)
-        return [old for path in names for old in self.root.glob(f".{path.name}.*")]
+        """Files that a killed run did not finish; all of them are in the run's own folder."""
+        names = (self.database, self.recipe, self.plan, self.order, self.manifest, self.status, self.report)
+        return [old for path in names for old in self.own.glob(f".{path.name}.*")]
+
+    def aside(self, path: Path) -> Path:
+        """The name of a file of the run folder while it is being written: in the run's own folder."""
+        return aside(self.own / path.name)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -96,8 +126,8 @@ class RunDir:
                 raise OutputError(
                     f"{self.root}: DuckDB cannot open a file in a folder with {mark} in its name. Set another work_dir"
                 )
-        self.root.mkdir(parents=True, exist_ok=True)
-        folder = os.open(self.root, os.O_RDONLY)
+        self.own.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self.own, os.O_RDONLY)
         try:
             _lock(folder)
         except OSError as error:
@@ -117,7 +147,7 @@ class RunDir:
         import fcntl
 
         try:
-            folder = os.open(self.root, os.O_RDONLY)
+            folder = os.open(self.own, os.O_RDONLY)
         except OSError:
             return False
         try:

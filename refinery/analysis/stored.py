@@ -42,7 +42,7 @@ class Stored:
     @staticmethod
     def open(work_dir: Path) -> Stored:
         """Open a run folder. Raises DataError when there is no run, or one of a refinery that stored less."""
-        run_dir = RunDir(work_dir)
+        run_dir = RunDir.of_finished(work_dir)
         if not run_dir.manifest.is_file() or not run_dir.database.is_file():
             raise DataError(f"{work_dir}: no finished run here (no {run_dir.manifest.name}); name a run's folder")
         manifest = json.loads(run_dir.manifest.read_text(encoding="utf-8"))

@@ -42,8 +42,7 @@ def find(folders: Iterable[Path]) -> list[Kept]:
     for top in folders:
         for root, below, _ in os.walk(top):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            if "parts" in below and (Path(root) / "parts" / NAME).is_file():
-                below.remove("parts")
+            if (RunDir(Path(root)).parts / NAME).is_file():
                 found.setdefault(Path(root).resolve(), _kept(Path(root)))
     return sorted(found.values(), key=lambda kept: (kept.used, str(kept.folder)))
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from refinery.hiding import hide
 from refinery.kernels.arrow import of_rows
 from refinery.monitoring import state
 from refinery.monitoring.log import event
+from refinery.rundir import RunDir
 from refinery.wording import size as of_bytes
 
 # Seconds between two looks at the machine.
@@ -64,7 +64,7 @@ class Watch:
 
     def __init__(
         self,
-        root: Path,
+        run_dir: RunDir,
         about: dict[str, Any],
         stages: int,
         total: int,
@@ -72,8 +72,8 @@ class Watch:
         told: Callable[[str], None] | None = None,
     ) -> None:
         """about: plain data for the state. detail: every worker and the GPUs are measured. told: given a line each second."""
-        self._path, self._about, self._detail, self._say = root / "status.json", about, detail, told
-        self._root = str(root)
+        self._path, self._about, self._detail, self._say = run_dir.status, about, detail, told
+        self._root = str(run_dir.root)
         self.far = Far(stages=stages, total=total)
         self._began, self._started = datetime.now(UTC), time.monotonic()
         self._rows: list[dict[str, Any]] = []

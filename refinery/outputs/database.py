@@ -47,22 +47,30 @@ class Counts:
 class Database:
     """Builds the tables in a file beside the final name; `publish` renames it.
 
-    Its SQL reaches files of the folder that it is in, and of `folders`.
+    Its SQL reaches files of the folder that it is built in, and of `folders`.
     """
 
     def __init__(
-        self, path: Path, folders: Sequence[str | Path] = (), base: Path | None = None, spill: str | None = None
+        self,
+        path: Path,
+        folders: Sequence[str | Path] = (),
+        base: Path | None = None,
+        spill: str | None = None,
+        unfinished: Path | None = None,
     ) -> None:
-        """base: a database whose tables it begins with. spill: folder for what does not fit into memory."""
+        """base: a database whose tables it begins with. spill: folder for what does not fit into memory.
+
+        unfinished: the file that is built, on the disk of `path`; by default one beside it.
+        """
         self.path = path
-        self._aside = aside(path)
+        self._aside = unfinished or aside(path)
         self._remove()
         if base is not None:
             shutil.copyfile(base, self._aside)
         self._beside, self._running = ThreadPoolExecutor(1), list[Future[None]]()
         self._threads = min(_THREADS, cores())
         self._memory = f"{self._threads * _EACH}MB"
-        self.con = connect([path.parent, *folders], self._threads, self._memory, spill, str(self._aside))
+        self.con = connect([self._aside.parent, *folders], self._threads, self._memory, spill, str(self._aside))
 
     def __enter__(self) -> Database:
         return self

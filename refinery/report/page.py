@@ -71,7 +71,7 @@ def report(work_dir: Path, output: str | None) -> Path | None:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the terminal's encoding is
         return None
-    path = Path(output) if output else RunDir(work_dir).report
+    path = Path(output) if output else RunDir.of_finished(work_dir).report
     try:
         manifest.publish(path, text)
     except OSError as error:

@@ -21,7 +21,7 @@ class Tables:
     """The database of a run folder, read-only. Raises DataError when no run has ended well there."""
 
     def __init__(self, work_dir: Path) -> None:
-        self.run_dir = RunDir(work_dir)
+        self.run_dir = RunDir.of_finished(work_dir)
         database = self.run_dir.database
         if not database.is_file():
             raise DataError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from refinery.library import shipped
 from refinery.recipe.inputs import is_remote
+from refinery.rundir import RunDir
 
 
 def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
@@ -17,7 +18,7 @@ def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
     """
     if not (recipe.stat_summary.group_by or any(_has_sql(step, library) for step in recipe.steps)):
         return ()
-    found = {os.path.dirname(os.path.abspath(recipe.path))} if recipe.path else set()
+    found = {RunDir.around(recipe.path)} if recipe.path else set()
     found |= {folder_of(source.path) for source in recipe.inputs if not is_remote(source.path)}
     found |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
     return tuple(sorted(found | ({os.getcwd()} - {os.sep})))

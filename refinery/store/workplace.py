@@ -41,13 +41,17 @@ class Workplace:
 
     def parts(self) -> Store:
         """What the shards leave. Raises DataError when there is no driver for the URL."""
-        return Store.open(f"{self.url}/{self.run_dir.parts.name}" if self.url else str(self.run_dir.parts))
+        return Store.open(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
 
     def file_of_export(self, export_path: str) -> str:
         """The file of this machine that an export is written to: its path, or one that is put at its URL afterwards."""
         if not is_url(export_path):
             return export_path
         return str(self.run_dir.export / export_path.rstrip("/").rpartition("/")[2])
+
+    def _below(self, path: Path) -> str:
+        """The name of a file of the run folder below it."""
+        return path.relative_to(self.run_dir.root).as_posix()
 
     def publish(self) -> list[str]:
         """Put the run folder where it belongs; a line for the person. Raises OSError.
@@ -57,11 +61,11 @@ class Workplace:
         if not self.url:
             return []
         place, manifest = Store.open(self.url), self.run_dir.manifest
-        place.remove(manifest.name)
+        place.remove(self._below(manifest))
         for old in place.names(f"{self.run_dir.trace.name}/"):
             place.remove(old)
         for path in (self.run_dir.database, self.run_dir.recipe, self.run_dir.plan, *self.run_dir.traces(), manifest):
             copy = place.scratch() / path.name
             shutil.copyfile(path, copy)  # what is published is gone from here
-            place.publish(copy, str(path.relative_to(self.run_dir.root)))
+            place.publish(copy, self._below(path))
         return [f"tables, traces and manifest are in {self.url}; {self.run_dir.root} is a copy of them"]

@@ -47,10 +47,10 @@ def same_as_fresh(recipe: Path, folder: Path, changes: dict[str, Any]) -> Refilt
     fresh = refinery.run(recipe, work_dir=str(folder / "fresh"), export_path=str(folder / "fresh" / name), **changes)
     assert content(as_run(found)) == content(fresh)
     assert as_run(found).sql("SELECT bytes, fingerprint FROM runs") == fresh.sql("SELECT bytes, fingerprint FROM runs")
-    written = [path for path in sorted((folder / "fresh").rglob("*.jsonl*")) if not {"log", "parts"} & set(path.parts)]
+    written = [path for path in sorted((folder / "fresh").rglob("*.jsonl*")) if ".refinery" not in path.parts]
     for left in written + list(fresh.outputs):
         assert (folder / "again" / left.relative_to(folder / "fresh")).read_bytes() == left.read_bytes()
-    told = [json.loads((folder / name / "manifest.json").read_text()) for name in ("again", "fresh")]
+    told = [json.loads((folder / name / ".refinery" / "manifest.json").read_text()) for name in ("again", "fresh")]
     assert [told[0][key] for key in ("rows", "inputs", "shard_size", "recipe")] == [
         told[1][key] for key in ("rows", "inputs", "shard_size", "recipe")
     ]

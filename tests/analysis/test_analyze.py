@@ -72,7 +72,7 @@ def test_nothing_is_removed_or_written(found: Analysis, data: Path) -> None:
     assert (counts.read, counts.kept, counts.removed, counts.quarantined) == (202, 201, 0, 1)
     assert found.outcome.outputs == ()
     left = {path.name for path in (data.parent / "run").iterdir()}
-    assert left == {"refinery.duckdb", "recipe.yaml", "plan.json", "manifest.json", "log", "parts"}
+    assert left == {"refinery.duckdb", ".refinery"}
 
 
 def test_the_tables_are_those_of_the_page(found: Analysis) -> None:

@@ -99,7 +99,7 @@ def test_a_run_of_an_earlier_version_tells_no_file_of_statistics(
     tmp_path: Path, copied: Callable[[], list[str]]
 ) -> None:
     recipe = prepared(tmp_path, SAMPLES, KNOWN)
-    manifest = tmp_path / "run" / "manifest.json"
+    manifest = tmp_path / "run" / ".refinery" / "manifest.json"
     told = json.loads(manifest.read_text())
     del told["beside"]
     manifest.write_text(json.dumps(told))

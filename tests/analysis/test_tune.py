@@ -189,7 +189,7 @@ def test_the_table(run: Run) -> None:
         "for 4 of 34 rows the statistic is not stored: 3 removed before it was computed, 1 in quarantine" in done.output
     )
     assert "█" in done.output and "not known" in done.output
-    assert f"refinery analyze {run.work_dir / 'recipe.yaml'} stores" in done.output.replace("\n", "")
+    assert f"refinery analyze {run.work_dir / '.refinery' / 'recipe.yaml'} stores" in done.output.replace("\n", "")
 
 
 def test_the_figures_as_json(run: Run) -> None:

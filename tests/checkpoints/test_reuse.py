@@ -177,7 +177,7 @@ def test_operators_and_assets_count_by_what_is_in_them(tmp_path: Path) -> None:
 
 
 def test_broken_parts_run_again(done: Path, plain: tuple[Any, bytes]) -> None:
-    parts = done / "run" / "parts"
+    parts = done / "run" / ".refinery" / "parts"
     flipped = parts / "stage_1" / "00001.jsonl"
     flipped.write_bytes(flipped.read_bytes().replace(b"text", b"test", 1))
     short = parts / "stage_1" / "00002.facts.parquet"
@@ -190,7 +190,7 @@ def test_broken_parts_run_again(done: Path, plain: tuple[Any, bytes]) -> None:
 
 
 def test_a_broken_barrier_is_found_again(done: Path, plain: tuple[Any, bytes]) -> None:
-    (done / "run" / "parts" / "stage_1" / "duplicates.parquet").write_bytes(b"PAR1")
+    (done / "run" / ".refinery" / "parts" / "stage_1" / "duplicates.parquet").write_bytes(b"PAR1")
     run = refinery.run(asked(done))
     assert left(run) == plain and reused(run) == all_of(run)
 
@@ -211,7 +211,7 @@ def test_an_export_that_is_not_what_was_written(done: Path, plain: tuple[Any, by
     assert left(run) == plain
     assert {"changed": sum(reused(run)) == 2 * len(reused(run)) - 1, "gone": set(reused(run)) == {1}}.get(how, True)
     assert how != "touched" or reused(run) == all_of(run)
-    assert sorted(path.name for path in export.parent.glob(".*")) == []
+    assert sorted(path.name for path in export.parent.glob(".*")) == [".refinery"]
 
 
 def test_another_export_path_takes_what_is_exported(done: Path, plain: tuple[Any, bytes]) -> None:
@@ -222,7 +222,7 @@ def test_another_export_path_takes_what_is_exported(done: Path, plain: tuple[Any
 
 def test_without_cache_nothing_stays(done: Path) -> None:
     run = refinery.run(asked(done, use_cache=False))
-    assert sum(reused(run)) > 0 and not (done / "run" / "parts").exists()
+    assert sum(reused(run)) > 0 and not (done / "run" / ".refinery" / "parts").exists()
     assert set(reused(refinery.run(asked(done)))) == {0}
 
 
@@ -236,7 +236,7 @@ def test_compressed_parts(tmp_path: Path, plain: tuple[Any, bytes], first: Path)
     for form, suffix in (("gzip", ".jsonl.gz"), ("zstd", ".jsonl.zst"), ("lz4", ".jsonl.lz4")):
         keys = {"cache_compress": form, "work_dir": tmp_path / form, "export_path": tmp_path / f"{form}.jsonl"}
         run = refinery.run(asked(first, **keys))
-        assert left(run) == plain and (tmp_path / form / "parts" / "stage_1" / f"00000{suffix}").exists()
+        assert left(run) == plain and (tmp_path / form / ".refinery" / "parts" / "stage_1" / f"00000{suffix}").exists()
         assert set(reused(refinery.run(asked(first, **keys)))) == {2}
 
 
@@ -261,15 +261,15 @@ def test_a_place_that_cannot_be_written_is_said_before_work_begins(
 
 def test_unfinished_files_of_killed_runs_go(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    (run / "parts" / ".scratch" / "host-1").mkdir(parents=True)
-    gone = ["parts/.scratch/host-1/half", ".out.jsonl.0123456789abcdef.tmp", ".out_stats.jsonl.999999999.tmp"]
+    (run / ".refinery" / "parts" / ".scratch" / "host-1").mkdir(parents=True)
+    gone = [".refinery/parts/.scratch/host-1/half", ".out.jsonl.0123456789abcdef.tmp", ".out_stats.jsonl.999999999.tmp"]
     (run / ".refinery-999999999-abc").mkdir()
     stay = [".out.jsonl.x.tmp", ".other.jsonl.0123456789abcdef.tmp"]
     for name in (*gone, *stay):
         (run / name).write_text("half")
     assert len(exported(refinery.run(asked(tmp_path)))) > 50
     assert [name for name in gone if (run / name).exists()] == [] and all((run / name).exists() for name in stay)
-    assert not (run / ".refinery-999999999-abc").exists() and not (run / "parts" / ".scratch").exists()
+    assert not (run / ".refinery-999999999-abc").exists() and not (run / ".refinery" / "parts" / ".scratch").exists()
 
 
 def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     refinery.run(asked(done))
     refinery.run(asked(done, work_dir=done / "b" / "run", export_path=done / "b" / "out.jsonl"))
-    os.utime(done / "run" / "parts" / "run.json", (1000, 1000))
+    os.utime(done / "run" / ".refinery" / "parts" / "run.json", (1000, 1000))
     found = gc.find([done])
     assert [kept.folder for kept in found] == [done / "run", done / "b" / "run"] and all(kept.ended for kept in found)
     a, b = found
@@ -285,11 +285,11 @@ def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gc.choose(found, None, 500, 2000) == [a] and gc.choose(found, None, 5000, 2000) == []
     assert gc.choose(found, b.bytes, None, 0) == [a] and gc.choose(found, a.bytes + b.bytes, None, 0) == []
     with RunDir(a.folder).held():
-        assert gc.find([done])[0].live and not gc.free(a) and (a.folder / "parts").exists()
+        assert gc.find([done])[0].live and not gc.free(a) and (a.folder / ".refinery" / "parts").exists()
         assert gc.choose(gc.find([done]), 0, None, 0) == gc.find([done])[1:]
     dry = CliRunner().invoke(cli, ["gc", str(done), "--age", "7d", "--dry-run"])
     assert dry.exit_code == 0 and dry.output.startswith("would free ") and f"{done / 'run'}\n" in dry.output
-    assert gc.free(a) and not (a.folder / "parts").exists() and (a.folder / "refinery.duckdb").exists()
+    assert gc.free(a) and not (a.folder / ".refinery" / "parts").exists() and (a.folder / "refinery.duckdb").exists()
     assert gc.seconds("7d") == 604800 and gc.seconds("30m") == 1800
     with pytest.raises(ValueError, match="no age"):
         gc.seconds("soon")

@@ -233,7 +233,7 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True
     )
     for _ in range(200):
-        if (folder / "out/parts").exists() or process.poll() is not None:
+        if (folder / "out/.refinery/parts").exists() or process.poll() is not None:
             break
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

@@ -47,7 +47,7 @@ def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Pat
     node = cluster.add_node(**SMALL)
 
     def leave() -> None:
-        marks = tmp_path / "ray" / "parts" / "stage_1"
+        marks = tmp_path / "ray" / ".refinery" / "parts" / "stage_1"
         while not len(list(marks.glob("*.done.json"))) >= 2:
             time.sleep(0.05)
         cluster.remove_node(node, allow_graceful=False)
@@ -211,7 +211,7 @@ def test_a_driver_that_is_killed_is_resumed(cluster: Any, driver: Any, tmp_path:
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         deadline = time.monotonic() + 60
-        while len(list((place / "parts" / "stage_1").glob("*.done.json"))) < 2 and time.monotonic() < deadline:
+        while len(list((place / ".refinery" / "parts" / "stage_1").glob("*.done.json"))) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         running.send_signal(signal.SIGKILL)
     (tmp_path / "slow").unlink()

@@ -28,7 +28,7 @@ def test_parts_on_object_storage(driver: Any, tmp_path: Path) -> None:
     assert rows(one, "duplicates", "count(DISTINCT step)") == [(3,)]
     assert_same(one, other)
     names = Store.open(url).names()
-    assert {"manifest.json", "refinery.duckdb", "parts/stage_1/00000.done.json"} <= set(names)
+    assert {".refinery/manifest.json", "refinery.duckdb", ".refinery/parts/stage_1/00000.done.json"} <= set(names)
     assert not [name for name in names if "/joined/" in name]
     again = on_ray(tmp_path, STEPS, **KEYS | {"work_dir": url, "export_path": tmp_path / "ray" / "kept"})
     assert rows(again, "shards", "min(reused)") == [(4,)]

@@ -31,8 +31,9 @@ main()
 
 
 def left(folder: Path) -> list[str]:
-    """Names of everything in a folder, hidden files as well, but for what watching a run leaves."""
-    return sorted({path.name for path in folder.iterdir()} - {"log", "status.json"})
+    """Names of everything in a folder and the run's own in it, but for what watching a run leaves."""
+    found = [*folder.iterdir(), *(folder / ".refinery").glob("*")]
+    return sorted({path.name for path in found} - {"log", "status.json", ".refinery"})
 
 
 # Places that cannot be written
@@ -191,7 +192,7 @@ class Slow:
         with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as process:
             try:
                 until = time.monotonic() + 60
-                while not list(self.folder.glob("run/parts/*/00000.facts.parquet")):
+                while not list(self.folder.glob("run/.refinery/parts/*/00000.facts.parquet")):
                     assert time.monotonic() < until and process.poll() is None
                     time.sleep(0.02)
                 process.send_signal(number)
@@ -217,7 +218,7 @@ def test_a_killed_run_can_be_run_again(tmp_path: Path) -> None:
     code, _, _ = slow.stopped(signal.SIGKILL)
     unfinished, parts = [name for name in left(tmp_path / "run") if name != ".running"]
     assert code == -signal.SIGKILL and (unfinished[:11], parts) == (".out.jsonl.", "parts")
-    (tmp_path / "run" / ".refinery.duckdb.4711").write_bytes(b"half of it")
+    (tmp_path / "run" / ".refinery" / ".refinery.duckdb.4711").write_bytes(b"half of it")
     again = refinery.run(slow.recipe)
     names = left(again.work_dir)
     other = refinery.run(

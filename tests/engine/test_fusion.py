@@ -54,7 +54,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, spent: Sequence[float]) -> None:
 
 
 def orders(run: Run) -> list[list[int]]:
-    plan = json.loads((run.work_dir / "plan.json").read_text("utf-8"))
+    plan = json.loads((run.work_dir / ".refinery" / "plan.json").read_text("utf-8"))
     return [stage["steps"] for stage in plan["orderings"]]
 
 
@@ -66,7 +66,7 @@ def moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_the_recipes_order_unless_it_is_asked_for(tmp_path: Path) -> None:
     plain = refine(tmp_path, SAMPLES, STEPS)
-    assert orders(plain) == [] and not (plain.work_dir / "order.json").exists()
+    assert orders(plain) == [] and not (plain.work_dir / ".refinery" / "order.json").exists()
     off: list[dict[str, Any]] = [
         {"op_fusion": False, "fusion_strategy": "probe"},
         {"measure_only": True, "fusion_strategy": "greedy"},
@@ -140,7 +140,7 @@ def test_a_run_takes_the_order_of_the_one_before(tmp_path: Path, moved: Run, mon
         assert orders(refinery.run(settings(tmp_path, STEPS, fusion_strategy="probe", **keys))) == before
     other = refine(tmp_path, [*SAMPLES, SAMPLES[0]], STEPS, fusion_strategy="probe")
     assert orders(other) == [[1, 2, 3, 4, 5]]  # over other inputs it is found anew
-    (other.work_dir / "order.json").write_text("{}", "utf-8")
+    (other.work_dir / ".refinery" / "order.json").write_text("{}", "utf-8")
     assert orders(refine(tmp_path, SAMPLES, STEPS, fusion_strategy="greedy")) == [[5, 1, 2, 3, 4]]
 
 
@@ -164,7 +164,7 @@ def test_a_probe_measures_what_filters_cost_and_keep(tmp_path: Path) -> None:
     plain = refine(tmp_path / "plain", samples, steps, operators=str(own))
     run = refine(tmp_path, samples, steps, fusion_strategy="probe", operators=str(own))
     assert orders(run)[0].index(3) < orders(run)[0].index(1) and exported(run) == exported(plain)
-    [found] = json.loads((run.work_dir / "plan.json").read_text("utf-8"))["orderings"]
+    [found] = json.loads((run.work_dir / ".refinery" / "plan.json").read_text("utf-8"))["orderings"]
     assert found["passes"]["3"] == pytest.approx(0.1, abs=0.02)
     assert found["costs"]["3"] < found["costs"]["1"]
     assert found["expected"]["this_order"] < 0.5 * found["expected"]["recipe_order"]

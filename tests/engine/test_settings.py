@@ -168,7 +168,7 @@ def test_several_files_hold_what_one_would(tmp_path: Path, parallel: bool, kind:
     else:
         read = gzip.decompress if kind.endswith("gz") else bytes
         assert b"".join(read(path.read_bytes()) for path in many.outputs) == read(one.outputs[0].read_bytes())
-    manifest = json.loads((many.work_dir / "manifest.json").read_text())
+    manifest = json.loads((many.work_dir / ".refinery" / "manifest.json").read_text())
     assert sum(item["rows"] for item in manifest["outputs"]) == many.counts.kept
     assert rows(many, "runs", "outputs") == [([str(path) for path in many.outputs],)]
 

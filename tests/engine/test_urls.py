@@ -97,7 +97,7 @@ def test_a_run_is_the_same(tmp_path: Path, bucket: str, source: str, keys: dict[
     stats = Path(one.outputs[0]).parent / "out_stats.jsonl"
     assert get(f"{bucket}/out/out_stats.jsonl") == stats.read_bytes()
     assert len(names(f"{bucket}/out")) == len(one.outputs) + 1
-    manifest = json.loads((other.work_dir / "manifest.json").read_text())
+    manifest = json.loads((other.work_dir / ".refinery" / "manifest.json").read_text())
     assert [item["path"] for item in manifest["outputs"]] == list(other.outputs)
     assert all(item["modified"] for item in (*manifest["outputs"], *manifest["inputs"]))
 
@@ -159,7 +159,7 @@ def test_work_dir_at_a_url_too(tmp_path: Path, bucket: str, source: str) -> None
     one = refinery.run(settings(tmp_path, STAGES, **KEYS))
     other = at_url(tmp_path, source, STAGES, f"{bucket}/out.jsonl", work_dir=f"{bucket}/run")
     assert told(one) == told(other) and get(other.outputs[0]) == Path(one.outputs[0]).read_bytes()
-    assert "run/manifest.json" in names(bucket)
+    assert "run/.refinery/manifest.json" in names(bucket)
 
 
 def test_all_that_is_wrong_is_told_before_anything_runs(tmp_path: Path, bucket: str, source: str) -> None:

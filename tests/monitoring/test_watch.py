@@ -39,7 +39,7 @@ def told(folder: Path) -> dict[str, Any]:
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log" / "run.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / ".refinery" / "log" / "run.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 # Tables
@@ -132,7 +132,7 @@ def test_a_run_that_has_ended_well_is_told_from_its_tables(tmp_path: Path) -> No
         1,
     )
     assert found["last_quarantined"]["line"] == 3 and found["peak_memory"] > 1e7 and found["seconds"] > 0
-    assert not (run.work_dir / "status.json").exists()
+    assert not (run.work_dir / ".refinery" / "status.json").exists()
     shown = "\n".join(lines(found, "run"))
     assert "3 rows read = 1 kept + 1 removed + 1 quarantined" in shown and "in.jsonl:3" in shown
 
@@ -173,7 +173,7 @@ def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_p
     found = told(folder)
     assert found["state"] == "interrupted" and found["shards_kept"] >= 2
     assert "the same command goes on from there" in "\n".join(lines(found, "run"))
-    written = (folder / "log" / "run.log").read_text()
+    written = (folder / ".refinery" / "log" / "run.log").read_text()
     assert "INFO theirs: working on text" in written  # whichever process it was
 
 
@@ -184,9 +184,10 @@ def test_watching_ends_with_the_run(tmp_path: Path) -> None:
 
 
 def test_a_state_that_is_no_state_is_none(tmp_path: Path) -> None:
-    (tmp_path / "status.json").write_text("[1, 2]")
+    (tmp_path / ".refinery").mkdir()
+    (tmp_path / ".refinery" / "status.json").write_text("[1, 2]")
     assert status(RunDir(tmp_path)) == {"state": "none"}
-    (tmp_path / "status.json").write_text('{"state": "running", "pid": 1')
+    (tmp_path / ".refinery" / "status.json").write_text('{"state": "running", "pid": 1')
     assert status(RunDir(tmp_path)) == {"state": "none"}
 
 
@@ -202,7 +203,7 @@ def test_the_log_tells_what_happened_in_both_forms(tmp_path: Path) -> None:
     shard = next(event for event in found if event["event"] == "shard")
     assert (shard["rows"], shard["quarantined"], shard["level"], shard["logger"]) == (3, 1, "INFO", "refinery.run")
     assert {"working on one", "working on two"} <= {e["message"] for e in found if e["logger"] == "theirs"}
-    text = (run.work_dir / "log" / "run.log").read_text()
+    text = (run.work_dir / ".refinery" / "log" / "run.log").read_text()
     assert len(text.splitlines()) == len(found) and "WARNING refinery.run: shard 0: 1 rows quarantined" in text
     assert logging.getLogger().level == level and "REFINERY_LOG" not in os.environ
 
@@ -217,9 +218,9 @@ def test_what_is_logged_cannot_pretend_to_be_another_line(tmp_path: Path) -> Non
 
 def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "log").write_text("in the way")
+    (tmp_path / "run" / ".refinery" / "log").write_text("in the way")
     run = refine(tmp_path, texts(["long enough"]), [{"text_length_filter": None}])
-    assert run.counts.kept == 1 and (run.work_dir / "log").read_text() == "in the way"
+    assert run.counts.kept == 1 and (run.work_dir / ".refinery" / "log").read_text() == "in the way"
 
 
 def test_a_long_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

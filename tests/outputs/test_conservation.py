@@ -118,7 +118,7 @@ def test_a_run_that_loses_a_row_leaves_no_results(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(Worker, "run", forgetful)
     with pytest.raises(ConservationError, match="7 rows were read"):
         refine(tmp_path, LINES, STEPS)
-    assert not (tmp_path / "run" / "out.jsonl").exists() and not (tmp_path / "run" / "parts").exists()
+    assert not (tmp_path / "run" / "out.jsonl").exists() and not (tmp_path / "run" / ".refinery" / "parts").exists()
     assert content(before) == published
 
 

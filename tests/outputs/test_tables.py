@@ -231,32 +231,30 @@ def test_running_again_in_the_same_folder_gives_the_same(tmp_path: Path) -> None
     assert content(second) == tables and second.outputs[0].read_bytes() == export
     assert names == sorted(path.name for path in second.work_dir.iterdir())
     assert names == [
-        "log",
-        "manifest.json",
+        ".refinery",
         "out.jsonl",
         "out_stats.jsonl",
-        "parts",
-        "plan.json",
-        "recipe.yaml",
         "refinery.duckdb",
         "trace",
     ]
+    own = {path.name for path in (first.work_dir / ".refinery").iterdir()}
+    assert own == {"log", "manifest.json", "parts", "plan.json", "recipe.yaml"}
 
 
 def test_the_folder_says_in_text_what_ran(tmp_path: Path) -> None:
     run = refine(tmp_path, SAMPLES, STEPS, project_name="told")
-    manifest = json.loads((run.work_dir / "manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads((run.work_dir / ".refinery" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["rows"] == {"read": 7, "kept": 2, "removed": 4, "quarantined": 1}
     assert manifest["project_name"] == "told" and manifest["inputs"][0]["path"].endswith("in.jsonl")
     [path], stat = run.outputs, run.outputs[0].stat()
     known = {"path": str(path), "rows": 2, "bytes": stat.st_size, "modified": stat.st_mtime_ns}
     assert manifest["outputs"] == [known]
     assert [tuple(manifest[name] for name in ("run_id", "fingerprint"))] == rows(run, "runs", "run_id, fingerprint")
-    [stage] = json.loads((run.work_dir / "plan.json").read_text(encoding="utf-8"))["stages"]
+    [stage] = json.loads((run.work_dir / ".refinery" / "plan.json").read_text(encoding="utf-8"))["stages"]
     assert stage["sql"].startswith("WITH") and [step["step"] for step in stage["steps"]] == [1, 2, 3, 4, 5]
-    again = refinery.run(run.work_dir / "recipe.yaml")
+    again = refinery.run(run.work_dir / ".refinery" / "recipe.yaml")
     assert content(again, "steps", "ledger") == content(run, "steps", "ledger")
-    assert rows(again, "steps", "DISTINCT split_part(recipe_line, ':', 1)") == [(str(run.work_dir / "recipe.yaml"),)]
+    assert rows(again, "steps", "DISTINCT split_part(recipe_line, ':', 1)") == [(str(run.work_dir / ".refinery" / "recipe.yaml"),)]
 
 
 def test_a_fingerprint_follows_parameters_and_operators(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_after_a_crash_the_next_run_uses_processes(tmp_path: Path, recipe: dict[
 
 
 def test_an_end_that_was_meant_is_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    note = tmp_path / "run" / ".running"
+    note = tmp_path / "run" / ".refinery" / ".running"
     assert survival.died(note) == ""
     with survival.noted(note):
         assert note.exists() and survival.died(note) == ""  # as after SIGKILL

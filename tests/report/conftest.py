@@ -68,6 +68,6 @@ def moved(untraced: Run, tmp_path: Path) -> Path:
     """The untraced run's folder, of which the input is gone."""
     shutil.copytree(untraced.work_dir, tmp_path / "run")
     for name in ("recipe.yaml", "manifest.json"):
-        path = tmp_path / "run" / name
+        path = tmp_path / "run" / ".refinery" / name
         path.write_text(path.read_text("utf-8").replace("in.jsonl", "gone.jsonl"), "utf-8")
     return tmp_path / "run"

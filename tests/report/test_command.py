@@ -35,7 +35,7 @@ def test_it_writes_into_the_run_folder(
     assert call(monkeypatch, str(run_folder)) == 0
     assert capsys.readouterr().out == f"{run_folder / 'report.html'}\n"
     assert (run_folder / "report.html").read_text("utf-8") == hostile_page
-    assert not list(run_folder.glob(".*"))
+    assert not list(run_folder.glob(".*html*"))
 
 
 def test_it_writes_where_it_is_told(

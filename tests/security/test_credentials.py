@@ -79,7 +79,7 @@ def test_credentials_of_the_recipe_and_the_environment_stay_where_they_are(tmp_p
     assert any(name.endswith("run.jsonl") for name in of_run) and any(name.endswith("/monitor") for name in of_run)
     for name, text in {**of_run, **dict(enumerate(text for _, text in printed))}.items():
         assert CANARY not in text and CANARY[::-1] not in text, name
-    assert "the key is ***" in of_run[str(tmp_path / "run" / "log" / "run.log")]
+    assert "the key is ***" in of_run[str(tmp_path / "run" / ".refinery" / "log" / "run.log")]
 
 
 @pytest.mark.parametrize(

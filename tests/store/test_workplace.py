@@ -38,12 +38,12 @@ def test_tables_and_traces_are_those_of_a_folder(server: str, tmp_path: Path) ->
     there = refinery.run(recipe(tmp_path, url))
     assert content(here) == content(there)
     place = Store.open(url)
-    names = [name for name in place.names() if not name.startswith("parts/")]
+    names = [name for name in place.names() if not name.startswith(".refinery/parts/")]
     traced = [f"trace/{path.name}" for path in (tmp_path / "run" / "trace").iterdir()]
-    assert names == sorted(["manifest.json", "plan.json", "recipe.yaml", "refinery.duckdb", *traced])
+    assert names == sorted([".refinery/manifest.json", ".refinery/plan.json", ".refinery/recipe.yaml", "refinery.duckdb", *traced])
     with duckdb.connect(str(place.fetch("refinery.duckdb")), read_only=True) as con:
         assert con.sql("SELECT count(*) FROM ledger").fetchall() == rows(here, "ledger", "count(*)")
-    assert json.loads(place.read_text("manifest.json"))["rows"]["read"] == 100
+    assert json.loads(place.read_text(".refinery/manifest.json"))["rows"]["read"] == 100
     for name in traced:
         assert place.read_text(name) == (tmp_path / "run" / name).read_text("utf-8")
 
@@ -53,7 +53,7 @@ def test_another_run_finds_what_is_done(server: str, tmp_path: Path) -> None:
     rail = {"document_minhash_deduplicator": {"max_removed_share": 0.01}}
     with pytest.raises(OperatorError, match="max_removed_share"):
         refinery.run(recipe(tmp_path, url, "clean_email_mapper", rail))
-    assert "manifest.json" not in Store.open(url).names()
+    assert ".refinery/manifest.json" not in Store.open(url).names()
     rail = {"document_minhash_deduplicator": {"max_removed_share": 0.99}}
     again = refinery.run(recipe(tmp_path, url, "clean_email_mapper", rail))
     assert rows(again, "shards", "min(reused)") == [(1,)]
@@ -65,7 +65,7 @@ def test_another_run_finds_what_is_done(server: str, tmp_path: Path) -> None:
 def test_nothing_is_kept_where_the_recipe_says_so(server: str, tmp_path: Path) -> None:
     url = f"{make_bucket('nothing')}/one"
     refinery.run(recipe(tmp_path, url) | {"use_cache": False})
-    assert Store.open(url).names("parts/") == []
+    assert Store.open(url).names(".refinery/parts/") == []
 
 
 def test_a_folder_is_itself() -> None:
