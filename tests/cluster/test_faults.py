@@ -211,7 +211,10 @@ def test_a_driver_that_is_killed_is_resumed(cluster: Any, driver: Any, tmp_path:
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         deadline = time.monotonic() + 60
-        while len(list((place / ".refinery" / "parts" / "stage_1").glob("*.done.json"))) < 2 and time.monotonic() < deadline:
+        while (
+            len(list((place / ".refinery" / "parts" / "stage_1").glob("*.done.json"))) < 2
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         running.send_signal(signal.SIGKILL)
     (tmp_path / "slow").unlink()

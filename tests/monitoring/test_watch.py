@@ -39,7 +39,10 @@ def told(folder: Path) -> dict[str, Any]:
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / ".refinery" / "log" / "run.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder / ".refinery" / "log" / "run.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 # Tables

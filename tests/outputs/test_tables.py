@@ -254,7 +254,9 @@ def test_the_folder_says_in_text_what_ran(tmp_path: Path) -> None:
     assert stage["sql"].startswith("WITH") and [step["step"] for step in stage["steps"]] == [1, 2, 3, 4, 5]
     again = refinery.run(run.work_dir / ".refinery" / "recipe.yaml")
     assert content(again, "steps", "ledger") == content(run, "steps", "ledger")
-    assert rows(again, "steps", "DISTINCT split_part(recipe_line, ':', 1)") == [(str(run.work_dir / ".refinery" / "recipe.yaml"),)]
+    assert rows(again, "steps", "DISTINCT split_part(recipe_line, ':', 1)") == [
+        (str(run.work_dir / ".refinery" / "recipe.yaml"),)
+    ]
 
 
 def test_a_fingerprint_follows_parameters_and_operators(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def test_tables_and_traces_are_those_of_a_folder(server: str, tmp_path: Path) ->
     place = Store.open(url)
     names = [name for name in place.names() if not name.startswith(".refinery/parts/")]
     traced = [f"trace/{path.name}" for path in (tmp_path / "run" / "trace").iterdir()]
-    assert names == sorted([".refinery/manifest.json", ".refinery/plan.json", ".refinery/recipe.yaml", "refinery.duckdb", *traced])
+    assert names == sorted(
+        [".refinery/manifest.json", ".refinery/plan.json", ".refinery/recipe.yaml", "refinery.duckdb", *traced]
+    )
     with duckdb.connect(str(place.fetch("refinery.duckdb")), read_only=True) as con:
         assert con.sql("SELECT count(*) FROM ledger").fetchall() == rows(here, "ledger", "count(*)")
     assert json.loads(place.read_text(".refinery/manifest.json"))["rows"]["read"] == 100
