@@ -7,6 +7,7 @@ from numba import njit
 
 from refinery.kernels.blocks import BLOCK, first_set
 from refinery.kernels.jit import kernel
+from refinery.kernels.jsonkeys import FULL, LONGEST, NEW, ROOM, forget, remember
 from refinery.kernels.jsontext import MAX_DEPTH, escaped, hex4, skip_space
 from refinery.kernels.scan import byte_at, specials
 
@@ -127,19 +128,27 @@ def _check_scalar(data, i, end):
     return i
 
 
+# What a text can be: no JSON object, one, or one that may have a key twice.
+OTHER, OBJECT, REPEATING, CROWDED = 0, 1, 2, 3
+
+
 @kernel
-def _is_object(data, i, end, stack):
-    """Whether data[i:end] is one valid JSON object and white space. stack: uint8 (MAX_DEPTH), scratch."""
+def _is_object(data, i, end, stack, owners, table, used, text):
+    """Whether data[i:end] is one valid JSON object and white space; CROWDED: more keys than `used` has room for.
+
+    stack: uint8, owners: int64 (MAX_DEPTH each), scratch. table, used, text: as `remember` has them.
+    """
     i = skip_space(data, i, end)
     if i >= end or data[i] != 123:
-        return False
-    depth = 0
+        return OTHER
+    found = OBJECT
+    depth = opens = keys = 0
     after_value = False  # else a value is due, or after a bracket possibly its end
     opened = False
     while True:
         i = skip_space(data, i, end)
         if i >= end:
-            return False
+            break
         b = data[i]
         if after_value or (opened and (b == 125 or b == 93)):
             closing = 125 if stack[depth - 1] == 123 else 93
@@ -147,49 +156,73 @@ def _is_object(data, i, end, stack):
                 depth -= 1
                 i += 1
                 if depth == 0:
-                    return skip_space(data, i, end) == end
+                    forget(table, used, keys)
+                    return found if skip_space(data, i, end) == end else OTHER
                 after_value, opened = True, False
                 continue
             if b != 44 or opened:
-                return False
+                break
             i = skip_space(data, i + 1, end)
             if i >= end:
-                return False
+                break
             b = data[i]
         if depth > 0 and stack[depth - 1] == 123:
             if b != 34:
-                return False
+                break
+            key = i + 1
             i = _check_string(data, i, end)
             if i < 0:
-                return False
+                break
+            new = remember(data, key, i - 1, owners[depth - 1], table, used, keys, text)
+            if new == NEW:
+                keys += 1
+            elif new == FULL:
+                forget(table, used, keys)
+                return CROWDED
+            else:
+                found = REPEATING
             i = skip_space(data, i, end)
             if i >= end or data[i] != 58:
-                return False
+                break
             i = skip_space(data, i + 1, end)
             if i >= end:
-                return False
+                break
             b = data[i]
         opened = b == 123 or b == 91
         after_value = not opened
         if opened:
             if depth == len(stack):
-                return False
+                break
             stack[depth] = b
+            owners[depth] = opens
+            opens += 1
             depth += 1
             i += 1
         else:
             i = _check_string(data, i, end) if b == 34 else _check_scalar(data, i, end)
             if i < 0:
-                return False
+                break
+    forget(table, used, keys)
+    return OTHER
 
 
 @njit(nogil=True, cache=True)
-def objects(data, starts, ends, good):
-    """Say of each data[starts[i]:ends[i]] whether it is a JSON object (NaN and Infinity allowed); how many are not."""
-    stack = np.zeros(MAX_DEPTH, np.uint8)
+def objects(data, starts, ends, kinds):
+    """Write what each data[starts[i]:ends[i]] is: OTHER than a JSON object (NaN and Infinity allowed), OBJECT, or REPEATING.
+
+    kinds: uint8. Answers how many are not OBJECT. An object is REPEATING when it has a key twice at any depth, in
+    whatever spelling; in a rare case without.
+    """
+    stack, owners = np.zeros(MAX_DEPTH, np.uint8), np.zeros(MAX_DEPTH, np.int64)
+    table, used = np.zeros(4 * ROOM, np.uint64), np.zeros(ROOM, np.int64)
+    text = np.zeros(LONGEST + 2 * BLOCK, np.uint8)
     others = 0
-    for i in range(len(good)):
-        good[i] = _is_object(data, starts[i], ends[i], stack)
-        if not good[i]:
+    for i in range(len(kinds)):
+        kind = _is_object(data, starts[i], ends[i], stack, owners, table, used, text)
+        while kind == CROWDED:
+            table, used = np.zeros(4 * len(table), np.uint64), np.zeros(4 * len(used), np.int64)
+            kind = _is_object(data, starts[i], ends[i], stack, owners, table, used, text)
+        kinds[i] = kind
+        if kind != OBJECT:
             others += 1
     return others

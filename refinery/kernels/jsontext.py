@@ -272,7 +272,7 @@ def put_string(data, i, end, out, w):
 
 @kernel
 def _member_text(data, i, end, key, span, out, w):
-    """Write the text of the first member `key` of the object in data[i:end]; the position after it, or -1: none.
+    """Write the text of the last member `key` of the object in data[i:end]; the position after it, or -1: none.
 
     span: int64 (2), where its value starts and ends when no other member has that name, else -1.
     """
@@ -295,11 +295,12 @@ def _member_text(data, i, end, key, span, out, w):
         if i >= end:
             return -1
         found += same
-        if same and found == 1 and data[i] == 34:
+        if same and data[i] == 34:
             after, text_end = put_string(data, i, end, out, w)
             span[0], span[1] = i, after
         else:
             after = skip_value(data, i, end)
+            text_end = -1 if same else text_end
         if after < 0:
             return -1
         i = skip_space(data, after, end)
@@ -312,7 +313,7 @@ def _member_text(data, i, end, key, span, out, w):
 
 @kernel
 def member_texts(data, offsets, key, spans, out, out_offsets, valid):
-    """Take the text of the first member `key` out of each line, data[offsets[k]:offsets[k + 1]], a JSON object.
+    """Take the text of the last member `key` out of each line, data[offsets[k]:offsets[k + 1]], a JSON object.
 
     Where there is none, or it is no text, or the line is malformed, `valid` is False. spans: int64 (rows, 2), where
     the value starts and ends in its line when one member alone has that name and it is a text, else -1. `out` needs

@@ -13,7 +13,7 @@ from refinery.kernels.arrow import strings, texts
 
 @dataclass(frozen=True)
 class Member:
-    """The first member of one name in each of some JSON lines.
+    """The last member of one name in each of some JSON lines.
 
     texts: NULL where there is none or it is no text. spans: int64 (rows, 2), where the text with its quotes starts and
     ends in its line; -1 where it is NULL, or where another member has the same name.

@@ -34,7 +34,10 @@ def read(
     have removed are left in the batch, which says which ones are meant: nothing is copied then. Raises
     DataError when a file cannot be read at all, or is not what its name says.
     """
-    limits = Limits(batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None)
+    of_a_run = shard.part is not None and shard.part.source is not None
+    limits = Limits(
+        batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None, repeated=not of_a_run
+    )
     of_files = shard.sources if shard.source.format == "text" else shard.sources[:1]
     origins = tuple(source.suffix for source in of_files)
     if shard.part is not None and shard.part.source is not None:
@@ -76,7 +79,7 @@ def count_rows(shard: Shard) -> int:
         from refinery.samples.read_csv import count_records
 
         return count_records(shard.source, shard.start, shard.end, Limits())
-    return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, Limits(check=False)))
+    return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, Limits(check=False, repeated=False)))
 
 
 def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:

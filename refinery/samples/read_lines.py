@@ -13,6 +13,7 @@ from refinery import kernels
 from refinery.kernels.arrow import strings
 from refinery.samples.batch import LINE, RAW_LIMIT, Bad, Batch
 from refinery.samples.explain import explain_json, not_utf8
+from refinery.samples.repeated import last_of_each
 from refinery.samples.sources import Source
 from refinery.samples.window import Window
 
@@ -29,7 +30,8 @@ _INDENT = 256
 class Limits:
     """How much is held at once: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
 
-    known: the file has been read before in this run, so lines are counted and not looked into again.
+    known: the file has been read before in this run, so lines are counted and not checked again. repeated: of keys
+    that stand twice in a line the last one is left; not needed where lines are only counted, or were written by a run.
     """
 
     batch_bytes: int = 8 << 20
@@ -37,6 +39,7 @@ class Limits:
     line: int = 1 << 30
     check: bool = True
     known: bool = False
+    repeated: bool = True
 
 
 class _Numbers:
@@ -128,20 +131,27 @@ def _batch(
     limits: Limits,
 ) -> Batch:
     """Samples over `data`, in which those that are none are closed up; `states` says which, `others` how many."""
-    if limits.check:
-        good = np.zeros(len(states), np.bool_)
-        if kernels.jsoncheck.objects(data, offsets[:-1], offsets[1:], good):
-            states[~good & (states == kernels.lines.GOOD)] = _NOT_JSON
-            others = int(np.count_nonzero(states))
+    starts, ends = offsets[:-1], offsets[1:]
+    gaps = bool(others)
+    if limits.check or limits.repeated:
+        kinds = np.zeros(len(states), np.uint8)
+        if kernels.jsoncheck.objects(data, starts, ends, kinds):
+            good = states == kernels.lines.GOOD
+            if limits.check:
+                states[good & (kinds == kernels.jsoncheck.OTHER)] = _NOT_JSON
+                others = int(np.count_nonzero(states))
+            repeating = good & (kinds == kernels.jsoncheck.REPEATING)
+            ends = _rewritten(data, starts, ends, repeating)
+            gaps = bool(others or repeating.any())
     samples = states != kernels.lines.BLANK
     rows = np.cumsum(samples) - 1 + numbers.row
     numbers.row += int(np.count_nonzero(samples))
     bad: list[Bad] = []
-    if others:
+    if gaps:
         for i in np.flatnonzero(samples & (states != kernels.lines.GOOD)).tolist():
-            bad.append(_bad(data[offsets[i] : offsets[i + 1]], int(rows[i]), int(line_numbers[i]), int(states[i])))
+            bad.append(_bad(data[starts[i] : ends[i]], int(rows[i]), int(line_numbers[i]), int(states[i])))
         keep = states == kernels.lines.GOOD
-        starts, ends = offsets[:-1][keep], offsets[1:][keep]
+        starts, ends = starts[keep], ends[keep]
         rows, line_numbers = rows[keep], line_numbers[keep]
         # Closed up in place, from the first good line on: earlier batches may still use the bytes before it.
         data = data[int(starts[0]) if len(starts) else 0 :]
@@ -150,6 +160,18 @@ def _batch(
         kernels.lines.gather(data, starts - shift, ends - shift, data, offsets)
     column = strings(data, offsets, np.ones(len(offsets) - 1, np.bool_))
     return Batch(True, pa.table({LINE: column}), rows, line_numbers, bad, numbers.line)
+
+
+def _rewritten(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, repeating: np.ndarray) -> np.ndarray:
+    """Write those lines anew in their place, of members of one name the last alone; where all lines end then."""
+    if not repeating.any():
+        return ends
+    ends = ends.copy()
+    for i in np.flatnonzero(repeating).tolist():
+        line = last_of_each(data[starts[i] : ends[i]].tobytes())
+        ends[i] = starts[i] + len(line)
+        data[starts[i] : ends[i]] = np.frombuffer(line, np.uint8)
+    return ends
 
 
 def _bad(line: np.ndarray, row: int, number: int, state: int) -> Bad:
@@ -300,9 +322,9 @@ class _Values:
 
     def _sound(self, starts: np.ndarray, ends: np.ndarray) -> int:
         """How many values there are before one that is malformed because it swallowed the next ones."""
-        good = np.zeros(len(starts), np.bool_)
-        if kernels.jsoncheck.objects(self.window.data, starts, ends, good):
-            for k in np.flatnonzero(~good).tolist():
+        kinds = np.zeros(len(starts), np.uint8)
+        if kernels.jsoncheck.objects(self.window.data, starts, ends, kinds):
+            for k in np.flatnonzero(kinds == kernels.jsoncheck.OTHER).tolist():
                 self.at = int(starts[k])
                 if self._next_value(int(ends[k])) >= 0:
                     return k
