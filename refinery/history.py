@@ -22,6 +22,7 @@ from refinery.fusion import orderings_of
 from refinery.preparing import Prepared, prepare
 from refinery.retelling import Retelling, Seen
 from refinery.rundir import RunDir
+from refinery.samples.side_files import require_unchanged
 from refinery.staging import BATCH
 
 # Rows that `--where` may find before it is told to be more precise.
@@ -102,6 +103,7 @@ class Histories:
         )
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
+        require_unchanged(self.manifest.get("side_files", {}))
         before = [(item["path"], item["size"], item["modified"]) for item in self.manifest["inputs"]]
         now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
         if before != now:

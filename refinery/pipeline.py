@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from refinery.checkpoints.beside import with_digests
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.local import give_back
@@ -32,6 +33,7 @@ from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, stats_path, write_stats
 from refinery.samples.read import count_rows
+from refinery.samples.side_files import SideFiles
 from refinery.samples.unchanged import same_files
 from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
@@ -130,6 +132,7 @@ def execute_prepared(
     if extension is not None:
         extension.check(prepared)
     _keep_inputs(prepared)
+    with_digests(prepared)
     _see_that_it_can_be_written(prepared)
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
@@ -142,7 +145,9 @@ def execute_prepared(
         _watched(prepared, run_dir, progress) as watch,
         explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
     ):
-        outcome = _execute(_Job(prepared, place, started, began, progress, extension, watch), make, running)
+        job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside))
+        job.beside.require()
+        outcome = _execute(job, make, running)
         return replace(outcome, notes=(*outcome.notes, *place.publish()))
 
 
@@ -239,6 +244,7 @@ class _Job:
     progress: Progress | None
     extension: Extension | None
     watch: Watch
+    beside: SideFiles
 
 
 @dataclass(frozen=True)
@@ -284,6 +290,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         stages.began = job.watch.began
         with same_files(prepared.stamps, prepared.notes):
             done = stages.run(_reporter(prepared, job.progress, job.watch, store))
+        job.beside.require()
         job.watch.began(0, "tables")
         parameters = tables.parameters_json(prepared.recipe.steps)
         samples = sum(result.rows for result in done[0].results)
@@ -329,6 +336,7 @@ def _accounted(
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(db, done, recipe, run_dir, store)
+    job.beside.require()
     beside = exported.delivery.put(exported.beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
     seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
@@ -370,6 +378,7 @@ def prepared_facts(prepared: Prepared) -> dict[str, Any]:
         "shard_size": prepared.shard_size,
         "workers": prepared.workers,
         "inputs": prepared.inputs(),
+        "side_files": prepared.beside,
     }
 
 

@@ -100,6 +100,11 @@ class Prepared:
         """The statistics of all stages."""
         return [stat for planned in self.stages for stat in planned.program.stats]
 
+    @property
+    def beside(self) -> dict[str, str]:
+        """Digests of all that results depend on besides the samples, by their names; known when a run begins."""
+        return {name: digest for planned in self.stages for name, digest in planned.program.beside.items()}
+
     def inputs(self) -> list[dict[str, Any]]:
         """The input files as they are now: path, size, time of change."""
         found = []

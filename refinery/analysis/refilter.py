@@ -71,6 +71,7 @@ def refilter(
     clock = time.perf_counter(), datetime.now(UTC)
     with Stored.open(run) as stored:
         stored.require_recipe_order()
+        stored.require_side_files()
         recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
         size = stored.manifest["shard_size"]
         prepared = prepare(recipe, stored.library, shard_size=size, binds=False)

@@ -20,6 +20,7 @@ from refinery.opening import open_recipe
 from refinery.plan.stages import cut_at_barriers
 from refinery.recipe import Recipe
 from refinery.rundir import RunDir
+from refinery.samples.side_files import require_unchanged
 
 
 class _AnyColumn(dict[str, str]):
@@ -96,6 +97,10 @@ class Stored:
                 f"recipe's, so bounds cannot be tried on what is stored; refinery run {self.run_dir.recipe} "
                 "--set fusion_strategy=null --work_dir OTHER makes a run in which they can"
             )
+
+    def require_side_files(self) -> None:
+        """See that files beside the input are what they were: word lists, files that SQL reads. Raises DataError."""
+        require_unchanged(self.manifest.get("side_files", {}))
 
     def count(self, query: str, values: Sequence[Any] = ()) -> int:
         """The one number that a query gives."""

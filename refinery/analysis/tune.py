@@ -72,6 +72,7 @@ def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
     step or parameter that cannot be tried so, saying what does.
     """
     stored.require_recipe_order()
+    stored.require_side_files()
     step = find_step(stored, operator)
     spec = stored.operator_of(step)
     if spec.kind != "filter":

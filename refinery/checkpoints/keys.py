@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 import refinery
 from refinery import kernels
+from refinery.checkpoints.beside import assets
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program
 from refinery.engine.done import key_of
@@ -34,8 +35,8 @@ _DECIDING = ("kernels", "samples", "engine", "deduplication")
 
 
 def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> str:
-    """What a stage computes of a sample: SQL, functions and their sources, assets, versions; limits: of a row."""
-    program, assets = planned.program, _assets(planned, library)
+    """What a stage computes of a sample: SQL, functions and their sources, files beside it, versions; limits: of a row."""
+    program, named = planned.program, sorted({*assets(planned, library)})
     fields = (
         program.lines, program.text_key, program.stats_json, program.marks, program.carried, program.removed,
         program.keys, sorted(program.chars.items()), sorted(program.names.items()), sorted(program.outs.items()),
@@ -44,8 +45,10 @@ def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> s
     stats = [(stat.step, stat.column) for stat in program.stats]
     functions = [_function(function) for function in program.functions]
     order = [str(item) for item in program.order]
-    sql = _without_paths(program, assets)
-    return key_of([versions(), sql, fields, steps, stats, functions, order, sorted(assets.values()), limits])
+    held = sorted(program.beside[name] for name in named)
+    read = [[name, program.beside[name]] for name in sorted(program.beside.keys() - {*named})]
+    sql = _without_paths(program, {name: program.beside[name] for name in named})
+    return key_of([versions(), sql, fields, steps, stats, functions, order, held, read, limits])
 
 
 def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None) -> str:
@@ -112,31 +115,6 @@ def _libraries(text: bytes) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue  # of Python itself, or beside the operator
     return found
-
-
-def _assets(planned: Planned, library: Library) -> dict[str, str]:
-    """Digests of the files and folders that parameters of the stage's steps name, by their paths."""
-    stage = planned.stage
-    found: dict[str, str] = {}
-    for step in (stage.before, *stage.steps, stage.after):
-        if step is None:
-            continue
-        for name, param in library.operators[step.name].params.items():
-            value = step.params.get(name)
-            if param.type in ("file", "folder") and isinstance(value, str) and value:
-                found[value] = _asset(Path(value).expanduser())
-    return found
-
-
-def _asset(path: Path) -> str:
-    files: Iterable[Path] = sorted(path.iterdir()) if path.is_dir() else [path]
-    return key_of(
-        [
-            [file.name if path.is_dir() else "", kernels.digest.digest_of_file(file).hexdigest()]
-            for file in files
-            if file.is_file()
-        ]
-    )
 
 
 def _without_paths(program: Program, assets: dict[str, str]) -> str:

@@ -33,6 +33,7 @@ from refinery.compiler.layers import Layers
 from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line, unstable
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import Library, Operator
+from refinery.recipe.sql_files import file_names
 
 
 def compile_chain(
@@ -117,7 +118,7 @@ class _Compiler:
         own = partial(own_expression, lookup=lookup, known=self._known())
         try:
             for name, sql, note in key_columns(summary, Reader(self.schema, self._from_source, self._input, own)):
-                self.chain.layers.add(name, parse(sql), 0, note)
+                self.chain.layers.add(name, self._parsed(sql), 0, note)
                 self.chain.keys.append(name)
         except ValueError as error:
             hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]
@@ -370,7 +371,13 @@ class _Compiler:
         return f"{name}_{step}" if name.lower() in taken else name
 
     def _define(self, step: Any, name: str, sql: str, note: str) -> str:
-        return self.chain.layers.add(name, parse(sql), step.index, note)
+        return self.chain.layers.add(name, self._parsed(sql), step.index, note)
+
+    def _parsed(self, sql: str) -> exp.Expr:
+        """An expression of the chain; the files that it reads are noted."""
+        found = parse(sql)
+        self.chain.files.update(file_names(found))
+        return found
 
     # Names
 

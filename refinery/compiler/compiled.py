@@ -114,6 +114,7 @@ class Chain:
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> what it would keep, where it only says so
+    files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
     def select(self, columns: list[str], plain: bool = False) -> str:

@@ -39,7 +39,8 @@ class Program:
     result columns for the deduplicator that follows. carried: statistics of earlier stages that the batch carries.
     removed: column of the batch with the units that the deduplicator before takes out. keys: result columns that
     statistics are summed up by. chars: by step, the result column with the length of the text that it measured.
-    folders: whose files the SQL may read.
+    folders: whose files the SQL may read. files: names of those that it reads. beside: digests of all that results depend
+    on besides the samples, by their names (see samples.side_files); known when a run begins.
     """
 
     steps: tuple[StepInfo, ...]
@@ -66,6 +67,8 @@ class Program:
     keys: tuple[str, ...] = ()
     chars: Mapping[int, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def copies(self) -> bool:
@@ -136,6 +139,7 @@ def build(
         removed=chain.removed,
         keys=tuple(chain.keys),
         chars=dict(chain.chars),
+        files=tuple(sorted(chain.files)),
     )
     return program, chain
 

@@ -36,6 +36,7 @@ from refinery.library import Function
 from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.relay import keep_in
+from refinery.samples.side_files import SideFiles
 from refinery.samples.sources import Shard
 from refinery.samples.write import PartWriter
 from refinery.store import Store
@@ -89,6 +90,7 @@ class Worker:
         self._profile_text = "{}"
         self._stopped = False
         self._attempts = Attempts(program, self._query)
+        self._beside = SideFiles(program.beside)
         keep_in(temporary)
         self.con = connect(program.folders, threads, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS.split(";"):
@@ -158,6 +160,7 @@ class Worker:
         seconds: dict[int, float] = defaultdict(float)
         left = _Left()
         leaving = Leaving(shard, task)
+        self._beside.require()
         piece = task.output.piece(shard.index, partial(leaving.mark, result)) if task.output is not None else None
         base = leaving.scratch(f"{task.folder}/{shard.index:05d}") if piece is None and task.write else ""
         writer = PartWriter(base, self.program.lines, task.compression, piece)
@@ -194,6 +197,7 @@ class Worker:
                     result.bytes += batch.table.nbytes
             result.seconds = dict(seconds)
             result.rows_of = left.rows_of(shard)
+            self._beside.require()  # before anything says what the shard was made of
             self._leave(result, left, leaving)
         if writer.path is not None:
             result.part, result.part_bytes = f"{task.folder}/{shard.index:05d}{writer.suffix}", writer.bytes

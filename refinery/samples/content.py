@@ -51,7 +51,7 @@ def _content(shard: Shard) -> str:
         return f"{_of_object(source)} {shard.start} {shard.end}"
     if source.format == "parquet" and shard.end >= 0:
         return _of_row_groups(source, shard.start, shard.end)
-    return f"{_of_file(source.path)} {shard.start} {shard.end}"
+    return f"{file_digest(source.path)} {shard.start} {shard.end}"
 
 
 def how_cut(shard: Shard) -> list[Any]:
@@ -130,14 +130,17 @@ def _of_range(path: str, start: int, end: int) -> str:
     return kernels.digest.digest_of_file(path, start, end).hexdigest()
 
 
-def _of_file(path: str) -> str:
-    """A whole file, which many shards may ask for: read once, while it stays as it is."""
+def file_digest(path: str) -> str:
+    """A whole file, which many shards may ask for: read once, while it stays as it is. Raises OSError."""
     stat = os.stat(path)
     known = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
     with _busy:
-        if known not in _whole:
-            _whole[known] = kernels.digest.digest_of_file(path).hexdigest()
-        return _whole[known]
+        if known in _whole:
+            return _whole[known]
+        found = kernels.digest.digest_of_file(path).hexdigest()
+        if can_be_trusted(max(stat.st_mtime_ns, stat.st_ctime_ns)):
+            _whole[known] = found
+        return found
 
 
 def _together(sources: Sequence[Source]) -> str:

@@ -1,0 +1,46 @@
+"""All that results of a stage depend on besides the samples: files that its SQL reads, and that its parameters name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from refinery.library import Library
+from refinery.preparing import Planned, Prepared, compile_comparison
+from refinery.samples.side_files import digests
+
+
+def with_digests(prepared: Prepared) -> None:
+    """Give every stage's program the digests of the files that it depends on, as they are now. Raises DataError."""
+    known: dict[str, str] = {}
+    stages = []
+    for planned in prepared.stages:
+        names = sorted({*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library)})
+        known |= digests(name for name in names if name not in known)
+        program = replace(planned.program, beside={name: known[name] for name in names})
+        stages.append(replace(planned, program=program))
+    prepared.stages = tuple(stages)
+
+
+def assets(planned: Planned, library: Library) -> Iterator[str]:
+    """Files and folders that parameters of the stage's steps name."""
+    for step in _steps(planned):
+        for name, param in library.operators[step.name].params.items():
+            value = step.params.get(name)
+            if param.type in ("file", "folder") and isinstance(value, str) and value:
+                yield str(Path(value).expanduser())
+
+
+def _steps(planned: Planned) -> list[Any]:
+    stage = planned.stage
+    return [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
+
+
+def _compared(prepared: Prepared, planned: Planned) -> tuple[str, ...]:
+    """Files that the SQL reads by which a deduplicator verifies candidates."""
+    step = planned.stage.after
+    if step is None or not step.params.get("verify") or not prepared.library.operators[step.name].compare:
+        return ()
+    return compile_comparison(prepared, step).files
