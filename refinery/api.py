@@ -54,16 +54,21 @@ class Run:
 
 
 def run(
-    recipe: str | Path | Mapping[str, Any], dataset: Any = None, progress: Progress | None = None, **overrides: Any
+    recipe: str | Path | Mapping[str, Any],
+    dataset: Any = None,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+    **overrides: Any,
 ) -> Run:
     """Run a recipe to its end.
 
     recipe: a YAML file, or its content as a dict. dataset: an Arrow table, DuckDB relation, pandas or polars frame in
-    place of `dataset_path`. progress: called with (bytes done, bytes in all). overrides: recipe keys with new values.
+    place of `dataset_path`. progress: called with (bytes done, bytes in all). overwrite: also files that no run has written.
+    overrides: recipe keys with new values.
     Raises RecipeError, DataError, OperatorError, ConservationError or OutputError.
     """
     opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
-    outcome = execute(opened, library, dataset, progress)
+    outcome = execute(opened, library, dataset, progress, overwrite=overwrite)
     return Run(
         outcome.run_dir.root,
         outcome.run_dir.database,

@@ -30,12 +30,13 @@ def cli() -> None:
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.option("--fresh", is_flag=True, help="Use nothing that earlier runs have kept, and remove it.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that no run in work_dir has written.")
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
-def run(quiet: bool, as_json: bool, show: bool, fresh: bool, **recipe: Any) -> None:
+def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
     """Run RECIPE. Any key of it can be given as an option: --trace_num 50 --export_path out.jsonl"""
     from refinery import commands
 
-    commands.run(_opened(recipe), quiet, as_json, show, fresh)
+    commands.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
 
 
 @cli.command(cls=RecipeCommand)
@@ -157,6 +158,7 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 @click.option("--export", metavar="PATH", help="Where the kept samples go; by default into the new run's folder.")
 @click.option("--work-dir", metavar="FOLDER", help="The new run's folder; by default RUN-refiltered, beside RUN.")
 @click.option("--no-export", is_flag=True, help="Leave the tables only.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that no run in the new folder has written.")
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:

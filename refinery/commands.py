@@ -32,7 +32,7 @@ ORDER BY t.step, t._row
 """
 
 
-def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = False) -> None:
+def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = False, overwrite: bool = False) -> None:
     """`refinery run`."""
     recipe, library = opened
     if not quiet:
@@ -42,7 +42,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     if fresh:
         begin_anew(recipe)
     with console.progress(quiet or as_json) as progress:
-        outcome = execute(recipe, library, progress=progress)
+        outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
     if as_json:
         click.echo(json.dumps(as_data(outcome), ensure_ascii=False))
     elif not quiet:

@@ -23,7 +23,8 @@ from refinery.errors import ConservationError, DataError, OutputError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
-from refinery.outputs import database, manifest, resources, tables, trace
+from refinery.outputs import database, manifest, resources, tables, targets, trace
+from refinery.outputs.belongings import Belongings
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.delivery import Delivery, why_not
 from refinery.outputs.shortage import explained
@@ -82,10 +83,11 @@ def execute(
     dataset: Any = None,
     progress: Progress | None = None,
     extension: Extension | None = None,
+    overwrite: bool = False,
 ) -> Outcome:
     """Run a checked recipe to its end and publish its outputs, tables and trace.
 
-    extension: adds tables of its own to the database before it is published.
+    extension: adds tables of its own to the database before it is published. overwrite: also files that no run has written.
 
     Raises OutputError when they cannot be written or another run holds the folder, OperatorError when memory runs out,
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
@@ -98,7 +100,7 @@ def execute(
         if also := _why_not_written(recipe):
             raise DataError(f"{error}\n{also}") from error
         raise
-    outcome = execute_prepared(prepared, progress, extension, engine(recipe), clock)
+    outcome = execute_prepared(prepared, progress, extension, engine(recipe), clock, overwrite)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 
 
@@ -126,6 +128,7 @@ def execute_prepared(
     extension: Extension | None = None,
     make: type[Stages] | Callable[..., Stages] = Stages,
     clock: tuple[float, datetime] | None = None,
+    overwrite: bool = False,
 ) -> Outcome:
     """`execute` for what has been made ready. make: what runs the stages. clock: when it began, by `perf_counter` too."""
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
@@ -136,6 +139,7 @@ def execute_prepared(
     _see_that_it_can_be_written(prepared)
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
+    allowed = _allowed(prepared, run_dir, overwrite)  # before anything is made
     running: list[Stages] = []
     with (
         _told_how_to_go_on(running),
@@ -145,7 +149,7 @@ def execute_prepared(
         _watched(prepared, run_dir, progress) as watch,
         explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
     ):
-        job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside))
+        job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside), allowed)
         job.beside.require()
         outcome = _execute(job, make, running)
         return replace(outcome, notes=(*outcome.notes, *place.publish()))
@@ -210,6 +214,15 @@ def _see_that_it_can_be_written(prepared: Prepared) -> None:
             raise OSError(number, os.strerror(number))
 
 
+def _allowed(prepared: Prepared, run_dir: RunDir, overwrite: bool) -> bool:
+    """See that no file is in the way which no run has written. Raises OutputError. Gives back `overwrite`."""
+    belongings = Belongings(run_dir, overwrite)
+    if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
+        raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
+    belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
+    return overwrite
+
+
 def _why_not_written(recipe: Recipe) -> str | None:
     """Why the export cannot be put at its URL; None where it can, or is no URL."""
     if recipe.export_format == "none" or not is_url(recipe.export_path):
@@ -235,7 +248,10 @@ def _place_of(path: str) -> str:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is executed: a recipe, where its run is, when it began (by `perf_counter` too), who is told."""
+    """What is executed: a recipe, where its run is, when it began (by `perf_counter` too), who is told.
+
+    overwrite: also files that no run has written.
+    """
 
     prepared: Prepared
     place: Workplace
@@ -245,6 +261,7 @@ class _Job:
     extension: Extension | None
     watch: Watch
     beside: SideFiles
+    overwrite: bool
 
 
 @dataclass(frozen=True)
@@ -278,7 +295,8 @@ class _Exported:
 
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
     prepared, run_dir = job.prepared, job.place.run_dir
-    _fresh(run_dir)
+    belongings, written = Belongings(run_dir, job.overwrite), targets.of_run(prepared, run_dir)
+    _fresh(run_dir, belongings)
     prepared.keep_order(run_dir)
     store = job.place.parts()
     with (
@@ -300,6 +318,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         base, reached = stages.tables.database if stages.tables else None, _reached(prepared.recipe, store)
         with (
             index.extending(_remembered(done)) as extend,
+            belongings.claim(written, but=run_dir.database),
             Database(run_dir.database, reached, base, stages.spill, run_dir.aside(run_dir.database)) as db,
             ThreadPoolExecutor(1) as beside,
         ):
@@ -403,11 +422,12 @@ def _remembered(done: list[Done]) -> list[tuple[index.Index, Path]]:
     return [(item.index, item.extends) for item in found if item.index is not None and item.extends is not None]
 
 
-def _fresh(run_dir: RunDir) -> None:
-    """Traces of an earlier run, its report and what a killed one has left are gone."""
-    for old in (*run_dir.traces(), *run_dir.unfinished()):
+def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
+    """Remove traces of an earlier run, its report and what a killed one has left."""
+    for old in run_dir.unfinished():
         old.unlink()
-    run_dir.report.unlink(missing_ok=True)
+    for old in (*run_dir.traces(), run_dir.report):
+        belongings.remove(old)
     if run_dir.trace.is_dir() and not any(run_dir.trace.iterdir()):
         run_dir.trace.rmdir()
 

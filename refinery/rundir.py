@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -74,6 +75,11 @@ class RunDir:
         return self.own / "manifest.json"
 
     @property
+    def written(self) -> Path:
+        """The list of files outside of the run's own folder that runs have written (see outputs.belongings)."""
+        return self.own / "written.json"
+
+    @property
     def trace(self) -> Path:
         """JSONL views of the trace table."""
         return self.root / "trace"
@@ -126,6 +132,7 @@ class RunDir:
                 raise OutputError(
                     f"{self.root}: DuckDB cannot open a file in a folder with {mark} in its name. Set another work_dir"
                 )
+        self._see_that_it_is_ours()
         self.own.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.own, os.O_RDONLY)
         try:
@@ -141,6 +148,14 @@ class RunDir:
             yield
         finally:
             _let_go(folder)
+
+    def _see_that_it_is_ours(self) -> None:
+        """Raises OutputError when something else has the name of the run's own folder."""
+        if self.own.is_symlink() or (self.own.exists() and not self.own.is_dir()):
+            raise OutputError(f"{self.own}: is no folder, but runs need one of that name. Set another work_dir")
+        marks = (self.status, self.log, self.parts, self.written)
+        if self.own.is_dir() and any(self.own.iterdir()) and not any(path.exists() for path in marks):
+            raise OutputError(f"{self.own}: holds files that no run has written. Set another work_dir")
 
     def is_held(self) -> bool:
         """Whether a run is in the folder now."""
@@ -197,5 +212,11 @@ os.register_at_fork(after_in_child=_let_go_of_all)
 
 
 def aside(path: Path) -> Path:
-    """The name of a file of the run folder while it is being written."""
-    return path.with_name(f".{path.name}.{os.getpid()}")
+    """The name of a file while it is being written."""
+    return path.with_name(f".{path.name}.{seal(path)}.{os.getpid()}")
+
+
+def seal(path: str | Path) -> str:
+    """A digest of a path, the same through all links. In a temporary name it shows that no user has given it."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return hashlib.sha256(os.fsencode(os.path.join(os.path.realpath(folder), name))).hexdigest()[:16]

@@ -59,11 +59,13 @@ def refilter(
     work_dir: str | None = None,
     writes: bool = True,
     progress: Progress | None = None,
+    overwrite: bool = False,
 ) -> Refiltered:
     """Make a run of the changed recipe from what the run in folder `run` has stored.
 
     sets: `process.11.min_num=30`. export: where kept samples go; by default into the new folder. work_dir: the new
-    folder, by default one beside the old. writes: whether samples are exported at all.
+    folder, by default one beside the old. writes: whether samples are exported at all. overwrite: also files that no run has
+    written.
 
     Raises RecipeError for changes that need a run of their own, DataError when the inputs are not those of the run any
     more, else what a run raises.
@@ -84,7 +86,7 @@ def refilter(
             made.append(Again(*arguments, stored=stored, change=change, places=places, **options))
             return made[0]
 
-        outcome = execute_prepared(prepared, progress, None, make, clock)
+        outcome = execute_prepared(prepared, progress, None, make, clock, overwrite)
         again = made[0].rows_again()
         notes = _notes(prepared, change, again, outcome.counts.read)
         return Refiltered(outcome, again, tuple(notes), made[0].decided - clock[0])

@@ -12,22 +12,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-_SCRATCH = ".refinery-"
+from refinery.rundir import seal
+
 _OF_PROCESS = re.compile(r"[0-9]{1,15}")
 _SUFFIX = re.compile(r"[.](jsonl|json|parquet)([.](gz|zst))?$")
 _OF_EXPORT = re.compile(r"[0-9a-f]{16}")
 
 
-def aside_of(path: str) -> str:
-    """The temporary name of a file that is being written."""
+def aside_of(path: str, owner: str = "") -> str:
+    """The temporary name of a file that is being written. owner: of what is written, by default this process.
+
+    The digest in it, which is made of the path, tells the file from one that a user has given a similar name.
+    """
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{os.getpid()}.tmp")
+    return os.path.join(folder, f".{name}.{seal(path)}.{owner or os.getpid()}.tmp")
 
 
 @contextmanager
 def scratch_in(folder: str) -> Iterator[str]:
     """A folder that goes when it is not needed any more."""
-    with TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=folder) as name:
+    with TemporaryDirectory(prefix=f".refinery.{seal(folder)}.{os.getpid()}.", dir=folder) as name:
         yield name
 
 
@@ -40,11 +44,13 @@ def tidy(target: str, own: str = "") -> None:
     stem = _SUFFIX.sub("", name)
     for old in Path(folder).glob(f".{glob.escape(stem)}*.tmp"):
         rest, _, owner = old.name.removesuffix(".tmp").rpartition(".")
+        rest, _, found = rest.rpartition(".")
         ours = rest[1:] == name or re.fullmatch(rf"\.{re.escape(stem)}(_stats|-\d+-of-\d+)(\..*)?", rest)
-        if ours and old.name != os.path.basename(own) and _abandoned(old, owner):
+        sealed = found == seal(os.path.join(folder, rest[1:]))
+        if ours and sealed and old.name != os.path.basename(own) and _abandoned(old, owner):
             old.unlink(missing_ok=True)
-    for scratch in Path(folder).glob(f"{_SCRATCH}*-*"):
-        owner = scratch.name.removeprefix(_SCRATCH).partition("-")[0]
+    for scratch in Path(folder).glob(f".refinery.{seal(folder)}.*.*"):
+        owner = scratch.name.split(".")[3]
         if _OF_PROCESS.fullmatch(owner) and not _runs(int(owner)):
             shutil.rmtree(scratch, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,9 +100,20 @@ def names(export_path: str, kind: str, count: int = 0) -> list[str]:
     """The files to be written: `export_path` itself for count 0, else Data-Juicer's names for its shards."""
     path = os.path.expanduser(export_path)
     if count == 0:
-        return [path]
+        return [_behind(path)]
     width = len(str(count)) + 1
     return [f"{_stem(path, kind)}-{k:0{width}}-of-{count:0{width}}.{kind}" for k in range(count)]
+
+
+def numbered(export_path: str, kind: str) -> str:
+    """A glob pattern of the files that `names` can name, whatever their number is."""
+    stem = glob.escape(os.path.abspath(_stem(os.path.expanduser(export_path), kind)))
+    return f"{stem}-[0-9]*-of-[0-9]*.{kind}"
+
+
+def _behind(path: str) -> str:
+    """The file that a link leads to, which gets the new contents; the link stays."""
+    return os.path.realpath(path) if os.path.islink(path) else path
 
 
 def _stem(path: str, kind: str) -> str:
@@ -113,7 +125,7 @@ def stats_path(export_path: str) -> str:
     """Where the statistics of `name.jsonl` stand: `name_stats.jsonl`."""
     path = os.path.expanduser(export_path)
     kind = next((kind for kind in KINDS if path.lower().endswith(f".{kind}")), "")
-    return f"{_stem(path, kind)}_stats.jsonl"
+    return _behind(f"{_stem(path, kind)}_stats.jsonl")
 
 
 def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:

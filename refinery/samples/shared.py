@@ -14,7 +14,7 @@ from typing import Any
 
 from refinery import kernels
 from refinery.samples import parquet_footer
-from refinery.samples.asides import scratch_in, tidy
+from refinery.samples.asides import aside_of, scratch_in, tidy
 from refinery.samples.export import Written, names
 from refinery.samples.write import open_output, writing
 
@@ -136,8 +136,7 @@ class SharedFile:
         return kept
 
     def _begin(self) -> None:
-        folder, name = os.path.split(self.target)
-        self._aside = os.path.join(folder, f".{name}.{self.into}.tmp")
+        self._aside = aside_of(self.target, self.into)
         self._file = _held(self._aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         if self._note is not None:
             self._note(Known(self.into, os.path.abspath(self._aside), os.path.abspath(self.target)).write())

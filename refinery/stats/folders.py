@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from refinery.errors import DataError, OutputError
+from refinery.rundir import seal
 from refinery.stats.entries import Buffers, room
 from refinery.stats.files import PARTIAL, replacing
 
@@ -133,7 +135,9 @@ class LocalFolder:
         target = self.root / path
         with replacing(target, durable) as file:
             file.writelines(pieces)
-        for left in target.parent.glob(f".{target.name}.[0-9]*"):  # of a process that was killed
+        for left in target.parent.glob(
+            f".{glob.escape(target.name)}.{seal(target)}.[0-9]*"
+        ):  # of a process that was killed
             left.unlink(missing_ok=True)
 
     def remove(self, path: str) -> None:

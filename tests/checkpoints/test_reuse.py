@@ -20,7 +20,8 @@ from refinery.engine.worker import Worker
 from refinery.errors import OutputError
 from refinery.opening import open_recipe
 from refinery.pipeline import begin_anew
-from refinery.rundir import RunDir
+from refinery.rundir import RunDir, seal
+from refinery.samples.asides import aside_of
 from tests.engine.runs import content, exported, operator_folder, settings, texts, write_lines
 
 # Two stages: texts are written between them, and the export by all shards of the second.
@@ -207,7 +208,10 @@ def test_an_export_that_is_not_what_was_written(done: Path, plain: tuple[Any, by
         export.write_bytes(data[: len(data) // 2])
     else:
         os.utime(export)
-    run = refinery.run(asked(done))
+    if how != "gone":
+        with pytest.raises(OutputError, match="has changed since a run wrote it"):
+            refinery.run(asked(done))
+    run = refinery.run(asked(done), overwrite=how != "gone")
     assert left(run) == plain
     assert {"changed": sum(reused(run)) == 2 * len(reused(run)) - 1, "gone": set(reused(run)) == {1}}.get(how, True)
     assert how != "touched" or reused(run) == all_of(run)
@@ -259,17 +263,22 @@ def test_a_place_that_cannot_be_written_is_said_before_work_begins(
     assert not (tmp_path / "closed" / "deep").exists()
 
 
+OURS = [("out.jsonl", "0123456789abcdef"), ("out_stats.jsonl", "999999999"), ("out-00-of-03.jsonl", "999999999")]
+
+
 def test_unfinished_files_of_killed_runs_go(tmp_path: Path) -> None:
     run = tmp_path / "run"
     (run / ".refinery" / "parts" / ".scratch" / "host-1").mkdir(parents=True)
-    gone = [".refinery/parts/.scratch/host-1/half", ".out.jsonl.0123456789abcdef.tmp", ".out_stats.jsonl.999999999.tmp"]
-    (run / ".refinery-999999999-abc").mkdir()
-    stay = [".out.jsonl.x.tmp", ".other.jsonl.0123456789abcdef.tmp"]
+    ours = [aside_of(str(run / name), owner) for name, owner in OURS]
+    gone = [".refinery/parts/.scratch/host-1/half", *(os.path.basename(path) for path in ours)]
+    (scratch := run / f".refinery.{seal(run)}.999999999.abc").mkdir()
+    stay = [".out.jsonl.x.tmp", ".other.jsonl.0123456789abcdef.tmp", ".out.jsonl.0123456789abcdef.tmp"]
+    stay += [".out_stats.jsonl.999999999.tmp", f".out.jsonl.{seal(run / 'other.jsonl')}.999999999.tmp"]
     for name in (*gone, *stay):
         (run / name).write_text("half")
     assert len(exported(refinery.run(asked(tmp_path)))) > 50
     assert [name for name in gone if (run / name).exists()] == [] and all((run / name).exists() for name in stay)
-    assert not (run / ".refinery-999999999-abc").exists() and not (run / ".refinery" / "parts" / ".scratch").exists()
+    assert not scratch.exists() and not (run / ".refinery" / "parts" / ".scratch").exists()
 
 
 def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import refinery
+from refinery.errors import OutputError
 from refinery.history import Histories
 from refinery.rundir import RunDir
-from tests.engine.runs import content, refine, settings, texts
+from tests.engine.runs import content, refine, settings, texts, write_lines
 
 SAMPLES = texts(["one@example.org", "no", "three"])
 STEPS = ["clean_email_mapper", {"text_length_filter": {"min_len": 3}}]
@@ -50,6 +51,121 @@ def test_a_run_of_an_earlier_version_is_still_opened(tmp_path: Path) -> None:
     assert RunDir.of_finished(run.work_dir).flat
     with Histories(run.work_dir) as histories:
         assert histories.tell(1).fate == "removed"
-    again = refinery.run(settings(tmp_path, STEPS))
+    with pytest.raises(OutputError, match="out.jsonl: was not written by a run here"):
+        refinery.run(settings(tmp_path, STEPS))
+    again = refinery.run(settings(tmp_path, STEPS), overwrite=True)
     assert content(again) == old and not RunDir.of_finished(run.work_dir).flat
     assert (run.work_dir / "manifest.json").exists(), "what an earlier version has left is not this run's to remove"
+
+
+def test_a_folder_of_the_same_name(tmp_path: Path) -> None:
+    own = tmp_path / "run" / ".refinery"
+    own.parent.mkdir()
+    for make in (own.mkdir, lambda: own.write_text("mine"), lambda: own.symlink_to(tmp_path)):
+        make()
+        if own.is_dir() and not own.is_symlink():
+            (own / "mine.txt").write_text("mine")
+        with pytest.raises(OutputError, match=r"\.refinery: .*Set another work_dir"):
+            refine(tmp_path, SAMPLES, STEPS)
+        shutil.rmtree(own) if own.is_dir() and not own.is_symlink() else own.unlink()
+
+
+def test_traces_cannot_go_where_a_file_is(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trace").write_text("mine")
+    with pytest.raises(OutputError, match="trace: is a file, where traces go"):
+        refine(tmp_path, SAMPLES, STEPS, open_tracer=True)
+    assert refine(tmp_path, SAMPLES, STEPS).counts.kept == 1
+
+
+# Files that no run has written
+
+
+RECIPE = [{"text_length_filter": {"min_len": 3}}]
+
+
+@pytest.mark.parametrize(
+    "name", ["out.jsonl", "out_stats.jsonl", "refinery.duckdb", "trace/sample_trace-text_length_filter.jsonl"]
+)
+def test_files_of_others_are_not_overwritten(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "run" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine\n")
+    with pytest.raises(OutputError, match=f"{name}: was not written by a run here.*--overwrite") as caught:
+        refine(tmp_path, SAMPLES, RECIPE, open_tracer=True)
+    assert caught.value.exit_code == 6 and mine.read_text() == "mine\n" and not (tmp_path / "run/.refinery").exists()
+    refinery.run(settings(tmp_path, RECIPE, open_tracer=True), overwrite=True)
+    assert mine.read_bytes() != b"mine\n"
+    again = refinery.run(settings(tmp_path, RECIPE, open_tracer=True))  # now it is the run's
+    assert again.counts.kept == 2
+    mine.write_text("mine, too\n")
+    if name != "refinery.duckdb":
+        with pytest.raises(OutputError, match="has changed since a run wrote it"):
+            refinery.run(settings(tmp_path, RECIPE, open_tracer=True))
+
+
+def test_files_of_others_stay_beside_those_of_a_run(tmp_path: Path) -> None:
+    names = ("trace/sample_trace-other_mapper.jsonl", "trace/duplicate-mine.jsonl", "report.html", "trace/note.txt")
+    names += (
+        ".out.jsonl.0123456789abcdef.tmp",
+        ".out.jsonl.999999999.tmp",
+        ".refinery-999999999-abc/a",
+        ".refinery.duckdb.1",
+    )
+    for name in names:
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).write_text("mine")
+    for traced in (True, False):
+        refine(tmp_path, SAMPLES, RECIPE, open_tracer=traced)
+        assert {name for name in names if (tmp_path / "run" / name).read_text() != "mine"} == set()
+        assert (tmp_path / "run" / "trace" / "sample_trace-text_length_filter.jsonl").exists() == traced
+
+
+def test_numbered_files(tmp_path: Path) -> None:
+    recipe = settings(tmp_path, RECIPE, export_shard_size=20)
+    mine = tmp_path / "run" / "out-00-of-99.jsonl"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    with pytest.raises(OutputError, match="out-00-of-99.jsonl: was not written by a run here"):
+        refine(tmp_path, SAMPLES, RECIPE, export_shard_size=20)
+    mine.unlink()
+    first = refinery.run(recipe)
+    assert len(first.outputs) > 1 and refinery.run(recipe).outputs == first.outputs
+
+
+def test_a_run_that_was_killed_while_it_published_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_lines(tmp_path / "in.jsonl", SAMPLES)
+    recipe = settings(tmp_path, RECIPE)
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr("refinery.outputs.database.Database.publish", lambda _: os._exit(9))
+        refinery.run(recipe)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert (tmp_path / "run" / "out.jsonl").exists() and refinery.run(recipe).counts.kept == 2
+
+
+def test_a_link_stays_and_leads_to_the_export(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "out.jsonl").symlink_to("../disk/there.jsonl")
+    for _ in range(2):
+        run = refine(tmp_path, SAMPLES, RECIPE)
+        assert (tmp_path / "run" / "out.jsonl").is_symlink() and not (tmp_path / "disk" / "there.jsonl").is_symlink()
+        assert len((tmp_path / "disk" / "there.jsonl").read_text().splitlines()) == 2 == run.counts.kept
+
+
+def test_changes_that_another_program_has_not_put_into_the_tables(tmp_path: Path) -> None:
+    run = refine(tmp_path, SAMPLES, RECIPE)
+    (run.work_dir / "refinery.duckdb.wal").write_bytes(b"changes")
+    with pytest.raises(OutputError, match="refinery.duckdb.wal: another program"):
+        refine(tmp_path, SAMPLES, RECIPE)
+
+
+def test_statistics_of_others(tmp_path: Path) -> None:
+    keys = {"stat_summary": {"groups": ["summary"], "export": str(tmp_path / "stats")}}
+    first = refine(tmp_path, SAMPLES, RECIPE, **keys)
+    [path] = (tmp_path / "stats").rglob("*.json")
+    assert refine(tmp_path, SAMPLES, RECIPE, **keys).counts == first.counts
+    path.write_text("{}")
+    with pytest.raises(OutputError, match="00000.json: has changed since a run wrote it"):
+        refine(tmp_path, SAMPLES, RECIPE, **keys)

@@ -1,0 +1,140 @@
+"""Files outside of the run's own folder that runs have written: no other file there is overwritten or removed.
+
+The list of them is `written.json` in the run's own folder: a path relative to the run folder, or an absolute one, with size and
+time of change (ns) as the run has left the file. A file that is not listed, or was changed since, is the user's.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import OutputError
+from refinery.outputs.manifest import publish
+from refinery.rundir import RunDir
+
+State = tuple[int, int]
+
+
+def pattern(path: str | Path) -> str:
+    """The pattern that matches one path alone."""
+    return glob.escape(os.path.abspath(path))
+
+
+class Belongings:
+    """What runs in a folder have written. overwrite: files of others may be overwritten, too."""
+
+    def __init__(self, run_dir: RunDir, overwrite: bool = False) -> None:
+        self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
+        self._files, self._open = _read(self._list)
+
+    def has(self, path: str | Path) -> bool:
+        """Whether a run has written the file, and nobody has changed it since.
+
+        Of a run that was killed while it published files, all files under the names that it was about to write count.
+        """
+        name = self._name(path)
+        known = self._files.get(name)
+        return (known is not None and known == state_of(path)) or any(
+            fnmatch.fnmatchcase(name, one) for one in self._open
+        )
+
+    def require(self, patterns: Iterable[str], but: str | Path | None = None) -> None:
+        """See that all files that patterns match may be written. but: one that is known otherwise. Raises OutputError."""
+        for path in _matching(patterns):
+            _regular(path)
+            if self.overwrite or self.has(path) or (but is not None and os.path.abspath(but) == path):
+                continue
+            since = (
+                "has changed since a run wrote it"
+                if self._name(path) in self._files
+                else "was not written by a run here"
+            )
+            raise OutputError(
+                f"{path}: {since}, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
+            )
+
+    @contextmanager
+    def claim(self, patterns: Iterable[str], but: str | Path | None = None) -> Iterator[None]:
+        """Write files that patterns match, and list those that are there afterwards. Raises OutputError as `require`."""
+        patterns = list(patterns)
+        self.require(patterns, but)
+        self._open = [self._name(one) for one in patterns]
+        self._save()
+        try:
+            yield
+        finally:
+            self._open = []
+            self.note(patterns)
+
+    def note(self, patterns: Iterable[str]) -> None:
+        """List the files that patterns match as they are, and no others that they would match."""
+        patterns = list(patterns)
+        names = [self._name(one) for one in patterns]
+        self._files = {
+            name: known
+            for name, known in self._files.items()
+            if not any(fnmatch.fnmatchcase(name, one) for one in names)
+        }
+        for path in _matching(patterns):
+            if (state := state_of(path)) is not None:
+                self._files[self._name(path)] = state
+        self._save()
+
+    def remove(self, path: Path) -> None:
+        """Remove a file that a run has written; another one stays."""
+        if self.has(path):
+            path.unlink(missing_ok=True)
+
+    def _name(self, path: str | Path) -> str:
+        """The path, or pattern, in the list: relative where it is below the run folder, which may be moved."""
+        path = os.path.abspath(path)
+        for root in (self._root, glob.escape(self._root)):
+            if path.startswith(root + os.sep):
+                return path[len(root) + 1 :]
+        return path
+
+    def _save(self) -> None:
+        self._list.parent.mkdir(parents=True, exist_ok=True)
+        publish(self._list, json.dumps({"files": self._files, "open": self._open}, ensure_ascii=False, indent=1))
+
+
+def state_of(path: str | Path) -> State | None:
+    """Size and time of change (ns) of a file; None when it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _matching(patterns: Iterable[str]) -> list[str]:
+    return sorted({path for one in patterns for path in glob.glob(one, include_hidden=True)})
+
+
+def _regular(path: str) -> None:
+    """Raises OutputError for what a file cannot take the place of: a folder, a pipe, a device, a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:  # a link to a file that is not there yet
+        return
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        what = kinds.get(stat.S_IFMT(mode), "a device")
+        raise OutputError(f"{path}: cannot be written: it is {what}. Name a file, or `-` for standard output")
+
+
+def _read(path: Path) -> tuple[dict[str, State], list[str]]:
+    try:
+        plain: Any = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): (int(size), int(time)) for name, (size, time) in plain["files"].items()}
+        return files, [str(one) for one in plain["open"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}, []
