@@ -21,11 +21,13 @@ from refinery.engine.functions import register as register_functions
 from refinery.library import Function, Library
 from refinery.opening import open_recipe
 from refinery.outputs.database import Counts
+from refinery.outputs.standard import pour
 from refinery.pipeline import Progress, execute
 from refinery.preparing import Planned, Prepared, prepare
 from refinery.recipe import Recipe
 from refinery.samples.export import stats_path
 from refinery.samples.schema import common_schema
+from refinery.store.urls import is_stdout
 
 # Types that a CSV column can get, as Arrow and as DuckDB name them.
 _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
@@ -69,6 +71,7 @@ def run(
     """
     opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
     outcome = execute(opened, library, dataset, progress, overwrite=overwrite)
+    pour(outcome)
     return Run(
         outcome.run_dir.root,
         outcome.run_dir.database,
@@ -91,8 +94,10 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     title = (
         f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
     )
-    stats = stats_path(recipe.export_path) if prepared.stats and recipe.export_format != "none" else None
-    export = Export(recipe.export_path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
+    writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)
+    stats = stats_path(recipe.export_path) if writes else None
+    path = "/dev/stdout" if is_stdout(recipe.export_path) else recipe.export_path
+    export = Export(path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     parts = [_part(prepared, planned) for planned in prepared.stages]
     return script(parts, _files(prepared), export, title, _differences(recipe, prepared), recipe.stat_summary)
 

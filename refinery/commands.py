@@ -17,6 +17,7 @@ import click
 from refinery import console, kernels
 from refinery.engine.local import keep_memory
 from refinery.errors import DataError
+from refinery.outputs.standard import pour
 from refinery.pipeline import Outcome, begin_anew, execute
 from refinery.preparing import Prepared, compile_unseen, prepare
 from refinery.recipe import Recipe
@@ -43,10 +44,11 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
         begin_anew(recipe)
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
+    streamed = pour(outcome)
     if as_json:
-        click.echo(json.dumps(as_data(outcome), ensure_ascii=False))
+        click.echo(json.dumps(as_data(outcome), ensure_ascii=False), err=streamed)
     elif not quiet:
-        report(console.console(), outcome, show)
+        report(console.console(streamed), outcome, show)
 
 
 def _tell_notes(recipe: Recipe) -> None:
@@ -279,15 +281,16 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
     keep_memory()
     with console.progress(quiet or as_json) as progress:
         found = refiltered(work_dir, **options, progress=progress)
+    streamed = pour(found.outcome)
     if as_json:
         told = as_data(found.outcome) | {
             "rows_again": found.again,
             "deciding": round(found.deciding, 3),
             "notes": list(found.notes),
         }
-        click.echo(json.dumps(told, ensure_ascii=False))
+        click.echo(json.dumps(told, ensure_ascii=False), err=streamed)
     elif not quiet:
-        out = console.console()
+        out = console.console(streamed)
         report(out, found.outcome, False)
         for note in found.notes:
             out.print(note, markup=False)

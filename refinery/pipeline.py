@@ -40,7 +40,7 @@ from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
 from refinery.store import Store
-from refinery.store.urls import is_url
+from refinery.store.urls import is_stdout, is_url
 from refinery.store.workplace import Workplace
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
@@ -197,7 +197,7 @@ def _see_that_it_can_be_written(prepared: Prepared) -> None:
     recipe = prepared.recipe
     if wrong_url := _why_not_written(recipe):
         raise OutputError(wrong_url)
-    if recipe.export_format == "none" or is_url(recipe.export_path):
+    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return
     target = os.path.abspath(os.path.expanduser(recipe.export_path))
     folder = os.path.dirname(target)
@@ -232,7 +232,7 @@ def _why_not_written(recipe: Recipe) -> str | None:
 
 def _keep_inputs(prepared: Prepared) -> None:
     """See that the run does not write over what it reads. Raises OutputError."""
-    path = prepared.recipe.export_path
+    path = Workplace.of(prepared.recipe.work_dir).file_of_export(prepared.recipe.export_path)
     if prepared.recipe.export_format == "none":
         return
     written = {_place_of(name) for name in (path, stats_path(path))}

@@ -114,6 +114,11 @@ class RunDir:
         """The files of an export that is at a URL, here too."""
         return self.parts / "export"
 
+    @property
+    def stdout(self) -> Path:
+        """The export that goes to standard output, when the tables account for it."""
+        return self.own / "stdout.jsonl"
+
     def unfinished(self) -> list[Path]:
         """Files that a killed run did not finish; all of them are in the run's own folder."""
         names = (self.database, self.recipe, self.plan, self.order, self.manifest, self.status, self.report)

@@ -33,6 +33,7 @@ from refinery.samples.export import Written
 from refinery.samples.sources import Shard
 from refinery.staging import Done, Stages, folder_of
 from refinery.store import Store
+from refinery.store.workplace import Workplace
 
 _DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
 _CLUSTERS = """
@@ -166,8 +167,13 @@ class Again(Stages):
         """The files of the export; of a run that has written all of its samples already, copied from there."""
         if self._selection is None or not isinstance(self.tables, Amended):
             return super().exported(last)
-        files, self._stats = self._selection.write(self.tables.changes, self.prepared.recipe.export_path)
+        files, self._stats = self._selection.write(self.tables.changes, self._target)
         return files
+
+    @property
+    def _target(self) -> str:
+        recipe = self.prepared.recipe
+        return Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
 
     def exported_stats(self) -> Written | None:
         """That of the samples' statistics, where it was copied too."""

@@ -27,6 +27,7 @@ from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, around_of, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
+from refinery.store.urls import is_stdout
 
 # Keys of a recipe that do not say what becomes of a sample: they may be other than in the run.
 _FREE = {
@@ -104,7 +105,7 @@ def changed_recipe(
     elif old.export_format == "none":
         values["export_type"] = None
     if export is None:
-        name = os.path.basename(old.export_path)
+        name = "kept.jsonl" if is_stdout(old.export_path) else os.path.basename(old.export_path)
         export = os.path.join(folder, name)
     values["export_path"] = export
     told = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from refinery.analysis.stored import Stored
 from refinery.compiler.env import lit
 from refinery.recipe import Recipe
 from refinery.samples.asides import tidy
-from refinery.samples.export import Written, put, stats_path
+from refinery.samples.export import Written, names, put, stats_path
 from refinery.store.urls import is_url
 
 _BLOCK = 4 << 20
@@ -52,7 +51,7 @@ class Selection:
     def write(self, changes: Path, export_path: str) -> tuple[list[Written], Written | None]:
         """Write the export, and the statistics beside it where they can be copied. Raises OutputError."""
         wanted = self.wanted(changes)
-        path = os.path.expanduser(export_path)
+        path = names(export_path, "jsonl")[0]
         tidy(path)
         samples = put(path, lambda aside: copy_lines(self.samples, Path(aside), wanted))
         try:

@@ -17,7 +17,7 @@ from refinery.preparing import Prepared
 from refinery.recipe import Recipe
 from refinery.rundir import RunDir
 from refinery.samples.export import names, numbered, stats_path
-from refinery.store.urls import is_url
+from refinery.store.urls import is_stdout, is_url
 
 
 def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
@@ -30,7 +30,7 @@ def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
 
 def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     """The export and the statistics of its samples; none for what is no file of this machine."""
-    if recipe.export_format == "none" or is_url(recipe.export_path):
+    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return []
     beside = [pattern(stats_path(recipe.export_path))] if stats else []
     if recipe.executor_type != "default":

@@ -15,8 +15,12 @@ from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
-from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, order, plain_value
+from refinery.recipe.tree import Entry, Mapping, Place, Problems, Scalar, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
+from refinery.store.urls import is_stdout
+
+# The run folder of an export that has none.
+STDOUT_FOLDER = "./outputs/stdout"
 
 # The library, or what makes one that also has the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
@@ -173,6 +177,7 @@ class _Checker:
         place = self.root.entries["export_path"].node.place if "export_path" in self.root.entries else self.root.place
         if folder is None:
             folder = "./outputs" if is_remote(path) else os.path.dirname(path) or "."
+            folder = STDOUT_FOLDER if is_stdout(path) else folder
         elif "{job_id}" in folder:
             folder = self._without_job_id(folder)
         values["work_dir"] = folder
@@ -181,6 +186,8 @@ class _Checker:
         found = format_of(path)
         if not path or "\0" in path:
             self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
+        elif is_stdout(path):
+            self._stream(place, values)
         elif is_remote(path) and "::" in path:
             self.problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL itself.")
         elif (
@@ -194,6 +201,13 @@ class _Checker:
             self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")
         elif values["export_type"] is None and found is None:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
+
+    def _stream(self, place: Place, values: dict[str, Any]) -> None:
+        """See that the export can go to standard output."""
+        if values["executor_type"] != "default":
+            self.problems.add(place, "a cluster exports a folder of parts, not to standard output", "Name a folder.")
+        elif values["export_shard_size"]:
+            self.problems.add(place, "standard output cannot be cut into files", "Leave out export_shard_size.")
 
     def _paths(self, values: dict[str, Any]) -> None:
         """See that what names files names nothing else."""

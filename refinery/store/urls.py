@@ -6,10 +6,17 @@ from typing import Any
 
 from refinery.errors import DataError
 
+_STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
 
 def is_url(place: str) -> bool:
     """Whether a place is not simply a path of this machine."""
     return "://" in place
+
+
+def is_stdout(place: str) -> bool:
+    """Whether a place is the standard output of the command."""
+    return place in _STANDARD_OUTPUT
 
 
 def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:

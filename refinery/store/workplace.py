@@ -14,7 +14,7 @@ from pathlib import Path
 
 from refinery.rundir import RunDir
 from refinery.store.base import Store
-from refinery.store.urls import is_url
+from refinery.store.urls import is_stdout, is_url
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class Workplace:
         return Store.open(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
 
     def file_of_export(self, export_path: str) -> str:
-        """The file of this machine that an export is written to: its path, or one that is put at its URL afterwards."""
+        """The file of this machine that an export is written to: its path, or one that goes to its URL or stream afterwards."""
+        if is_stdout(export_path):
+            return str(self.run_dir.stdout)
         if not is_url(export_path):
             return export_path
         return str(self.run_dir.export / export_path.rstrip("/").rpartition("/")[2])
