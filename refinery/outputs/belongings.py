@@ -12,7 +12,7 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +70,15 @@ class Belongings:
         self._save()
         try:
             yield
-        finally:
-            self._open = []
-            self.note(patterns)
+        except BaseException:
+            with suppress(OSError):  # a full disk, of which the run has told already; all of them count as the run's then
+                self._settle(patterns)
+            raise
+        self._settle(patterns)
+
+    def _settle(self, patterns: Iterable[str]) -> None:
+        self._open = []
+        self.note(patterns)
 
     def note(self, patterns: Iterable[str]) -> None:
         """List the files that patterns match as they are, and no others that they would match."""
