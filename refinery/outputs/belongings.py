@@ -71,7 +71,7 @@ class Belongings:
         try:
             yield
         except BaseException:
-            with suppress(OSError):  # a full disk, of which the run has told already; all of them count as the run's then
+            with suppress(OSError):  # a full disk: the names stay open, and count as the run's
                 self._settle(patterns)
             raise
         self._settle(patterns)
