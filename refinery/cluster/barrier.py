@@ -90,8 +90,8 @@ class Barrier:
         if found:
             files = self._only(given.files, self._members(found))
             with Marks(files, given.room, folders=[given.folder]) as marks:
-                register(marks.con, given.operator.functions)
-                settle(given, marks, self._pairs(found), findings)
+                with register(marks.con, given.operator.functions).kept():
+                    settle(given, marks, self._pairs(found), findings)
 
     def _members(self, names: Sequence[str]) -> np.ndarray:
         """The samples that are in any pair, ascending."""

@@ -81,8 +81,8 @@ def find_duplicates(given: Given) -> Findings:
         before = indexes.view_of(findings.index) if findings.index is not None else None
         folders = [given.folder, *([findings.index.folder] if findings.index is not None else [])]
         with Marks(given.files, given.room, before, folders) as marks:
-            register(marks.con, operator.functions)
-            _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
+            with register(marks.con, operator.functions).kept():
+                _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
             if findings.index is not None:
                 target = given.folder / "index.parquet"
                 gone = pa.table({"_row": ints(findings.removed)})

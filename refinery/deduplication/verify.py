@@ -55,9 +55,10 @@ class Comparison:
         if not self._files:
             return result
         with self._shingles() as con:
-            register(con, [f for f in self._program().functions if f.name == "jaccard"])
+            functions = register(con, [f for f in self._program().functions if f.name == "jaccard"])
             con.register("pairs", pa.table({"n": np.flatnonzero(here), "a": a[here], "b": b[here]}))
-            found = con.sql(_PAIRS).to_arrow_table()
+            with functions.kept():
+                found = con.sql(_PAIRS).to_arrow_table()
         result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
         return result
 

@@ -54,8 +54,7 @@ class Watched(Worker):
         self._tell, self._timeout, self._one_by_one = tell, settings["timeout"], settings["one_by_one"]
         super().__init__(program, settings["memory"], settings["temporary"], settings["threads"])
 
-    def _callable(self, function: Function) -> Callable[..., Any]:
-        run = super()._callable(function)
+    def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         return Timed(function, run, self._timeout, self._one_by_one) if self._timeout else run
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:

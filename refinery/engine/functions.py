@@ -11,25 +11,37 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.engine.answers import Contract, checked
 from refinery.kernels.arrow import ints
 from refinery.library import Function
 
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
 
 
+Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
+
+
 def register(
     con: duckdb.DuckDBPyConnection,
     functions: Iterable[Function],
-    resolve: Callable[[Function], Callable[..., Any]] = Function.resolve,
-) -> None:
-    """Make functions callable from SQL on this connection, by their names. resolve: gives what is called for each.
+    run: Callable[[Function], Callable[..., Any]] = Function.resolve,
+    around: Wrap | None = None,
+) -> Contract:
+    """Make functions callable from SQL on this connection, by their names; what they return is checked.
+
+    run: gives what is called for each. around: gives what is called in place of the checked function, and calls that.
+    Statements that call them run within `kept` of what is returned.
 
     Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
     """
+    contract = Contract()
     for function in functions:
         types: list[Any] = [*function.columns, *function.constants]
         returns: Any = function.returns
-        con.create_function(function.name, _vectorised(function, resolve(function)), types, returns, **_OPTIONS)
+        call = checked(function, run(function), contract)
+        call = around(function, call) if around is not None else call
+        con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
+    return contract
 
 
 def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa.Array]:

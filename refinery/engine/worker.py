@@ -96,14 +96,18 @@ class Worker:
         for statement in _SETTINGS.split(";"):
             if statement.strip():
                 self.con.execute(statement).fetchall()
-        register(self.con, program.functions, self._callable)
+        self._contract = register(self.con, program.functions, self._callable, self._around)
         self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
         lock(self.con)
 
     def _callable(self, function: Function) -> Callable[..., Any]:
-        """What is called for a function of the program."""
+        """The Python code of a function of the program."""
         run = function.resolve()
         return guarded(run) if function.runs == "python" else run
+
+    def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        """What DuckDB calls; run: the function with its results checked."""
+        return run
 
     def close(self) -> None:
         """Close the connection."""
@@ -312,7 +316,8 @@ class Worker:
             raise duckdb.InterruptException("stopped")
         self.con.register("batch", self._relation(batch, first_row))
         try:
-            done = self.con.sql(sql).to_arrow_table()
+            with self._contract.kept():
+                done = self.con.sql(sql).to_arrow_table()
             self._profile_text = self.con.get_profiling_information("json")  # lost at the next statement
         finally:
             self.con.unregister("batch")
