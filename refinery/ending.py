@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -36,7 +37,7 @@ def end_well(command: click.Command) -> None:
         _end_if_interrupted(interrupts, error)
         told = hide(str(error))
         told = f"refinery: {told}" if "\n" not in told else told
-        print("\n".join([told, *_notes(error)]), file=sys.stderr)
+        _say("\n".join([told, *_notes(error)]))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         _nobody_reads_on()
@@ -46,6 +47,9 @@ def end_well(command: click.Command) -> None:
         raise
     except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
         _end_if_interrupted(interrupts, error)
+        if isinstance(error, OSError) and (refused := _before(error)):
+            _say(f"refinery: {hide(str(refused))}")
+            sys.exit(refused.exit_code)
         if os.environ.get("REFINERY_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
@@ -55,6 +59,25 @@ def end_well(command: click.Command) -> None:
         print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
         print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
         sys.exit(OperatorError.exit_code)
+
+
+def _before(error: BaseException) -> Any:
+    """The error that the run was about to end with when another one came in between; None where there was none.
+
+    An operator that has closed the run's files leaves nothing that can be tidied.
+    """
+    from refinery.errors import OperatorError
+
+    within = error.__context__
+    while within is not None and not isinstance(within, OperatorError):
+        within = within.__context__
+    return within
+
+
+def _say(text: str) -> None:
+    """Print a message, if standard error is still there."""
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _notes(error: BaseException) -> list[str]:

@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from refinery.engine.crashes import ProcessRunner
+from refinery.engine.guard import expendable
 from refinery.engine.local import keep_memory
 from refinery.engine.processes import Nursery, Terms
 from refinery.engine.tasks import Task
@@ -87,6 +88,7 @@ def _worker(program: str, limits: Limits) -> Worker:
             _kept[1].close()
         else:
             keep_memory()
+            expendable()
         _kept = None
         _, memory, spill = limits
         _kept = limits, Worker(from_json(program), memory, spill)

@@ -20,6 +20,7 @@ from pyarrow import types
 
 import refinery
 from refinery.engine.answer_types import acceptable, declared_type, same
+from refinery.engine.guard import Misdeed
 from refinery.errors import OperatorError
 from refinery.library import Function, shipped
 
@@ -59,7 +60,10 @@ def checked(function: Function, run: Callable[..., Any], contract: Contract) -> 
         contract.refuse(OperatorError(f"{named(function)} {what}"))
 
     def call(*arguments: Any) -> pa.Array:
-        answer = run(*arguments)
+        try:
+            answer = run(*arguments)
+        except Misdeed as misdeed:
+            refuse(str(misdeed))
         if trusted and isinstance(answer, pa.Array) and len(answer) == len(arguments[0]) and same(answer.type, wanted):
             return answer
         array = _array(answer, wanted, function, refuse)

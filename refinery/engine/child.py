@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from refinery.compiler.program import Program
 from refinery.engine import wire
+from refinery.engine.guard import expendable
 from refinery.engine.local import keep_memory
 from refinery.engine.timeouts import Timed
 from refinery.engine.worker import ShardResult, Task, Worker
@@ -207,6 +208,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
                 os._exit(0)
 
         attach_where_told()
+        expendable()
         child = Child(tell)
         for line in commands:
             try:

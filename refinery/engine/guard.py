@@ -1,30 +1,100 @@
-"""Keeps what an operator's Python code does to its process from the run."""
+"""Keeps what an operator's Python code does to its process from the run.
+
+What can be put right is put right; what no run survives (Misdeed) ends it with a message in place of silence.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
+
+_CURE = "With workers: processes it would cost the row alone"
+
+# The threads that run functions, with what each of these has done. Whoever has set a process aside for operators that may
+# end it (a worker process, a task of Ray) finds the row by the death of the process, so `os._exit` stays what it is there.
+_running: dict[int, list[str]] = {}
+_real_exit = os._exit
+_owner = os.getpid()
+_expendable = False
+
+
+class Misdeed(BaseException):
+    """What a function did to the process, as the rest of a sentence that begins with the function."""
+
+
+def expendable() -> None:
+    """Let functions end this process: somebody else watches over it."""
+    global _expendable
+    _expendable = True
+    os._exit = _real_exit
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that leaves its process as it was.
+    """A function that leaves its process as it was. Raises Misdeed where that cannot be.
 
     A copy of the process that it has forked ends when it comes back, and would else go on with the run a second time.
     The working folder is what it was: a run's paths can be relative to it.
     """
-    owner, here = os.getpid(), _folder()
+    global _owner
+    _owner = owner = os.getpid()
+    here = _folder()
+    alarm = _Sentinel()
+    if not _expendable:
+        os._exit = _exit
 
     def call(*arguments: Any) -> Any:
+        thread = threading.get_ident()
+        done = _running.setdefault(thread, [])
         try:
             return run(*arguments)
         finally:
             if os.getpid() != owner:
-                os._exit(0)
+                _real_exit(0)
+            _running.pop(thread, None)
             if here and _folder() != here:
                 os.chdir(here)
+            if done:
+                raise Misdeed(done[0])
+            if not alarm.is_open():
+                raise Misdeed(f"closed file descriptors that are not its own. {_CURE}")
 
     return call
+
+
+def _exit(status: int) -> NoReturn:
+    """`os._exit`, which ends no process while it runs a function: nothing would be said, and the exit code could be 0."""
+    thread = threading.get_ident()
+    concerned = [_running[thread]] if thread in _running else list(_running.values())
+    if not concerned or os.getpid() != _owner:  # a copy of the process ends as it wants to
+        _real_exit(status)
+    for done in concerned:
+        done.append(f"called os._exit({status!r}), which would end the run without a word. {_CURE}")
+    raise Misdeed(concerned[0][0])
+
+
+class _Sentinel:
+    """A file of ours that nobody reads; when it is closed, others are as well."""
+
+    def __init__(self) -> None:
+        self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._known = self._state()
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.fstat(self._file)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_rdev
+
+    def is_open(self) -> bool:
+        """Whether it is the file that it was."""
+        return self._state() == self._known
+
+    def __del__(self) -> None:
+        if self.is_open():
+            os.close(self._file)
 
 
 def _folder() -> str | None:

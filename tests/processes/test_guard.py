@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 
+from refinery.errors import OperatorError
 from refinery.rundir import RunDir
-from tests.engine.runs import exported, operator_folder, refine, texts
+from tests.conftest import ROOT
+from tests.engine.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 
 DEEDS = {
     "forks": 'if "4" in text: os.fork()\nreturn text + "."',
@@ -46,3 +51,48 @@ def test_a_copy_of_the_process_does_not_hold_the_folder(tmp_path: Path) -> None:
     finally:
         os.kill(copy, signal.SIGKILL)
         os.waitpid(copy, 0)
+
+
+LEAVING = {
+    "leaves": 'if "7" in text: os._exit(0)\nreturn text + "."',
+    "catches": 'try:\n    if "7" in text: os._exit(0)\nexcept BaseException: pass\nreturn text + "."',
+    "elsewhere": """
+        import threading
+        if "7" in text:
+            thread = threading.Thread(target=os._exit, args=(0,))
+            thread.start(), thread.join()
+        return text
+    """,
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_function_cannot_end_a_run_by_threads_without_a_word(tmp_path: Path, name: str) -> None:
+    operators = operator_folder(tmp_path / "operators", **{name: LEAVING[name]})
+    keys = {"workers": "threads", "operators": str(operators)}
+    with pytest.raises(OperatorError, match=rf"{name}_mapper: the function call .* called os\._exit\(0\)"):
+        refine(tmp_path, texts(f"text {k}" for k in range(10)), [f"{name}_mapper"], **keys)
+    assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+def test_it_costs_its_row_in_a_process_of_its_own(tmp_path: Path) -> None:
+    operators = operator_folder(tmp_path / "operators", leaves=LEAVING["leaves"])
+    keys = {"workers": "processes", "operators": str(operators)}
+    run = refine(tmp_path, texts(f"text {k}" for k in range(10)), ["leaves_mapper"], **keys)
+    assert rows(run, "quarantine", "_row, error") == [(7, "the worker process ended with exit status 0")]
+    assert run.counts.kept == 9
+
+
+@pytest.mark.parametrize("least", [0, 3], ids=["all", "all but the standard ones"])
+def test_a_function_that_closes_everything_is_named(tmp_path: Path, least: int) -> None:
+    deed = f'if "7" in text: os.closerange({least}, 500)\nreturn text + "."'
+    operators = operator_folder(tmp_path / "operators", closes=deed)
+    write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(10)))
+    recipe = settings(tmp_path, ["closes_mapper"], workers="threads", operators=str(operators))
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    told = "closes_mapper: the function call" in done.stderr and "closed file descriptors" in done.stderr
+    assert done.returncode == 4 and (told or not least)
+    assert not (tmp_path / "run" / "out.jsonl").exists()
