@@ -15,6 +15,7 @@ import click
 
 def end_well(command: click.Command) -> None:
     """Run a command line; what goes wrong ends in one message and its exit code, without a traceback."""
+    from refinery.engine import guard
     from refinery.errors import OperatorError, OutputError, RefineryError
     from refinery.hiding import hide
 
@@ -22,6 +23,7 @@ def end_well(command: click.Command) -> None:
     gc.set_threshold(100_000)
     # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    guard.ending(_give_up)
     stdout = sys.stdout
     interrupts = _watch_interrupts()
     try:
@@ -59,6 +61,16 @@ def end_well(command: click.Command) -> None:
         print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
         print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
         sys.exit(OperatorError.exit_code)
+
+
+def _give_up(reason: str) -> None:
+    """End the process with a message: a statement does not come back, so nothing here will."""
+    from refinery.engine import guard
+    from refinery.errors import OperatorError
+    from refinery.hiding import hide
+
+    _say(f"refinery: {hide(reason)}")
+    guard.leave(OperatorError.exit_code)
 
 
 def _before(error: BaseException) -> Any:

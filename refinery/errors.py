@@ -68,6 +68,10 @@ class OperatorError(RefineryError):
     exit_code = 4
 
 
+class StatementTimeout(OperatorError):
+    """SQL that took longer than it may."""
+
+
 class ConservationError(RefineryError):
     """Rows in are not rows kept + removed + quarantined. The results must not be used."""
 

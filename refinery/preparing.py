@@ -18,9 +18,18 @@ from refinery.compiler.compiled import Around, Chain, Schema, Stat
 from refinery.compiler.program import Program, build, pretty
 from refinery.compiler.reads import needs_of
 from refinery.engine import schema as schemas
+from refinery.engine.limits import seconds_of, too_long
 from refinery.engine.local import cores
 from refinery.engine.worker import Worker
-from refinery.errors import DataError, OperatorError, Problem, RecipeError, RefineryError, did_you_mean
+from refinery.errors import (
+    DataError,
+    OperatorError,
+    Problem,
+    RecipeError,
+    RefineryError,
+    StatementTimeout,
+    did_you_mean,
+)
 from refinery.fusion import by_class, keep, measured, ordering, recorded, told
 from refinery.library import Library
 from refinery.plan.order import Ordering, movable
@@ -255,7 +264,8 @@ def compile_stage(
     """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
     around, stats = around_of(stage, recipe, earlier), recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
-    return Planned(stage, replace(program, folders=folders_of(recipe, library)), chain)
+    program = replace(program, folders=folders_of(recipe, library), seconds=seconds_of(recipe.row_timeout))
+    return Planned(stage, program, chain)
 
 
 def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> Around:
@@ -315,28 +325,36 @@ def _bind(
     planned: Planned, compiled: Callable[[Sequence[Any]], Program], shards: list[Shard], summary: StatSummary
 ) -> None:
     """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake. Raises RecipeError with all."""
-    if planned.program.copies:
+    whole = planned.program
+    if whole.copies:
         return
     try:
-        _run_over_nothing(planned.program, shards)
+        _run_over_nothing(whole, shards)
         return
-    except duckdb.Error as error:
-        whole = refused(error, planned.program.folders) or _first_line(error)
+    except (duckdb.Error, StatementTimeout) as error:
+        wrong = _told(error, whole)
     good: list[Any] = []
     problems: list[Problem] = []
     stage = planned.stage
     for step in [step for step in (stage.before, *stage.steps, stage.after) if step is not None]:
         try:
-            _run_over_nothing(replace(compiled([*good, step]), folders=planned.program.folders), shards)
+            alone = replace(compiled([*good, step]), folders=whole.folders, seconds=whole.seconds)
+            _run_over_nothing(alone, shards)
             good.append(step)
-        except duckdb.Error as error:
-            told = refused(error, planned.program.folders) or _first_line(error)
-            problems.append(Problem(step.where, f"{step.name}: {told}"))
+        except (duckdb.Error, StatementTimeout) as error:
+            problems.append(Problem(step.where, f"{step.name}: {_told(error, whole)}"))
         except RecipeError:
             continue  # it names a statistic of a step that is wrong itself
     if not problems and planned.program.keys:
-        problems = [Problem(summary.where, f"stat_summary: {whole}")]
-    raise RecipeError(problems) if problems else OperatorError(whole)
+        problems = [Problem(summary.where, f"stat_summary: {wrong}")]
+    raise RecipeError(problems) if problems else OperatorError(wrong)
+
+
+def _told(error: Exception, program: Program) -> str:
+    """What is wrong with a statement that does not run over no rows."""
+    if isinstance(error, StatementTimeout):
+        return f"{too_long(program.seconds)}, over no rows at all: it has no end, or reads too much for every batch"
+    return refused(error, program.folders) or _first_line(error)
 
 
 def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
@@ -347,7 +365,7 @@ def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
         worker.close()
 
 
-def _first_line(error: duckdb.Error) -> str:
+def _first_line(error: Exception) -> str:
     """What DuckDB says is wrong; the guards around a step's expression are ours, so a person is not told of them."""
     text = (
         str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")

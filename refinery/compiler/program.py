@@ -40,7 +40,8 @@ class Program:
     removed: column of the batch with the units that the deduplicator before takes out. keys: result columns that
     statistics are summed up by. chars: by step, the result column with the length of the text that it measured.
     folders: whose files the SQL may read. files: names of those that it reads. beside: digests of all that results depend
-    on besides the samples, by their names (see samples.side_files); known when a run begins.
+    on besides the samples, by their names (see samples.side_files); known when a run begins. seconds: how long DuckDB may
+    take for one statement.
     """
 
     steps: tuple[StepInfo, ...]
@@ -69,6 +70,7 @@ class Program:
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 120.0
 
     @property
     def copies(self) -> bool:
@@ -79,6 +81,12 @@ class Program:
     def hidden(self) -> list[str]:
         """Result columns that statistics are summed up by and with."""
         return [*self.keys, *dict.fromkeys(self.chars.values())]
+
+    @property
+    def label(self) -> str:
+        """Its steps, in messages about all of them."""
+        named = [f"{step.where}: {step.name}" if step.where else step.name for step in self.steps]
+        return ", ".join(named) or ", ".join(self.names.values()) or "the statement"
 
     def trial(self, number: int) -> str:
         """SQL for the rows on which the expression of a probe raises."""

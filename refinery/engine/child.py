@@ -56,6 +56,7 @@ class Watched(Worker):
         super().__init__(program, settings["memory"], settings["temporary"], settings["threads"])
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        run = super()._around(function, run)
         return Timed(function, run, self._timeout, self._one_by_one) if self._timeout else run
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, cast
 
 from refinery.compiler.program import Program
-from refinery.engine import wire
+from refinery.engine import limits, wire
+from refinery.engine.guard import STUCK
 from refinery.engine.local import Pool, Workers
 from refinery.engine.processes import Died, Nursery, Process, Terms
 from refinery.engine.tasks import ShardResult, Task
@@ -111,6 +112,8 @@ class ProcessWorker:
         except Died as again:
             if again.probe is not None:
                 step, death = self.program.probes[again.probe][1], again
+        if death.status == STUCK:
+            return row, step, limits.too_long(self.program.seconds)
         timeout = self._terms.timeout
         return row, step, too_long(timeout) if timeout is not None and self._late(death) else death.reason
 

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.program import Program, pretty
+from refinery.engine.limits import too_long
+from refinery.errors import StatementTimeout
 from refinery.kernels.arrow import ints, numbers
 from refinery.samples.batch import Batch
 
@@ -28,6 +30,9 @@ _NO_ROWS_FAULT = (
     duckdb.IOException,
     duckdb.PermissionException,
 )
+
+# What a row can be to blame for.
+_RAISED = (duckdb.Error, StatementTimeout)
 
 # Rows of a batch that fail in the same expression and are each asked for their own message.
 _MESSAGES = 100
@@ -68,12 +73,52 @@ class Attempts:
                 found = []
             except _NO_ROWS_FAULT:
                 raise
+            except StatementTimeout:
+                found = self._too_slow(batch, left, first_row)
             except duckdb.Error:
                 found = self._failing(batch, left, first_row)
             if not found:  # together they are too much, each for itself is not
                 return self._in_halves(batch, first_row, left, failures)
             failures += found
             left = np.setdiff1d(left, [failure.at for failure in found])
+
+    def _too_slow(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """The first of rows that take too long together, if it does so alone.
+
+        Raises StatementTimeout when others do as well: SQL that is the same for every row is not tried on each.
+        """
+        at = int(left[0])
+        number = self._slow(batch, at, first_row)
+        if number is None:
+            return [] if len(left) > 1 else [Failure(at, 0, too_long(self._program.seconds))]
+        rows = len(batch.rows)
+        others = {rows - 1, rows // 2, 0} - {at}
+        if others and all(self._times_out(number, batch, other, first_row) for other in sorted(others)):
+            raise StatementTimeout(self._endless(self._program.probes[number][1], len(others) + 1))
+        return [Failure(at, self._program.probes[number][1], too_long(self._program.seconds))]
+
+    def _endless(self, step: int, tried: int) -> str:
+        where = next((f"{info.where}: " for info in self._program.steps if info.index == step and info.where), "")
+        reason = too_long(self._program.seconds)
+        return (
+            f"{where}{self._program.names.get(step, 'step')}: {reason} for each of {tried} rows alone: "
+            "it has no end, or needs a higher row_timeout"
+        )
+
+    def _slow(self, batch: Batch, at: int, first_row: int) -> int | None:
+        """The first expression that takes too long for a row."""
+        numbers = range(len(self._program.probes))
+        return next((number for number in numbers if self._times_out(number, batch, at, first_row)), None)
+
+    def _times_out(self, number: int, batch: Batch, at: int, first_row: int) -> bool:
+        sql = pretty(self._program.probe_sql.replace("_probe_", self._program.probes[number][0]))
+        try:
+            self._query(sql, batch.take(np.array([at])), first_row)
+        except StatementTimeout:
+            return True
+        except duckdb.Error:
+            return False
+        return False
 
     def _in_halves(
         self, batch: Batch, first_row: int, left: np.ndarray, failures: list[Failure]
@@ -114,7 +159,7 @@ class Attempts:
             return []
         except _NO_ROWS_FAULT:
             raise
-        except duckdb.Error:
+        except _RAISED:
             if len(left) == 1:
                 failure, _ = self._blamed(batch, int(left[0]), first_row)
                 return [failure] if failure else []
@@ -131,7 +176,7 @@ class Attempts:
             places = self._query(self._program.trial(number), batch.take(left), first_row)["_i"]
         except _NO_ROWS_FAULT:
             raise
-        except duckdb.Error:
+        except _RAISED:
             return []
         column, step = self._program.probes[number]
         found: list[Failure] = []
@@ -150,7 +195,7 @@ class Attempts:
                 left = second
             except _NO_ROWS_FAULT:
                 raise
-            except duckdb.Error:
+            except _RAISED:
                 left = first
         return int(left[0])
 
@@ -170,13 +215,15 @@ class Attempts:
         """What DuckDB says when it computes a column; None when it does not raise."""
         try:
             self._query(pretty(self._program.probe_sql.replace("_probe_", column)), batch, first_row)
-        except duckdb.Error as error:
+        except _RAISED as error:
             return _message(error)
         return None
 
 
-def _message(error: duckdb.Error) -> str:
+def _message(error: Exception) -> str:
     """What is wrong, on one line: DuckDB's message without its advice on SQL, a function's own without DuckDB's."""
+    if isinstance(error, StatementTimeout):
+        return str(error).rpartition(": ")[2]
     text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]
     text = text.partition("Python exception occurred while executing the UDF: ")[2] or text
     text = text.removeprefix("RowTimeout: ")

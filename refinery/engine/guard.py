@@ -15,9 +15,17 @@ _CURE = "With workers: processes it would cost the row alone"
 # The threads that run functions, with what each of these has done. Whoever has set a process aside for operators that may
 # end it (a worker process, a task of Ray) finds the row by the death of the process, so `os._exit` stays what it is there.
 _running: dict[int, list[str]] = {}
-_real_exit = os._exit
+leave = os._exit  # the real one
 _owner = os.getpid()
 _expendable = False
+
+# Exit status of a worker process with a statement that does not come back.
+STUCK = 124
+
+_end: Callable[[str], None] | None = None
+
+# What is called before that, to leave word for the next run.
+witnesses: list[Callable[[], None]] = []
 
 
 class Misdeed(BaseException):
@@ -28,7 +36,22 @@ def expendable() -> None:
     """Let functions end this process: somebody else watches over it."""
     global _expendable
     _expendable = True
-    os._exit = _real_exit
+    os._exit = leave
+    ending(lambda _: leave(STUCK))
+
+
+def ending(end: Callable[[str], None]) -> None:
+    """Say how this process is ended when nothing else helps; end: is given the reason."""
+    global _end
+    _end = end
+
+
+def end_process(reason: str) -> None:
+    """End the process, where somebody has said how; a library does not end the program that uses it."""
+    if _end is not None:
+        for witness in list(witnesses):
+            witness()
+        _end(reason)
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +74,7 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
             return run(*arguments)
         finally:
             if os.getpid() != owner:
-                _real_exit(0)
+                leave(0)
             _running.pop(thread, None)
             if here and _folder() != here:
                 os.chdir(here)
@@ -68,7 +91,7 @@ def _exit(status: int) -> NoReturn:
     thread = threading.get_ident()
     concerned = [_running[thread]] if thread in _running else list(_running.values())
     if not concerned or os.getpid() != _owner:  # a copy of the process ends as it wants to
-        _real_exit(status)
+        leave(status)
     for done in concerned:
         done.append(f"called os._exit({status!r}), which would end the run without a word. {_CURE}")
     raise Misdeed(concerned[0][0])

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from refinery.engine import guard
 from refinery.engine.machine import out_of_memory_kills
 
+_FATAL = "Fatal Python error: "  # as Python itself writes it
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -24,9 +26,9 @@ def died(note: Path) -> str:
         kills, boot = json.loads(lines[0])
     except (OSError, ValueError, IndexError, TypeError):
         return ""
-    fatal = next((line for line in lines[1:] if line.startswith("Fatal Python error: ")), "")
+    fatal = next((line for line in lines[1:] if line.startswith(_FATAL)), "")
     if fatal:
-        return f"was ended by a crash ({fatal.removeprefix('Fatal Python error: ')})"
+        return f"was ended by a crash ({fatal.removeprefix(_FATAL)})"
     if boot == _booted() and out_of_memory_kills() > kills:
         return "was killed for want of memory"
     return ""
@@ -42,9 +44,16 @@ def noted(note: Path) -> Iterator[None]:
         ours = not faulthandler.is_enabled()
         if ours:
             faulthandler.enable(file, all_threads=False)
+
+        def witness() -> None:
+            file.write(f"{_FATAL}SQL that did not come back\n")
+            file.flush()
+
+        guard.witnesses.append(witness)
         try:
             yield
         finally:
+            guard.witnesses.remove(witness)
             if ours:
                 faulthandler.disable()
             note.unlink(missing_ok=True)

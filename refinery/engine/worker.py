@@ -27,6 +27,7 @@ from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
 from refinery.engine.guard import guarded
+from refinery.engine.limits import Limit
 from refinery.engine.marks import SHARD_BITS, marks_table, unwritable, write_marks
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
@@ -96,6 +97,7 @@ class Worker:
         for statement in _SETTINGS.split(";"):
             if statement.strip():
                 self.con.execute(statement).fetchall()
+        self._limit = Limit(self.con, program.seconds, program.label)
         self._contract = register(self.con, program.functions, self._callable, self._around)
         self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
         lock(self.con)
@@ -107,7 +109,7 @@ class Worker:
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """What DuckDB calls; run: the function with its results checked."""
-        return run
+        return self._limit.timed(run)
 
     def close(self) -> None:
         """Close the connection."""
@@ -133,7 +135,8 @@ class Worker:
     def explain(self, shards: Sequence[Shard]) -> str:
         """DuckDB's plan of the statement."""
         self.con.register("batch", self._relation(self._sample(shards), 0))
-        plan = self.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
+        with self._limit.kept():
+            plan = self.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
         self.con.unregister("batch")
         return str(plan)
 
@@ -316,7 +319,7 @@ class Worker:
             raise duckdb.InterruptException("stopped")
         self.con.register("batch", self._relation(batch, first_row))
         try:
-            with self._contract.kept():
+            with self._contract.kept(), self._limit.kept():
                 done = self.con.sql(sql).to_arrow_table()
             self._profile_text = self.con.get_profiling_information("json")  # lost at the next statement
         finally:
