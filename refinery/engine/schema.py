@@ -40,7 +40,10 @@ def typed_columns(shards: Sequence[Shard]) -> dict[str, str]:
     """DuckDB types of the first batch's columns."""
     for shard in shards:
         for batch in read(shard, 1 << 20):
-            return _describe(batch.table.slice(0, 0))
+            try:
+                return _describe(batch.table.slice(0, 0))
+            except duckdb.Error as error:
+                raise DataError(f"{shard.source.path}: DuckDB cannot read its columns: {error}") from error
     return {}
 
 

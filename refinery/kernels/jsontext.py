@@ -333,3 +333,27 @@ def member_texts(data, offsets, key, spans, out, out_offsets, valid):
         else:
             spans[k, 0] = spans[k, 1] = -1
         out_offsets[k + 1] = w
+
+
+@kernel
+def _has_member(data, i, end, key):
+    """Whether the object in data[i:end], which is valid, has a member `key`."""
+    i = skip_space(data, skip_space(data, i, end) + 1, end)
+    while i < end and data[i] == 34:
+        after = skip_string(data, i, end)
+        if after < 0 or same_key(data, i + 1, after - 1, key, 0, len(key)):
+            return True
+        i = skip_value(data, skip_space(data, skip_space(data, after, end) + 1, end), end)
+        if i < 0:
+            return True
+        i = skip_space(data, i, end)
+        if i < end and data[i] == 44:
+            i = skip_space(data, i + 1, end)
+    return False
+
+
+@kernel
+def lacking(data, offsets, key, absent):
+    """Write for each line, data[offsets[k]:offsets[k + 1]], a JSON object, whether it has no member `key`."""
+    for k in range(len(absent)):
+        absent[k] = not _has_member(data, offsets[k], offsets[k + 1], key)

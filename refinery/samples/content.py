@@ -60,7 +60,8 @@ def how_cut(shard: Shard) -> list[Any]:
     schema = None if shard.schema is None else hashlib.sha256(shard.schema.serialize().to_pybytes()).hexdigest()
     only = None if shard.only is None else _of_bytes(shard.only)
     forms = sorted({(s.format, s.compression or "", s.suffix) for s in shard.sources})
-    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, source.format == "text"]
+    folders = [s.partitions for s in shard.sources] if any(s.partitions for s in shard.sources) else []
+    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, source.format == "text", folders]
 
 
 def stamp_of(shard: Shard) -> tuple[str, int]:

@@ -32,22 +32,39 @@ class Converter:
 
     def lines(self, table: pa.Table) -> pa.Array:
         """Each row as a JSON object and a line feed: every column, in order, NULL as null, times as in ISO 8601."""
-        import duckdb
-
         columns = [_readable(column) for column in table.columns]
         names = [f"c{i}" for i in range(len(columns))]
-        keys = ["'" + name.replace("'", "''") + "'" for name in table.column_names]
-        pairs = ", ".join(f"{key}, {name}" for key, name in zip(keys, names, strict=True))
-        relation = from_zero(pa.table(dict(zip(names, columns, strict=True))))
+        plain = from_zero(pa.table(dict(zip(names, columns, strict=True))))
+        pairs = ", ".join(f"{_quoted(key)}, {name}" for key, name in zip(table.column_names, names, strict=True))
+        if any("\0" in name for name in table.column_names):  # no literal of SQL holds it
+            return _by_python(table)
+        return self._written(table, plain, f"SELECT json_object({pairs})::VARCHAR || chr(10) AS line FROM _rows")
+
+    def _written(self, table: pa.Table, plain: pa.Table, sql: str) -> pa.Array:
+        """The rows as `sql` writes them; rows that DuckDB refuses (a map with a key twice) one by one by Python."""
+        import duckdb
+
         try:
-            self.con.register("_rows", relation)
-            sql = f"SELECT json_object({pairs})::VARCHAR || chr(10) AS line FROM _rows"
-            found = self.con.sql(sql).to_arrow_table()["line"]
+            self.con.register("_rows", plain)
+            found = self.con.sql(sql).to_arrow_table()["line"].cast(pa.large_string())
             return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
-        except duckdb.Error:  # a type that DuckDB does not know, a NUL in a name
-            return pa.array([as_json(row).decode() + "\n" for row in table.to_pylist()], pa.large_string())
+        except duckdb.Error:
+            if len(table) < 2:
+                return _by_python(table)
         finally:
             self.con.unregister("_rows")
+        half = len(table) // 2
+        parts = [self._written(table.slice(*part), from_zero(plain.slice(*part)), sql) for part in ((0, half), (half,))]
+        return pa.concat_arrays(parts)
+
+
+def _quoted(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _by_python(table: pa.Table) -> pa.Array:
+    rows = table.to_pylist(maps_as_pydicts="lossy")
+    return pa.array([as_json(row).decode() + "\n" for row in rows], pa.large_string())
 
 
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:

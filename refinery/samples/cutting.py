@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from refinery.samples.partitions import with_columns
 from refinery.samples.sources import Source, weight
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class Cutter:
         if large and source.format in ("csv", "tsv"):
             from refinery.samples.read_csv import survey
 
-            self.schemas[source.path], cuts, whole = survey(source, self.shard_size, self.workers)
+            found, cuts, whole = survey(source, self.shard_size, self.workers)
+            self.schemas[source.path] = with_columns(found.empty_table(), source.partitions).schema
             return self._between(source, cuts, whole)
         return iter([Piece((source,), 0, -1, source.size)])
 
@@ -110,9 +112,11 @@ class Cutter:
             before = after
 
 
-def _kind_of(source: Source) -> tuple[str, str, int]:
+def _kind_of(source: Source) -> tuple[Any, ...]:
     """Files of one kind can be read together."""
-    return source.format, "" if source.format == "text" else source.suffix, source.dataset
+    if source.format == "text":  # one batch has many of them, with one value for each partition
+        return source.format, source.partitions, source.dataset
+    return source.format, source.suffix, source.dataset
 
 
 def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[Piece]:

@@ -50,6 +50,10 @@ def format_of(path: Path) -> str | None:
 
 def magic(head: bytes) -> str | None:
     """The compression that a file's first bytes tell, whatever its name."""
+    if (
+        len(head) == 4 and head[0] & 0xF0 == 0x50 and head[1:] == b"\x2a\x4d\x18"
+    ):  # a skippable frame, as pzstd has first
+        return "zstd"
     return next((name for start, name in _MAGIC.items() if head.startswith(start)), None)
 
 

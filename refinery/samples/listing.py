@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from refinery.errors import DataError, did_you_mean
 from refinery.samples.formats import magic, shape_of_start
 from refinery.samples.objects import beside, head_of, info_of, located, told, version_of
+from refinery.samples.table_folders import roots
 
 # First bytes of an object that are looked at, and where these do not tell what it is.
 _START, _MORE = 64 << 10, 1 << 20
@@ -68,6 +69,17 @@ def objects_of(url: str) -> tuple[dict[str, Object], bool | None]:
         if not below:
             raise DataError(_missing(fs, url, root))
         return _named(list(below.items()), prefix), True
+
+
+def beside_matches(url: str, objects: Iterable[str]) -> list[str]:
+    """Objects that a pattern matched, and what else is in the folders in which a table's log would be."""
+    found = list(objects)
+    with told(url):
+        fs, _ = located(url)
+        for folder in sorted({root for path in found for root in roots(path.rpartition("/")[0])}):
+            for name in ("_delta_log", ".hoodie", "metadata"):
+                found += [f"{folder}/{name}/{child}" for child in _names(fs, located(f"{folder}/{name}")[1]) or []]
+    return found
 
 
 def _below(fs: Any, folder: str) -> dict[str, Any]:

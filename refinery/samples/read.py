@@ -10,6 +10,7 @@ import numpy as np
 from refinery.samples.batch import Bad, Batch, in_vectors
 from refinery.samples.explain import explain_json
 from refinery.samples.packed import read_packed
+from refinery.samples.partitions import with_columns, with_fields
 from refinery.samples.parts import left
 from refinery.samples.read_lines import Limits, read_lines, read_values
 from refinery.samples.sources import Part, Shard
@@ -100,10 +101,10 @@ def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
     source = shard.source
     if len(shard.sources) > 1 and source.format != "text":
         yield from read_packed(shard, limits, _batches)
-    elif source.format == "jsonl":
-        yield from read_lines(source, shard.start, shard.end, limits)
-    elif source.format == "json":
-        yield from read_values(source, shard.start, shard.end, limits)
+    elif source.format in ("jsonl", "json"):
+        reader = read_lines if source.format == "jsonl" else read_values
+        for batch in reader(source, shard.start, shard.end, limits):
+            yield with_fields(batch, source.partitions) if source.partitions and len(batch) else batch
     elif shard.lines:
         from refinery.samples.convert import Converter
 
@@ -117,11 +118,13 @@ def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
 def _typed(shard: Shard, limits: Limits) -> Iterator[Batch]:
     from refinery.samples.read_csv import read_csv
     from refinery.samples.read_typed import read_table, read_texts
-    from refinery.samples.schema import schema_of
+    from refinery.samples.schema import conform, schema_of
 
     source = shard.source
     if source.format == "text":
-        yield from read_texts(shard.sources, limits)
+        for batch in read_texts(shard.sources, limits):
+            table = with_columns(batch.table, source.partitions)
+            yield replace(batch, table=table if shard.schema is None else conform(table, shard.schema, source))
         return
     schema = shard.schema if shard.schema is not None else schema_of(source)
     if source.format in ("csv", "tsv"):

@@ -23,10 +23,11 @@ def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: 
     row = 0
     try:
         for table in _sized(_pieces(source, start, end, limits), limits):
-            yield checked(conform(table, schema, source.path), row)
+            yield checked(conform(table, schema, source), row)
             row += len(table)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{source.path}: reading failed after row {start + row}: {error}") from error
+        cure = "It is damaged: copy or download it again, or write it anew"
+        raise DataError(f"{source.path}: reading failed after row {start + row}: {error}. {cure}") from error
 
 
 def _pieces(source: Source, start: int, end: int, limits: Limits) -> Iterator[pa.Table]:

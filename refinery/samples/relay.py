@@ -19,6 +19,7 @@ from typing import Any
 
 from refinery.errors import DataError
 from refinery.samples.formats import open_compressed
+from refinery.samples.padding import ends_in_zeros
 from refinery.samples.sources import Source
 from refinery.store.urls import is_url
 
@@ -41,6 +42,7 @@ class Decoder:
         self._raw, self._stream = _opened(source)
         self.total = 0
         self.damage: str | None = None
+        self._over = False
 
     @property
     def taken(self) -> int:
@@ -50,11 +52,13 @@ class Decoder:
     def readinto(self, view: memoryview) -> int:
         """Fill `view` from its start, UNIT bytes at most; 0 at the end. Raises DataError when nothing can be read."""
         try:
-            count = 0 if self.damage else int(self._stream.readinto(view[:UNIT]) or 0)
+            count = 0 if self._over else int(self._stream.readinto(view[:UNIT]) or 0)
         except OSError as error:
             count = self._salvage(view[:UNIT])
-            self.damage = f"the compressed data is damaged after {self.total + count} bytes of text ({error})"
-            if self.total + count == 0:
+            self._over = True
+            if not ends_in_zeros(self._source):
+                self.damage = _damage(self._source, self.total + count, error)
+            if self.damage and self.total + count == 0:
                 raise DataError(f"{self._source.path}: {self.damage}") from error
         self.total += count
         return count
@@ -78,6 +82,12 @@ class Decoder:
         """Close the file."""
         self._stream.close()
         self._raw.close()
+
+
+def _damage(source: Source, size: int, error: OSError) -> str:
+    tool = "gzip" if source.compression == "gzip" else "zstd"
+    cure = f"Copy or download the file again; `{tool} -t` tests it"
+    return f"the compressed data is damaged after {size} bytes of text ({error}). {cure}"
 
 
 def _opened(source: Source) -> tuple[Any, Any]:

@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.errors import DataError
+from refinery.samples.kinds import known_kind
 from refinery.samples.objects import footer, mapped, open_exactly
+from refinery.samples.partitions import with_columns
 from refinery.samples.sources import Source
 from refinery.store.urls import is_url
 
@@ -62,7 +64,12 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def schema_of(source: Source) -> pa.Schema:
-    """The columns of one file; none for an empty one. Raises DataError when it is not what its name says."""
+    """The columns of one file and its partitions; none for an empty one. Raises DataError when it is not what its name says."""
+    found = _own_schema(source)
+    return with_columns(found.empty_table(), source.partitions).schema if source.partitions and len(found) else found
+
+
+def _own_schema(source: Source) -> pa.Schema:
     if source.format == "text":
         return TEXT
     if source.format in ("csv", "tsv"):
@@ -76,7 +83,10 @@ def schema_of(source: Source) -> pa.Schema:
             raise DataError(f"{source.path}: two columns are named {name!r}. Rename one of them")
         seen.add(name)
     # What other libraries note about the whole table (an index, their own types) is not true of the results.
-    return pa.schema([_without_view(field) for field in schema])
+    try:
+        return pa.schema([field.with_type(known_kind(field.type, field.name)) for field in schema])
+    except DataError as error:
+        raise DataError(f"{source.path}: {error}") from error
 
 
 def _columns(source: Source) -> pa.Schema:
@@ -92,13 +102,6 @@ def _footer(source: Source) -> tuple[Any, pa.Schema]:
         return footer(source)
     except pa.ArrowException as error:
         raise DataError(f"{source.path}: no readable {source.format} file ({error})") from error
-
-
-def _without_view(field: pa.Field) -> pa.Field:
-    """Views are another layout of texts, which not every writer knows."""
-    if pa.types.is_string_view(field.type):
-        return field.with_type(pa.large_string())
-    return field.with_type(pa.large_binary()) if pa.types.is_binary_view(field.type) else field
 
 
 class _InMemory:
@@ -128,7 +131,7 @@ def open_table(source: Source) -> Any:
         if is_url(source.path):
             return _open_object(source)
         if source.format == "parquet":
-            return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
+            return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
         try:
             return pa.ipc.open_file(pa.memory_map(source.path))
         except pa.ArrowInvalid:
@@ -143,7 +146,7 @@ def _open_object(source: Source) -> Any:
 
     if source.format == "parquet":
         metadata, _ = footer(source)
-        return pq.ParquetFile(open_exactly(source), metadata=metadata, pre_buffer=True)
+        return pq.ParquetFile(open_exactly(source), metadata=metadata, pre_buffer=True, page_checksum_verification=True)
     data = mapped(source)
     try:
         return pa.ipc.open_file(data)
@@ -172,8 +175,9 @@ def record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def conform(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """The table with exactly the schema's columns; NULL in those that the file lacks."""
+def conform(table: pa.Table, schema: pa.Schema, source: Source) -> pa.Table:
+    """The table, and the source's partitions, with exactly the schema's columns; NULL in those that it lacks."""
+    table, path = with_columns(table, source.partitions), source.path
     if table.schema.equals(schema):
         return table.replace_schema_metadata(None)
     columns = []

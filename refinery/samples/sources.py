@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refinery.errors import DataError, did_you_mean
+from refinery.errors import DataError
+from refinery.samples.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format, shown
 from refinery.samples.formats import SUPPORTED, format_of, full_suffix, json_shape, magic, split_suffix
+from refinery.samples.partitions import Partitions, partitions_of, typed
+from refinery.samples.table_folders import refuse_tables
 from refinery.store.urls import is_url
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-# Files that other tools leave beside data: they say something of it and hold no samples.
-_MARKERS = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_infos.json", "_SUCCESS", "Thumbs.db"}
 # Text that a byte of a compressed file stands for, roughly; what opening a file costs, in bytes of text.
 _EXPANDS = 4
 _LEAST = 16 << 10
@@ -38,7 +38,7 @@ class Source:
     format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
     bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
-    version: of an object at a URL, see `objects`.
+    version: of an object at a URL, see `objects`. partitions: fields of all its samples, from the names of folders.
     """
 
     path: str
@@ -49,6 +49,7 @@ class Source:
     dataset: int = 0
     table: pa.Table | None = field(default=None, compare=False, repr=False)
     version: str = ""
+    partitions: Partitions = ()
 
     def open(self, stop: int = -1, buffering: int = 0) -> Any:
         """The file's bytes, to be read from anywhere. stop: up to where that is likely to go. Raises OSError, DataError."""
@@ -217,17 +218,30 @@ class _Order:
         """The sources behind a path, folder or pattern, of this machine or at a URL."""
         if is_url(path):
             return self._expand_url(path)
+        if shown(path) != path:
+            raise DataError(f"{shown(path)}: the name is not UTF-8, so no table can hold it. Rename it")
         if os.path.isfile(path):
             return self._sources([self._named(path)], _File)
-        return self._sources(self._pick(path, *_files_of(path)), _File)
+        found, folder = files_of(path)
+        chosen = self._pick(path, found, folder, os.path.getsize)
+        base = base_of(path, folder)
+        refuse_tables(base, [name for name, _ in chosen])
+        return self._placed(base, self._sources(chosen, _File))
 
     def _expand_url(self, url: str) -> list[Source]:
-        from refinery.samples.listing import look_into, objects_of
+        from refinery.samples.listing import beside_matches, look_into, objects_of
 
         objects, folder = objects_of(url)
-        chosen = [self._named(next(iter(objects)))] if folder is None else self._pick(url, list(objects), folder)
+        if folder is None:
+            chosen = [self._named(next(iter(objects)))]
+        else:
+            picked = self._pick(url, list(objects), folder, lambda path: objects[path].size)
+            listed = list(objects) if folder else beside_matches(url, objects)
+            refuse_tables(base_of(url, folder), [path for path, _ in picked], listed)
+            chosen = list(picked)
         look_into([objects[path] for path, kind in filter(None, chosen) if kind not in _OPAQUE])
-        return self._sources(chosen, objects.__getitem__)
+        sources = self._sources(chosen, objects.__getitem__)
+        return sources if folder is None else self._placed(base_of(url, folder), sources)
 
     def _named(self, path: str) -> tuple[str, str] | None:
         """A file that was named itself, with its format: what cannot be read is an error."""
@@ -236,27 +250,48 @@ class _Order:
             return None
         return path, self.forced or format_of(Path(path)) or _by_name(Path(path))
 
-    def _pick(self, place: str, paths: Sequence[str], folder: bool) -> list[tuple[str, str] | None]:
-        """Files that a folder or pattern led to, with their formats: what is no data is passed over, and counted in the notes."""
-        found: list[tuple[str, str] | None] = []
+    def _pick(
+        self, place: str, paths: Sequence[str], folder: bool, size_of: Callable[[str], int]
+    ) -> list[tuple[str, str]]:
+        """Files that a folder or pattern led to, with their formats: one format, the others are counted in the notes."""
+        found: list[tuple[str, str]] = []
         skipped: Counter[str] = Counter()
+        base, pattern = base_of(place, folder), "" if folder else place
         for path in paths:
             name = Path(path)
             suffix = full_suffix(name)
             kind = self.forced or format_of(name)
-            below = name.relative_to(place).parts if folder else (name.name,)
-            if any(part.startswith(".") for part in below) or below[-1] in _MARKERS:
-                skipped["hidden or a marker"] += 1
+            if is_never_data(below(base, path), pattern):
+                skipped["hidden, a marker or a README"] += 1
             elif self.wanted and suffix not in self.wanted:
                 skipped[f"{suffix or 'without suffix'}, not asked for"] += 1
             elif kind is None:
                 skipped[f"{suffix or 'without suffix'}, of no known format"] += 1
             else:
                 found.append((path, kind))
+        self._refuse_odd(place, [path for path, _ in found])
+        if not self.forced and not self.wanted:
+            found = of_one_format(found, size_of, skipped)
         if skipped:
             items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
             self.notes.append(f"{place}: passed over: {items}")
         return found
+
+    def _refuse_odd(self, place: str, paths: Sequence[str]) -> None:
+        """Raise DataError for entries that look like data and cannot be read as files."""
+        if is_url(place):
+            return
+        odd = [f"{shown(path)} is {kind}" for path in paths if (kind := odd_kind(path)) is not None]
+        if odd:
+            more = f" and {len(odd) - 5} more" if len(odd) > 5 else ""
+            raise DataError(f"{shown(place)}: cannot be read as a whole: {'; '.join(odd[:5])}{more}. Remove or mend it")
+
+    def _placed(self, base: str, sources: list[Source]) -> list[Source]:
+        """The sources with the fields that the folders between a base and them stand for."""
+        pairs = typed([partitions_of(below(base, source.path)[:-1]) for source in sources])
+        return [
+            replace(source, partitions=found) if found else source for source, found in zip(sources, pairs, strict=True)
+        ]
 
     def _sources(self, chosen: Sequence[tuple[str, str] | None], look: Callable[[str], Any]) -> list[Source]:
         return [found for path, kind in filter(None, chosen) if (found := self._source(path, kind, look(path)))]
@@ -305,36 +340,6 @@ class _File:
         return json_shape(self.path, compression, trusted)
 
 
-def _files_of(path: str) -> tuple[list[str], bool]:
-    """The files of a folder, or those that match a pattern, and whether it is a folder."""
-    if os.path.isdir(path):
-        return sorted(_walk(path)), True
-    if os.path.exists(path):
-        raise DataError(f"{path}: neither a file nor a folder")
-    if not glob.has_magic(path):
-        raise DataError(_missing(path))
-    matches = sorted(glob.glob(path, recursive=True))
-    if not matches:
-        raise DataError(f"{path}: no file matches the pattern")
-    files = [match for match in matches if os.path.isfile(match)]
-    if "**" not in path:  # else what is below a folder matches by itself
-        files = sorted(files + [name for match in matches if os.path.isdir(match) for name in _walk(match)])
-    return files, False
-
-
-def _missing(path: str) -> str:
-    """What is wrong with a path, naming the first part that does not exist and its likely spelling."""
-    parent, name = Path(path).absolute().parent, Path(path).name
-    while not parent.is_dir() and parent != parent.parent:
-        parent, name = parent.parent, parent.name
-    try:
-        known = os.listdir(parent)
-    except OSError as error:
-        return f"{path}: {parent} cannot be listed ({error.strerror})"
-    place = "" if parent == Path(path).absolute().parent else f": {parent} has no {name!r}"
-    return f"{path}: no such file or folder{place}{did_you_mean(name, known)}"
-
-
 def _by_name(path: Path) -> str:
     """The format of a file that was named, where its suffix does not tell. Raises DataError with the cure."""
     if path.name.lower() in ("makefile", "dockerfile"):
@@ -347,22 +352,6 @@ def _by_name(path: Path) -> str:
     else:
         cure = f"Rename it if it is one of: {SUPPORTED}"
     raise DataError(f"{path}: files with suffix {full_suffix(path) or '(none)'!r} cannot be read. {cure}")
-
-
-def _walk(folder: str) -> Iterator[str]:
-    """Files below a folder, links followed but no folder entered twice."""
-    seen = set()
-    for root, folders, files in os.walk(folder, followlinks=True, onerror=_unreadable):
-        real = os.path.realpath(root)
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        yield from (path for name in files if os.path.isfile(path := os.path.join(root, name)))
-
-
-def _unreadable(error: OSError) -> None:
-    raise DataError(f"{error.filename}: the folder cannot be read ({error.strerror})") from error
 
 
 def weight(source: Source) -> int:

@@ -39,10 +39,10 @@ def test_a_folder_gives_its_files_sorted_and_says_what_it_passed_over(tmp_path: 
     put(tmp_path, dict.fromkeys(names, LINE))
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "sub" / "c.parquet")
     sources, notes = find([str(tmp_path)])
-    assert [Path(source.path).name for source in sources] == ["a.json", "b.jsonl", "c.parquet"]
+    assert [Path(source.path).name for source in sources] == ["a.json", "b.jsonl"]
     assert notes == [
-        f"{tmp_path}: passed over: 1 .log, of no known format, 3 hidden or a marker, "
-        "1 without suffix, of no known format"
+        f"{tmp_path}: passed over: 1 .log, of no known format, 3 hidden, a marker or a README, 1 parquet (most are "
+        "jsonl, and a folder is read as one format; name the others to read them), 1 without suffix, of no known format"
     ]
 
 
@@ -50,12 +50,12 @@ def test_inputs_keep_their_order_and_number(tmp_path: Path) -> None:
     put(tmp_path, dict.fromkeys(["b.jsonl", "a.jsonl", "d/x.jsonl", "d/y.txt"], LINE))
     assert found(tmp_path, tmp_path / "b.jsonl", tmp_path / "a.jsonl") == ["b.jsonl", "a.jsonl"]
     assert found(tmp_path, str(tmp_path / "*.jsonl")) == ["a.jsonl", "b.jsonl"]
-    assert found(tmp_path, str(tmp_path / "*")) == ["a.jsonl", "b.jsonl", "d/x.jsonl", "d/y.txt"]
+    assert found(tmp_path, str(tmp_path / "*")) == ["a.jsonl", "b.jsonl", "d/x.jsonl"]
     assert found(tmp_path, str(tmp_path / "**" / "*.jsonl")) == ["a.jsonl", "b.jsonl", "d/x.jsonl"]
     assert found(tmp_path, tmp_path, suffixes=["jsonl"]) == ["a.jsonl", "b.jsonl", "d/x.jsonl"]
     assert found(tmp_path, tmp_path, suffixes=".TXT") == ["d/y.txt"]
-    sources, _ = find([tmp_path / "b.jsonl", tmp_path / "d"])
-    assert [source.dataset for source in sources] == [0, 1, 1]
+    sources, _ = find([tmp_path / "b.jsonl", tmp_path / "d" / "y.txt", tmp_path / "d"])
+    assert [source.dataset for source in sources] == [0, 1, 2]
 
 
 @dataclass

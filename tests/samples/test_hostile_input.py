@@ -245,10 +245,63 @@ def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str, cut_o
     assert bad.line == len(good) + 1 and bad.error.startswith("the compressed data is damaged after ")
 
 
-def test_junk_after_compressed_data_is_told(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(GOOD[0] + b"\n") + b"\0" * 100)
+@pytest.mark.parametrize("junk", [b"junk", b"\0" * 100 + b"x", b"x" + b"\0" * 100, b"\x1f\x8b" + b"\0" * 20])
+def test_junk_after_compressed_data_is_told(tmp_path: Path, junk: bytes) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(GOOD[0] + b"\n") + junk)
     good, [bad] = read_all(tmp_path / "a.jsonl.gz")
     assert good == [{"text": "one"}] and "damaged after 16 bytes" in bad.error
+    assert "Copy or download the file again; `gzip -t` tests it" in bad.error
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 100, 3 << 20])
+@pytest.mark.parametrize("size", [1 << 30, 1000])
+def test_zeros_after_gzip_data_are_passed_over(tmp_path: Path, zeros: int, size: int) -> None:
+    rows = b"".join(b'{"text": "%d"}\n' % k for k in range(5000))
+    packed = gzip.compress(rows[: len(rows) // 2]) + gzip.compress(rows[len(rows) // 2 :])
+    (tmp_path / "a.jsonl.gz").write_bytes(packed + bytes(zeros))
+    good, bad = read_all(tmp_path / "a.jsonl.gz", size)
+    assert [row["text"] for row in good] == [str(k) for k in range(5000)] and bad == []
+    damaged = bytearray(packed)
+    damaged[-6] ^= 1  # of the checksum
+    (tmp_path / "a.jsonl.gz").write_bytes(bytes(damaged) + bytes(zeros))
+    good, [error] = read_all(tmp_path / "a.jsonl.gz", size)
+    assert len(good) > 2400 and "incorrect data check" in error.error and "gzip -t" in error.error
+
+
+def frame(content: bytes) -> bytes:
+    return pa.Codec("zstd").compress(content, asbytes=True)
+
+
+SKIPPED = (0x184D2A53).to_bytes(4, "little") + (5).to_bytes(4, "little") + b"hello"
+
+
+def test_zstd_of_many_frames_is_read(tmp_path: Path) -> None:
+    one, two = frame(GOOD[0] + b"\n"), frame(GOOD[1] + b"\n")
+    stream = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(stream, "zstd") as packer:  # a frame that does not know its size
+        packer.write(GOOD[1] + b"\n")
+    unknown = stream.getvalue().to_pybytes()
+    whole = [SKIPPED + one + two, one + SKIPPED + two, one + two + SKIPPED, SKIPPED * 2 + one + SKIPPED + unknown]
+    for content in (*whole, one + frame(b"") + two, SKIPPED + frame(GOOD[0] + b"\n" + GOOD[1] + b"\n")):
+        for name in ("a.jsonl.zst", "a.jsonl"):
+            (tmp_path / name).write_bytes(content)
+            assert read_all(tmp_path / name) == ([{"text": "one"}, {"text": "two"}], [])
+    (tmp_path / "a.jsonl.zst").write_bytes(one + b"junk")
+    good, [bad] = read_all(tmp_path / "a.jsonl.zst")
+    assert good == [{"text": "one"}] and "zstd -t" in bad.error
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_a_page_with_a_wrong_checksum_is_refused(tmp_path: Path, dictionary: bool) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": [f"word{k % 7}" for k in range(100)]})
+    pq.write_table(table, path, write_page_checksum=True, compression="none", use_dictionary=dictionary)
+    assert len(read_all(path)[0]) == 100
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"word3") + 4] ^= 1
+    path.write_bytes(bytes(raw))
+    with pytest.raises(DataError, match=r"a\.parquet: reading failed after row \d+: .*CRC.*copy or download it again"):
+        read_all(path)
 
 
 def test_a_damaged_start_is_refused(tmp_path: Path) -> None:
