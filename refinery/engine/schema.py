@@ -106,4 +106,5 @@ def require_text(schema: Schema, keys: tuple[str, ...], files: str) -> None:
         cure = did_you_mean(keys[0], schema.columns) or ". Name the column that holds the text in text_keys"
         raise DataError(f"{files}: no column {keys[0]!r} among {known}{cure}")
     if len(keys) == 1 and kind != "VARCHAR":
-        raise DataError(f"{files}: column {keys[0]!r} is {kind}, not text; name another in text_keys")
+        cure = "Name another in text_keys, or write it as text: CAST it to VARCHAR, or decode() it if it holds bytes"
+        raise DataError(f"{files}: column {keys[0]!r} is {kind}, not text. {cure}")

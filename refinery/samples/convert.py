@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import datetime
 from typing import Any
 
@@ -63,7 +64,9 @@ def _quoted(name: str) -> str:
 
 
 def _by_python(table: pa.Table) -> pa.Array:
-    rows = table.to_pylist(maps_as_pydicts="lossy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a key twice in a map the last one counts, as in JSON
+        rows = table.to_pylist(maps_as_pydicts="lossy")
     return pa.array([as_json(row).decode() + "\n" for row in rows], pa.large_string())
 
 

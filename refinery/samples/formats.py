@@ -7,7 +7,14 @@ from typing import IO, Any
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-
+_FOREIGN = {
+    b"PAR1": "Parquet",
+    b"ARRO": "Arrow",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zX": "xz",
+    b"%PDF": "PDF",
+}
 # What Data-Juicer's text formatter takes one file at a time; .pdf and .docx need libraries that read those.
 TEXT_SUFFIXES = frozenset(
     """
@@ -55,6 +62,11 @@ def magic(head: bytes) -> str | None:
     ):  # a skippable frame, as pzstd has first
         return "zstd"
     return next((name for start, name in _MAGIC.items() if head.startswith(start)), None)
+
+
+def foreign(head: bytes) -> str | None:
+    """The binary format that a file's first bytes tell, which no text begins with."""
+    return next((name for start, name in _FOREIGN.items() if head.startswith(start)), None)
 
 
 def open_bytes(path: str, compression: str | None) -> IO[bytes] | Any:

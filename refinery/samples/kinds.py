@@ -62,7 +62,8 @@ def _nested(kind: pa.DataType, column: str) -> pa.DataType:
             raise DataError(f"column {column!r} has two fields named {twice[0]!r}. Rename one of them")
         return pa.struct([field.with_type(known_kind(field.type, f"{column}.{field.name}")) for field in kind])
     if pa.types.is_map(kind):
-        return pa.map_(known_kind(kind.key_type, column), known_kind(kind.item_type, column))
+        pair = known_kind(kind.key_type, column), known_kind(kind.item_type, column)
+        return kind if pair == (kind.key_type, kind.item_type) else pa.map_(*pair)
     if kind.num_fields != 1:
         return kind
     inner = known_kind(kind.value_type, column)

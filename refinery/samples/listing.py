@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.errors import DataError, did_you_mean
-from refinery.samples.formats import magic, shape_of_start
+from refinery.samples.formats import shape_of_start
 from refinery.samples.objects import beside, head_of, info_of, located, told, version_of
 from refinery.samples.table_folders import roots
 
@@ -25,9 +25,9 @@ class Object:
     version: str
     start: bytes = b""
 
-    def compression(self) -> str | None:
-        """By its first bytes."""
-        return magic(self.start)
+    def head(self) -> bytes:
+        """Its first four bytes."""
+        return self.start[:4]
 
     def shape(self, compression: str | None, trusted: bool) -> str:
         """See `formats.json_shape`."""

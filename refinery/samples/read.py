@@ -124,7 +124,10 @@ def _typed(shard: Shard, limits: Limits) -> Iterator[Batch]:
     if source.format == "text":
         for batch in read_texts(shard.sources, limits):
             table = with_columns(batch.table, source.partitions)
-            yield replace(batch, table=table if shard.schema is None else conform(table, shard.schema, source))
+            yield replace(
+                batch,
+                table=table if shard.schema is None else conform(table, shard.schema, source.path, source.partitions),
+            )
         return
     schema = shard.schema if shard.schema is not None else schema_of(source)
     if source.format in ("csv", "tsv"):

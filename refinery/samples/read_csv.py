@@ -52,7 +52,7 @@ def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Li
     try:
         for records in reader.records():
             table = _strings(records.data, reader.names, reader.delimiter)
-            table = conform(_typed(table, schema, source.path), schema, source)
+            table = conform(_typed(table, schema, source.path), schema, source.path, source.partitions)
             yield Batch(False, table, records.rows, records.line_numbers, records.bad, records.lines_seen)
     finally:
         reader.close()

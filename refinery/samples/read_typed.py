@@ -23,7 +23,7 @@ def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: 
     row = 0
     try:
         for table in _sized(_pieces(source, start, end, limits), limits):
-            yield checked(conform(table, schema, source), row)
+            yield checked(conform(table, schema, source.path, source.partitions), row)
             row += len(table)
     except (pa.ArrowException, OSError) as error:
         cure = "It is damaged: copy or download it again, or write it anew"

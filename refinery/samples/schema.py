@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from refinery.errors import DataError
 from refinery.samples.kinds import known_kind
 from refinery.samples.objects import footer, mapped, open_exactly
-from refinery.samples.partitions import with_columns
+from refinery.samples.partitions import Partitions, with_columns
 from refinery.samples.sources import Source
 from refinery.store.urls import is_url
 
@@ -175,9 +176,9 @@ def record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def conform(table: pa.Table, schema: pa.Schema, source: Source) -> pa.Table:
-    """The table, and the source's partitions, with exactly the schema's columns; NULL in those that it lacks."""
-    table, path = with_columns(table, source.partitions), source.path
+def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partitions = ()) -> pa.Table:
+    """The table of a file, and its partitions, with exactly the schema's columns; NULL in those that it lacks."""
+    table = with_columns(table, partitions)
     if table.schema.equals(schema):
         return table.replace_schema_metadata(None)
     columns = []
@@ -187,8 +188,15 @@ def conform(table: pa.Table, schema: pa.Schema, source: Source) -> pa.Table:
             columns.append(pa.chunked_array([pa.nulls(len(table), field.type)]))
             continue
         try:
-            columns.append(known[field.name].cast(field.type))
+            columns.append(_decoded(known[field.name]).cast(field.type))
         except pa.ArrowException as error:
             what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
             raise DataError(f"{path}: {what}") from error
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of runs as its values, which nothing casts otherwise."""
+    if not pa.types.is_run_end_encoded(column.type):
+        return column
+    return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from refinery.errors import DataError
 from refinery.samples.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format, shown
-from refinery.samples.formats import SUPPORTED, format_of, full_suffix, json_shape, magic, split_suffix
+from refinery.samples.formats import SUPPORTED, foreign, format_of, full_suffix, json_shape, magic, split_suffix
 from refinery.samples.partitions import Partitions, partitions_of, typed
 from refinery.samples.table_folders import refuse_tables
 from refinery.store.urls import is_url
@@ -27,6 +27,11 @@ _EXPANDS = 4
 _LEAST = 16 << 10
 # Names of formats in recipes that are called otherwise here.
 _FORCED = {"txt": "text", "json": "jsonl"}
+_FOREIGN_CURES = {
+    "Parquet": "Rename it to .parquet",
+    "Arrow": "Rename it to .arrow",
+    "PDF": "Extract its text to a .txt file first",
+}
 # Formats of files that are not looked into.
 _OPAQUE = ("parquet", "arrow", "text")
 
@@ -305,7 +310,10 @@ class _Order:
                 return None if kind in ("parquet", "arrow") else source
             if kind in _OPAQUE:
                 return source
-            source = replace(source, compression=file.compression())
+            head = file.head()
+            source = replace(source, compression=magic(head))
+            if found := foreign(head):
+                raise DataError(f"{path}: holds {found}, not {kind}. {_FOREIGN_CURES.get(found, 'Unpack it first')}")
             named = split_suffix(Path(path))[1]
             if named and source.compression is None:
                 cure = f"Drop {Path(path).suffix!r} from its name"
@@ -330,10 +338,10 @@ class _File:
         """Bytes."""
         return os.path.getsize(self.path)
 
-    def compression(self) -> str | None:
-        """By its first bytes."""
+    def head(self) -> bytes:
+        """Its first four bytes."""
         with open(self.path, "rb") as file:
-            return magic(file.read(4))
+            return file.read(4)
 
     def shape(self, compression: str | None, trusted: bool) -> str:
         """See `json_shape`."""

@@ -91,7 +91,7 @@ def test_line_numbers_count_blank_lines_and_add_up_over_shards(tmp_path: Path) -
 
 
 def test_a_line_keeps_its_bytes(tmp_path: Path) -> None:
-    line = b'  {"b":2.50, "a":123456789012345678901234567890,"a":"\\u00e9\\/"}\t\r\n'
+    line = b'  {"b":2.50, "c":123456789012345678901234567890,"a":"\\u00e9\\/"}\t\r\n'
     (tmp_path / "a.jsonl").write_bytes(line)
     [batch] = batches(tmp_path / "a.jsonl")
     assert batch.lines and batch.table["_line"].to_pylist() == [line.decode()]
@@ -231,7 +231,7 @@ def test_mixed_formats_become_lines(tmp_path: Path) -> None:
     (tmp_path / "c.md").write_text("m\n")
     pq.write_table(RICH, tmp_path / "d.parquet")
     found = []
-    for shard in cut(find([tmp_path])[0]):
+    for shard in cut(find([tmp_path / name for name in ("a.jsonl", "b.csv", "c.md", "d.parquet")])[0]):
         assert shard.lines
         found += [json.loads(line) for batch in read(shard) for line in batch.table["_line"].to_pylist()]
     assert found[:3] == [{"text": "j", "n": 2.5}, {"text": 'c "q"', "n": 7}, {"text": "m\n"}]
