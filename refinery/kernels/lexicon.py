@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ class Lexicon(NamedTuple):
 
     keys: uint64 (capacity, a power of two). entries: int64 (capacity, 3): value, never 0, and where the text begins and
     ends in data, uint8. gate: uint8 (bytes of the longest text + 1, 256): FIRST, LAST for bytes that a text of so many
-    begins, ends with; most texts that are not in the table are told by it.
+    begins, ends with; most texts that are not in the table are told by it. It knows no texts of `ungated`.
     """
 
     keys: np.ndarray
@@ -31,7 +31,7 @@ class Lexicon(NamedTuple):
     gate: np.ndarray
 
 
-def lexicon(entries: Mapping[str, int]) -> Lexicon:
+def lexicon(entries: Mapping[str, int], ungated: Container[str] = ()) -> Lexicon:
     """A table of texts with their values, none of which is 0."""
     capacity = 16
     while capacity < 8 * len(entries):
@@ -42,13 +42,13 @@ def lexicon(entries: Mapping[str, int]) -> Lexicon:
     keys, table = np.zeros(capacity, np.uint64), np.zeros((capacity, 3), np.int64)
     sizes = np.diff(view.offsets)
     gate = np.zeros((int(sizes.max(initial=0)) + 1, 256), np.uint8)
-    for n, value in enumerate(entries.values()):
+    for n, (text, value) in enumerate(entries.items()):
         place = int(found[n]) & (capacity - 1)
         while keys[place]:
             place = (place + 1) & (capacity - 1)
         start, end = view.offsets[n : n + 2]
         keys[place], table[place] = found[n], (value, start, end)
-        if end > start:
+        if end > start and text not in ungated:
             gate[sizes[n], view.data[start]] |= FIRST
             gate[sizes[n], view.data[end - 1]] |= LAST
     data = np.zeros(len(view.data) + WORD, np.uint8)

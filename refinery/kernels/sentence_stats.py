@@ -42,12 +42,12 @@ def sentence_stats(column: pa.Array | pa.ChunkedArray, short: Sequence[int], lon
 
 
 @kernel
-def _measure(row, room, data, offsets, valid, classes, known, pairs, short, long, counts, shorter, longer):
+def _measure(row, room, data, offsets, valid, classes, known, pairs, phrases, short, long, counts, shorter, longer):
     """Measure rows from `row` on: the row that it has come to, and the numbers that `room` must have place for there."""
     while row < len(valid):
         if valid[row]:
             needed = _measure_text(
-                data, offsets[row], offsets[row + 1], room, classes, known, pairs, short, long, counts[row], shorter[row],
+                data, offsets[row], offsets[row + 1], room, classes, known, pairs, phrases, short, long, counts[row], shorter[row],
                 longer[row],
             )  # fmt: skip
             if needed:
@@ -57,7 +57,7 @@ def _measure(row, room, data, offsets, valid, classes, known, pairs, short, long
 
 
 @kernel
-def _measure_text(data, start, end, room, classes, known, pairs, short, long, counts, shorter, longer):
+def _measure_text(data, start, end, room, classes, known, pairs, phrases, short, long, counts, shorter, longer):
     """Measure one text; 0, or the numbers that `room` needs. In counts, BEGIN and END are those of the open sentence."""
     counts[:] = 0
     shorter[:] = 0
@@ -76,7 +76,9 @@ def _measure_text(data, start, end, room, classes, known, pairs, short, long, co
             continue
         if 3 * (i - begin) + 3 > len(room):
             return 3 * (i - begin) + 3
-        n = cut_piece(data, begin, i, classes, known, pairs, room) if i > begin else 0
+        n = cut_piece(data, begin, i, start, end, classes, known, pairs, phrases, room) if i > begin else 0
+        if n < 0:
+            return -n
         for k in range(n):
             stop = room[k + 1] if k + 1 < n else i
             _word(data, room[k], stop, classes, short, long, counts, shorter, longer)

@@ -10,7 +10,7 @@ import numpy as np
 from refinery.kernels.blocks import any_of, digits, first_set, is_byte, lanes, last_set, letters, low_bits, within
 from refinery.kernels.jit import inlined, kernel
 from refinery.kernels.word_addresses import COLON, FULL_STOP, SLASH, is_host
-from refinery.kernels.word_exceptions import EXCEPTION, UNIT, exception, joined, write_parts
+from refinery.kernels.word_exceptions import EXCEPTION, UNIT, exception, write_parts
 from refinery.kernels.word_rules import ALPHA, BEFORE_STOP, CURRENCY, DIGIT, LOWER, PREFIX, QUOTE, SUFFIX, UPPER, WORD
 
 APOSTROPHE, DOLLAR, PLUS, MINUS, TILDE = 0x27, 0x24, 0x2B, 0x2D, 0x7E
@@ -35,11 +35,10 @@ _inner = lanes(
 
 
 @kernel
-def cut_ascii(data, start, end, table, known, pairs, room):
-    """`cut_piece` for a piece of ASCII characters; 64 bytes from its start on must be there."""
-    n = 0
+def cut_ascii(data, start, end, table, known, room, n):
+    """`cut_parts` for a piece of ASCII characters; 64 bytes from its start on must be there."""
     tail = len(room)
-    first_start, last_end = start, end
+    first_start = start
     here = low_bits(end - start)
     numbers = digits(data, start) & here
     joints = _joints(data, start) & here
@@ -77,9 +76,6 @@ def cut_ascii(data, start, end, table, known, pairs, room):
         room[n] = room[tail]
         n += 1
         tail += 1
-    for k in range(n - 1):
-        if pairs[data[room[k]], data[room[k + 1]]]:
-            return joined(data, first_start, last_end, known, pairs, room, n)
     return n
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -55,7 +56,8 @@ UNITS = frozenset(
 )
 
 
-LONGEST_RUN = 11  # words that an exception is cut into at most
+LONGEST_PHRASE = 11  # words that an exception is cut into at most
+_PIECE = re.compile(r"\S+")
 
 
 @lru_cache(maxsize=1)
@@ -187,9 +189,10 @@ def exceptions() -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1)
-def cut_exceptions() -> dict[str, tuple[str, ...]]:
-    """Exceptions that the rules alone would cut: inside of a piece, where their parts stand side by side, they hold too."""
-    return {text: parts for text, parts in exceptions().items() if len(cut(text, known=False)) > 1}
+def phrases() -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Exceptions that the rules alone would cut, by what they would be cut into: where that stands, they hold too."""
+    found = {tuple(cut(text, known=False)): parts for text, parts in exceptions().items()}
+    return {words: parts for words, parts in found.items() if len(words) > 1}
 
 
 # Rules
@@ -197,32 +200,52 @@ def cut_exceptions() -> dict[str, tuple[str, ...]]:
 
 def words(text: str) -> list[str]:
     """The words and marks of a text."""
-    return [word for piece in text.split() for word in pieces(piece)]
+    return [word for _, found in pieces(text) for word in found]
 
 
-def pieces(piece: str) -> list[str]:
-    """The words and marks of a text that is not empty and holds no white space."""
+def pieces(text: str) -> list[tuple[int, list[str]]]:
+    """What stands between white space: where it begins, and its words."""
+    found: list[tuple[int, list[str]]] = []
+    run: list[tuple[int, list[str]]] = []  # pieces with a single U+0020 between two
+    end = -2
+    for match in _PIECE.finditer(text):
+        if text[end : match.start()] != " ":
+            found += joined(run)
+            run = []
+        run.append((match.start(), _parts(match.group())))
+        end = match.end()
+    return found + joined(run)
+
+
+def _parts(piece: str) -> list[str]:
     parts = exceptions().get(piece)
-    return list(parts) if parts else joined(cut(piece))
+    return list(parts) if parts else cut(piece)
 
 
-def joined(parts: list[str]) -> list[str]:
-    """Parts of a piece, runs of them that are an exception in its form: longer runs first, then earlier ones.
+def joined(run: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Pieces side by side, the phrases among their parts in the form of the exception.
 
-    A run that is passed over, because one of its ends belongs to another, keeps its parts from those that come after it.
+    Longer phrases come first, then earlier ones. One that is passed over, because one of its ends belongs to another,
+    keeps its parts from those that come after it; so does one of several pieces, which has no form.
     """
+    parts = [part for _, piece in run for part in piece]
+    begins = list(accumulate((len(piece) for _, piece in run), initial=0))
     seen = [False] * len(parts)
     taken: dict[int, tuple[int, tuple[str, ...]]] = {}
-    for length in range(min(len(parts), LONGEST_RUN), 1, -1):
+    for length in range(min(len(parts), LONGEST_PHRASE), 1, -1):
         for i in range(len(parts) - length + 1):
-            whole = cut_exceptions().get("".join(parts[i : i + length]))
+            whole = phrases().get(tuple(parts[i : i + length]))
             if whole:
-                if not seen[i] and not seen[i + length - 1]:
+                if not seen[i] and not seen[i + length - 1] and not any(i < begin < i + length for begin in begins):
                     taken[i] = (length, whole)
                 seen[i : i + length] = [True] * length
+    places = [place for place, _ in run]
+    return [(places[n], _written(parts, begins[n], begins[n + 1], taken)) for n in range(len(run))]
+
+
+def _written(parts: list[str], i: int, end: int, taken: dict[int, tuple[int, tuple[str, ...]]]) -> list[str]:
     found: list[str] = []
-    i = 0
-    while i < len(parts):
+    while i < end:
         length, whole = taken.get(i, (1, (parts[i],)))
         found += whole
         i += length
@@ -350,12 +373,13 @@ def sentences(text: str) -> list[str]:
     single U+0020 behind another word.
     """
     found, begin, end, seen = [], -1, 0, False
+    known = iter(pieces(text))
     for match in re.finditer(r"\s+|\S+", text):
         blank = match.group().isspace()
         at = match.start()
         if blank and ((match.group()[0] == " " and at > 0 and len(match.group()) == 1) or not seen):
             continue
-        for word in [""] if blank else pieces(match.group()):
+        for word in [""] if blank else next(known)[1]:
             terminal = len(word) == 1 and _has(word, TERMINAL)
             if seen and not terminal and not (word and all(_has(char, PUNCT) for char in word)):
                 found.append(text[begin:end])

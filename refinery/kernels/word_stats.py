@@ -76,13 +76,13 @@ def word_stats(
 
 @kernel
 def _measure(
-    row, table, room, data, offsets, valid, classes, known, pairs, stops, short, long, counts, shorter, longer
+    row, table, room, data, offsets, valid, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
 ):  # fmt: skip
     """Measure rows from `row` on, for `text_set.fill`: the row that it has come to, and the numbers that `room` needs there."""
     while row < len(valid):
         if valid[row]:
             needed = _measure_text(
-                data, offsets[row], offsets[row + 1], table, room, classes, known, pairs, stops, short, long, counts[row],
+                data, offsets[row], offsets[row + 1], table, room, classes, known, pairs, phrases, stops, short, long, counts[row],
                 shorter[row], longer[row],
             )  # fmt: skip
             if needed >= 0:
@@ -92,7 +92,9 @@ def _measure(
 
 
 @kernel
-def _measure_text(data, start, end, table, room, classes, known, pairs, stops, short, long, counts, shorter, longer):
+def _measure_text(
+    data, start, end, table, room, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
+):
     """Measure one text; -1, or when it does not fit the numbers that `room` needs (0: the table is full)."""
     counts[:] = 0
     shorter[:] = 0
@@ -127,7 +129,9 @@ def _measure_text(data, start, end, table, room, classes, known, pairs, stops, s
             continue
         if 3 * (i - begin) + 3 > len(room):
             return 3 * (i - begin) + 3
-        n = cut_piece(data, begin, i, classes, known, pairs, room)
+        n = cut_piece(data, begin, i, start, end, classes, known, pairs, phrases, room)
+        if n < 0:
+            return -n
         if 2 * (counts[TYPES] + n) > len(table):
             return 0
         for k in range(n):

@@ -7,7 +7,16 @@ from refinery.kernels.jit import kernel
 from refinery.kernels.utf8 import before, decode
 from refinery.kernels.word_addresses import COLON, FULL_STOP, SLASH, is_address
 from refinery.kernels.word_ascii import APOSTROPHE, cut_ascii, dollar
-from refinery.kernels.word_exceptions import EXCEPTION, UNIT, exception, joined, write_parts
+from refinery.kernels.word_exceptions import EXCEPTION, UNIT, exception, write_parts
+from refinery.kernels.word_joining import (
+    find_phrases,
+    first_beside,
+    last_beside,
+    piece_end,
+    take_phrases,
+    write_phrases,
+)
+from refinery.kernels.word_phrases import BEGINS
 from refinery.kernels.word_rules import (
     ALPHA,
     BEFORE_STOP,
@@ -29,16 +38,50 @@ RIGHT_QUOTE, ELLIPSIS, EM_DASH, EN_DASH, DEGREE = 0x2019, 0x2026, 0x2014, 0x2013
 
 
 @kernel
-def cut_piece(data, start, end, table, known, pairs, room):
+def cut_piece(data, start, end, first, last, table, known, pairs, phrases, room):
     """Write where the words of data[start:end], which holds no white space, begin to room[0:]; how many there are.
 
-    `room` has place for three times as many numbers as the piece has bytes, and three more.
+    The text is data[first:last]. `room` has place for three times as many numbers as the piece has bytes, and three more; where
+    the pieces beside it matter, so many for all of them: then minus the number that it needs is answered.
     """
+    n = cut_parts(data, start, end, table, known, room, 0)
+    for k in range(n - 1):
+        if pairs[data[room[k]], data[room[k + 1]]] & BEGINS:
+            return _joined(data, start, end, first, last, table, known, pairs, phrases, room, n)
+    return n
+
+
+@kernel
+def _joined(data, start, end, first, last, table, known, pairs, phrases, room, n):
+    """Put phrases among the n words of a piece into their exception's form: `cut_piece`."""
+    if not find_phrases(data, end, known, phrases, room, n):
+        return n
+    low = first_beside(data, start, first, table, pairs)
+    high = last_beside(data, end, last, table, pairs)
+    if low == start and high == end:
+        take_phrases(data, room, n)
+        return write_phrases(data, end, known, room, 0, n, n)
+    if 3 * (high - low) + 3 > len(room):
+        return -(3 * (high - low) + 3)
+    count = begin = stop = 0
+    i = low
+    while i < high:
+        begin = count if i == start else begin
+        after = piece_end(data, i, high, table)
+        count = cut_parts(data, i, after, table, known, room, count)
+        stop = count if i == start else stop
+        i = after + 1
+    find_phrases(data, high, known, phrases, room, count)
+    take_phrases(data, room, count)
+    return write_phrases(data, high, known, room, begin, stop, count)
+
+
+@kernel
+def cut_parts(data, start, end, table, known, room, n):
+    """Write where the words of a piece begin by the rules alone to room[n:]; how many there are in `room` then."""
     if end - start <= BLOCK and start + BLOCK <= len(data) and not wide(data, start) & low_bits(end - start):
-        return cut_ascii(data, start, end, table, known, pairs, room)
-    n = 0
+        return cut_ascii(data, start, end, table, known, room, n)
     tail = len(room)
-    first_start, last_end = start, end
     while start < end:
         if exception(known, data, start, end) & EXCEPTION:
             break
@@ -70,9 +113,6 @@ def cut_piece(data, start, end, table, known, pairs, room):
         room[n] = room[tail]
         n += 1
         tail += 1
-    for k in range(n - 1):
-        if pairs[data[room[k]], data[room[k + 1]]]:
-            return joined(data, first_start, last_end, known, pairs, room, n)
     return n
 
 

@@ -17,7 +17,9 @@ from refinery.rundir import seal
 from refinery.stats.entries import Buffers, room
 from refinery.stats.files import PARTIAL, replacing
 
-Location = str | os.PathLike[str] | tuple[str, dict[str, Any]]
+# As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself. Beside
+# that: a fsspec.implementations.dirfs.DirFileSystem, as datatrove's DataFolder is one.
+Location = str | os.PathLike[str] | tuple[str, Any] | Any
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,20 @@ class Folder(Protocol):
 
 
 def open_folder(location: Location) -> Folder:
-    """The folder at a path or a URL (`s3://...`, `gs://...`, `hf://...`), or at a pair of URL and options of its fsspec driver.
+    """The folder at a path or a URL (`s3://...`, `gs://...`, `hf://...`), with or without its driver; see `Location`.
 
-    Raises DataError when there is no driver for it.
+    Raises DataError when there is no driver for it, or it is no location.
     """
+    if hasattr(location, "fs") and hasattr(location, "path"):
+        return _of_driver(location.fs, location.path)
     options: dict[str, Any] = {}
     if isinstance(location, tuple):
-        location, options = location
+        location, given = location
+        if hasattr(given, "cat_file"):
+            return _of_driver(given, os.fspath(location))
+        options = dict(given or {})
+    if not isinstance(location, str | os.PathLike):
+        raise DataError(f"{location!r} is no folder: give a path, a URL, a pair of URL and options, or a DirFileSystem")
     path = os.fspath(location)
     if "://" not in path and "::" not in path:
         return LocalFolder(Path(path).expanduser())
@@ -73,6 +82,16 @@ def open_folder(location: Location) -> Folder:
     from refinery.stats.remote import RemoteFolder
 
     return RemoteFolder(path, options)
+
+
+def _of_driver(fs: Any, path: str) -> Folder:
+    """A folder of a file system that fsspec has opened; one of this machine is a folder like any other."""
+    root = fs._strip_protocol(path)
+    if "file" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol):
+        return LocalFolder(Path(root))
+    from refinery.stats.remote import RemoteFolder
+
+    return RemoteFolder(str(fs.unstrip_protocol(root)), fs=fs)
 
 
 class LocalFolder:

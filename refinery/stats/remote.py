@@ -19,9 +19,10 @@ _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified",
 class RemoteFolder:
     """A folder at a URL. There is no renaming on object storage: an object is put whole, and then is there."""
 
-    def __init__(self, url: str, options: dict[str, Any]) -> None:
+    def __init__(self, url: str, options: dict[str, Any] | None = None, fs: Any = None) -> None:
+        """options: of the driver that is to be opened; fs: one that is open."""
         self.url = url.rstrip("/")
-        self.fs, self.root = filesystem(self.url, options)
+        self.fs, self.root = filesystem(self.url, options) if fs is None else (fs, fs._strip_protocol(self.url))
 
     def name(self, path: str) -> str:
         """The path as a user knows it."""

@@ -33,6 +33,7 @@ SPACES = [" ", "  ", "\n", "\n\n", "\n\n\n", "\t", "\r\n", "\r", "\u00a0", "\u20
 hostile = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
     st.lists(st.sampled_from([*PIECES, *SPACES]), max_size=40).map("".join),
+    st.lists(st.sampled_from([*word_rules.exceptions(), *" =():]'"]), max_size=20).map("".join),
 )
 columns = st.lists(st.one_of(st.none(), hostile), max_size=6)
 
@@ -142,10 +143,10 @@ def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
     size = len(piece.encode())
     data = np.frombuffer(piece.encode() + b"/a.com'" * room_behind, np.uint8)
     room = np.zeros(3 * size + 3, np.int64)
-    count = word_tokens.cut_piece(data, 0, size, *word_exceptions.rules(), room)
+    count = word_tokens.cut_piece(data, 0, size, 0, size, *word_exceptions.rules(), room)
     bounds = [*room[:count].tolist(), size]
     parts = [piece.encode()[a:b].decode() for a, b in zip(bounds, bounds[1:], strict=False)]
-    assert parts == word_rules.pieces(piece)
+    assert parts == word_rules.words(piece)
 
 
 @given(st.lists(st.text(alphabet="aB.:/@-_1'(,", max_size=20), min_size=1, max_size=9))
@@ -248,11 +249,22 @@ def test_classes_and_exceptions_are_those_of_spacy() -> None:
     assert word_rules.exceptions() == theirs
 
 
-# Where exceptions overlap (`°k.::`, `:'):(`), spaCy has ways of its own that the rules do not follow.
-ORDINARY = [piece for piece in PIECES if not {"°", ":)", ":-(", "(:", "xD", "'", "'s", "''"} & {piece, piece[:1]}]
+CODE = [
+    ") :].l",
+    "= (::A",
+    "':'):(",
+    "°k.::",
+    "f(x) :(y)",
+    "x: (: :) ):",
+    "if a[1:] = [= ]=: :-( :'( :",
+    "( * _ * ) (*_*) ( *_*)",
+    "( ^_^ ) e.g . e.g. :)))) : ) ) ) )",
+    "def f(a=(1, 2), *, b=[:3]):  # <3 :3",
+    "<a href='x'> :D </a> {'k': 'v'}; 's 's' 'd' '' ' '",
+]
 
 
-@given(st.lists(st.sampled_from([*ORDINARY, *SPACES, " ", " "]), max_size=40).map("".join))
+@given(st.lists(st.sampled_from([*PIECES, *word_rules.exceptions(), *SPACES, " ", " "]), max_size=40).map("".join))
 @settings(max_examples=300, derandomize=True)
 def test_rules_are_those_of_spacy(text: str) -> None:
     pytest.importorskip("spacy")
@@ -260,3 +272,23 @@ def test_rules_are_those_of_spacy(text: str) -> None:
 
     assert word_rules.words(text) == spacy_words.words(text, "eng")
     assert word_rules.sentences(text) == spacy_words.sentences(text, "eng")
+
+
+@pytest.mark.parametrize("text", [*CODE, " ".join(CODE), "\n".join(CODE)])
+def test_code_is_cut_as_spacy_does(text: str) -> None:
+    """Exceptions of several words, also such as would span white space and keep others from being found."""
+    pytest.importorskip("spacy")
+    from refinery.kernels import spacy_words
+
+    known = spacy_words.words(text, "eng")
+    assert word_rules.words(text) == known
+    check(word_stats.word_stats(column([text, text]), STOPS, SHORT, LONG), [text, text], words)
+
+
+@given(st.text(alphabet="'):(-=. 8D<>/a\"3o]", max_size=12))
+@settings(max_examples=400, derandomize=True)
+def test_marks_are_cut_as_spacy_does(text: str) -> None:
+    pytest.importorskip("spacy")
+    from refinery.kernels import spacy_words
+
+    assert word_rules.words(text) == spacy_words.words(text, "eng")

@@ -72,6 +72,24 @@ def counts(files: dict[str, Any]) -> dict[str, dict[str, int]]:
     }
 
 
+def test_folders_that_fsspec_has_opened(tmp_path: Path) -> None:
+    """What datatrove takes for a folder: a DirFileSystem, a pair of path and file system, a pair of path and options."""
+    import fsspec
+    from fsspec.implementations.dirfs import DirFileSystem
+
+    url, memory = "memory://opened/stats", fsspec.filesystem("memory")
+    fill((url, {}))
+    StatsMerger(DirFileSystem("/opened/stats", memory), ("memory://opened/pair", memory)).merge()
+    assert counts(everything(("memory://opened/pair", {}))) == MERGED
+    local = DirFileSystem(str(tmp_path / "here"), fsspec.filesystem("file"))
+    StatsMerger((url, {}), local).merge()
+    assert json.loads((tmp_path / "here/summary/length/metric.json").read_text())["summary"]["n"] == 6
+    StatsMerger((url, {}), (str(tmp_path / "again"), {})).merge()
+    assert (tmp_path / "again/summary/length/metric.json").read_bytes() == local.cat_file("summary/length/metric.json")
+    with pytest.raises(DataError, match="5 is no folder"):
+        StatsMerger(5, local).merge()
+
+
 def test_from_and_to_a_bucket(bucket: Where, tmp_path: Path) -> None:
     url, options = bucket
     fill(bucket)

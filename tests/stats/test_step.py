@@ -49,6 +49,27 @@ def test_files_of_the_run_and_of_others_are_merged_when_it_has_ended(tmp_path: P
     assert files(tmp_path / "again")["summary/num_words/metric.json"] == merged["summary/num_words/metric.json"]
 
 
+def test_top_k_config_is_both_of_its_parameters(tmp_path: Path) -> None:
+    refinery.run(recipe_of(tmp_path, "stats", top_k_config={"top_k_groups": ["histogram"], "top_k": 1}))
+    merged = files(tmp_path / "merged")
+    assert len(json.loads(merged["histogram/num_words/metric.json"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"top_k_config": 5}, "must be a mapping"),
+        ({"top_k_config": {"topk": 5}}, "no entry topk"),
+        ({"top_k_config": {"top_k": -1}}, "top_k of top_k_config is -1"),
+        ({"top_k_config": {"top_k_groups": "fqdn"}}, "must be a list of names"),
+        ({"top_k_config": {"top_k": 5}, "top_k": 7}, "top_k is given beside top_k_config"),
+    ],
+)
+def test_mistakes_in_top_k_config(tmp_path: Path, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        refinery.run(recipe_of(tmp_path, "stats", **params))
+
+
 def test_samples_pass_as_they_are(tmp_path: Path) -> None:
     run = refinery.run(recipe_of(tmp_path, "stats", remove_input=True))
     assert list(files(tmp_path / "stats")) == [] and files(tmp_path / "merged")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from refinery.stats.topk import TOP_K, TOP_K_GROUPS
+
 OPERATOR = {
     "doc": (
         "Merge statistics files when the samples of the run have passed, which it leaves as they are: once for a run, after "
@@ -29,6 +31,12 @@ OPERATOR = {
             "default": ["fqdn", "suffix"],
             "doc": "Groups of which only the top_k keys of the most samples are written.",
         },
+        "top_k_config": {
+            "type": "any",
+            "default": None,
+            "nullable": True,
+            "doc": "Both of these as one mapping, {top_k_groups: [...], top_k: N}, as datatrove's TopKConfig; not beside them.",
+        },
     },
     "checks": "check",
     "sql": "SELECT TRUE AS _passes",
@@ -38,6 +46,29 @@ OPERATOR = {
 }
 
 
+TOP_K_DEFAULTS = {"top_k_groups": (list(TOP_K_GROUPS), TOP_K_GROUPS), "top_k": (TOP_K,)}
+
+
 def check(params: dict[str, Any]) -> list[str]:
     """What is wrong with parameters."""
-    return [f"{name} is empty" for name in ("input_folder", "output_folder") if params.get(name) == ""]
+    empty = [f"{name} is empty" for name in ("input_folder", "output_folder") if params.get(name) == ""]
+    return empty + ([] if params.get("top_k_config") is None else _wrong(params["top_k_config"], params))
+
+
+def _wrong(config: Any, params: dict[str, Any]) -> list[str]:
+    """What is wrong with top_k_config."""
+    if not isinstance(config, dict):
+        return [f"top_k_config is {config!r}; it must be a mapping such as {{top_k_groups: [fqdn], top_k: 50000}}"]
+    unknown = [name for name in config if name not in TOP_K_DEFAULTS]
+    found = [f"top_k_config has no entry {name}; there are {' and '.join(TOP_K_DEFAULTS)}" for name in unknown]
+    found += [
+        f"{name} is given beside top_k_config; say it in one of the two"
+        for name, same in TOP_K_DEFAULTS.items()
+        if params.get(name, same[0]) not in same
+    ]
+    top_k, groups = config.get("top_k", 0), config.get("top_k_groups", [])
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
+        found.append(f"top_k of top_k_config is {top_k!r}; it must be a whole number, 0 or more")
+    if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
+        found.append(f"top_k_groups of top_k_config is {groups!r}; it must be a list of names of groups")
+    return found

@@ -1,0 +1,50 @@
+"""Exceptions that the rules of `word_rules` alone would cut into several words: tables by which kernels find them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+Phrase = tuple[str, ...]
+
+BEGINS, BESIDE = 1, 2  # bits of `pairs`
+IS_PHRASE = 0  # column of `automaton`
+
+
+def numbers(phrases: Iterable[Phrase]) -> dict[str, int]:
+    """Numbers of the words of phrases, from 1."""
+    return {word: number for number, word in enumerate(sorted({word for words in phrases for word in words}), 1)}
+
+
+def pairs(phrases: Iterable[Phrase]) -> np.ndarray:
+    """uint8 (256, 256), by two bytes: most words that are not of a phrase are found so, without a look at the words.
+
+    BEGINS: the first two words of a phrase begin with them. BESIDE: a word of a phrase ends with the one, the next begins with
+    the other.
+    """
+    found = np.zeros((256, 256), np.uint8)
+    for words in phrases:
+        one, two, *_ = (word.encode()[0] for word in words)
+        found[one, two] |= BEGINS
+        for left, right in zip(words, words[1:], strict=False):
+            found[left.encode()[-1], right.encode()[0]] |= BESIDE
+    return found
+
+
+def automaton(phrases: Sequence[Phrase], numbered: Mapping[str, int]) -> np.ndarray:
+    """int16 (states, words + 1): the state after a word of that number, 0 for none; all begin in state 0.
+
+    The column IS_PHRASE is 1 in the state after a whole phrase.
+    """
+    states: dict[Phrase, int] = {(): 0}
+    for words in phrases:
+        for end in range(1, len(words) + 1):
+            states.setdefault(words[:end], len(states))
+    found = np.zeros((len(states), len(numbered) + 1), np.int16)
+    for words, state in states.items():
+        if words:
+            found[states[words[:-1]], numbered[words[-1]]] = state
+    for words in phrases:
+        found[states[words], IS_PHRASE] = 1
+    return found
