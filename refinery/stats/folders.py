@@ -64,8 +64,9 @@ def open_folder(location: Location) -> Folder:
 
     Raises DataError when there is no driver for it, or it is no location.
     """
-    if hasattr(location, "fs") and hasattr(location, "path"):
-        return _of_driver(location.fs, location.path)
+    fs, place = getattr(location, "fs", None), getattr(location, "path", None)
+    if fs is not None and place is not None:
+        return _of_driver(fs, place)
     options: dict[str, Any] = {}
     if isinstance(location, tuple):
         location, given = location

@@ -22,7 +22,11 @@ class RemoteFolder:
     def __init__(self, url: str, options: dict[str, Any] | None = None, fs: Any = None) -> None:
         """options: of the driver that is to be opened; fs: one that is open."""
         self.url = url.rstrip("/")
-        self.fs, self.root = filesystem(self.url, options) if fs is None else (fs, fs._strip_protocol(self.url))
+        self.fs, self.root = fs, ""
+        if fs is None:
+            self.fs, self.root = filesystem(self.url, options)
+        else:
+            self.root = str(fs._strip_protocol(self.url))
 
     def name(self, path: str) -> str:
         """The path as a user knows it."""
