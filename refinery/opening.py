@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.errors import Problem, RecipeError
 from refinery.library import Library
+from refinery.places import absolute
 from refinery.recipe import Recipe, load
 from refinery.recipe.load import Guard as AnyGuard
 from refinery.recipe.override import Override, overrides_of, parse_overrides, parse_set, parse_variables
@@ -44,7 +45,8 @@ def open_recipe(
     opener = _Opener(operators)
     loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs, guard=guard)
     if operators:  # noted as the recipe's own, for those who open the run's recipe later
-        loaded = replace(loaded, operators=tuple(dict.fromkeys((*map(str, operators), *loaded.operators))))
+        folders = (absolute(str(folder)) for folder in operators)
+        loaded = replace(loaded, operators=tuple(dict.fromkeys((*folders, *loaded.operators))))
     return loaded, opener.library
 
 

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "refinery"
 ORDER = (
     "__init__",
     "hiding",
+    "places",
     "errors",
     "rundir",
     "wording",

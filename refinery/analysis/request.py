@@ -12,6 +12,7 @@ from typing import Any
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import Library, Operator
 from refinery.opening import open_recipe
+from refinery.places import absolute
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, parse_overrides, parse_set, parse_variables
 
@@ -71,7 +72,7 @@ def _measuring(recipe: Recipe, folder: str) -> Recipe:
     given = recipe.stat_summary  # moments are asked for in any case, of all statistics
     summary = replace(given, groups=tuple(dict.fromkeys(("summary", *given.groups))), stats=())
     quiet = replace(recipe, export_type="none", keep_stats_in_res_ds=False)
-    return replace(quiet, measure_only=True, work_dir=folder, stat_summary=summary)
+    return replace(quiet, measure_only=True, work_dir=absolute(folder), stat_summary=summary)
 
 
 def _of_data(

@@ -18,7 +18,7 @@ KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "dedup
 # How a deduplicator compares samples; `sql/README.md` says what each needs of an operator.
 MATCHES = ("keys", "bands", "hamming", "units")
 PARAM_TYPES = {
-    "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "any",
+    "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
 }  # fmt: skip
 
 # Every filter of Data-Juicer has these; the compiler applies them to `bounds`.
@@ -60,7 +60,7 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
         "doc": "Whether what is suspicious ends the run before anything is written, or is only said.",
     },
     "index": {
-        "type": "str",
+        "type": "path",
         "default": None,
         "nullable": True,
         "doc": "Folder that remembers the samples of earlier runs: duplicates of those are removed too, and new ones are added.",

@@ -10,6 +10,7 @@ from typing import TypeVar
 from refinery.errors import OperatorError
 from refinery.library.declared import KINDS, Feature, Function, Operator
 from refinery.library.headers import aliases, read_feature, read_operator
+from refinery.places import absolute
 
 Item = TypeVar("Item")
 
@@ -20,7 +21,7 @@ class Library:
     def __init__(self, extra: tuple[str | Path, ...] = ()) -> None:
         home = shipped()
         self._folders = [home / "sql", home / "udfs"]
-        for folder in map(Path, extra):
+        for folder in (Path(absolute(str(path))) for path in extra):
             if not folder.is_dir():
                 raise OperatorError(f"{folder}: no such folder of operators")
             self._folders.append(folder)

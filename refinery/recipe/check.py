@@ -11,6 +11,7 @@ from refinery.errors import RefineryError, suggestion
 from refinery.hiding import has_credentials, remember
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
+from refinery.recipe.located import located
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
@@ -54,7 +55,7 @@ class _Checker:
             return None
         self._tell(values, inputs, most)
         notes = sorted(self.notes, key=lambda note: order(note[0]))
-        return Recipe(
+        recipe = Recipe(
             steps=steps,
             inputs=inputs,
             max_sample_num=most,
@@ -64,6 +65,7 @@ class _Checker:
             ignored=tuple(Note(str(place), text) for place, text in notes),
             **values,
         )
+        return located(recipe)
 
     # Keys
 

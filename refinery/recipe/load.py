@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.errors import Problem, RecipeError, suggestion
+from refinery.places import absolute
 from refinery.recipe.check import LibrarySource, check
 from refinery.recipe.model import Recipe
 from refinery.recipe.override import Override, apply
@@ -51,7 +52,7 @@ def load(
     text = _read(path)
     found: Any = {"library": library, "environ": environ, "need_inputs": need_inputs, "guard": guard}
     read = loads(text, path, overrides, variables, **found)
-    return replace(read, path=path)
+    return replace(read, path=absolute(path))
 
 
 def loads(

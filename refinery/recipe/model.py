@@ -56,7 +56,7 @@ class Note:
 class InputConfig:
     """One source of samples.
 
-    path: file, directory or glob, relative to the current directory. weight: its share when `max_sample_num` limits the
+    path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the
     samples. format: one of `keys.READABLE`, or None to tell by the file's suffix.
     """
 

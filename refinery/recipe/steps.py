@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, Key
+from refinery.recipe.located import located_params
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
 from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, order
@@ -132,7 +133,7 @@ class _Reader:
         for name, param in operator.params.items():
             if getattr(param, "required", False) and name not in given:
                 self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
-        return params
+        return located_params(params, operator.params)
 
     def _unknown(self, operator: OperatorLike, name: str, place: Place, specs: AnyMapping[str, Any]) -> None:
         reason = BASE_PARAMS.get(name) or ("only filters have a range" if name in RANGE_PARAMS else None)

@@ -280,7 +280,7 @@ _CONVERTERS: dict[str, Callable[[Node], Any]] = {
     "float": _float,
     "bool": _bool,
     **dict.fromkeys(("str", "regex", "sql"), _str),
-    **dict.fromkeys(("folder", "file"), _path),
+    **dict.fromkeys(("folder", "file", "path"), _path),
     "str_or_list": _str_or_list,
     "strings": _strings,
     "count_or_all": _count_or_all,

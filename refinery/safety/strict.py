@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from refinery.library import Library
+from refinery.places import TYPES
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.steps import operator_of
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, plain_value
@@ -99,7 +100,7 @@ class Guard:
             kind = operator.params[param].type if param in operator.params else ""
             if kind == "sql" or (param == "keep" and "first" not in _texts(value)):
                 self._sql(value, f"{name}.{param}")
-            elif kind in ("file", "folder") or param in ("index", "input_folder", "output_folder"):
+            elif kind in TYPES:
                 self._path(value, f"{name}.{param}")
 
     def _sql(self, entry: Entry | None, label: str) -> None:

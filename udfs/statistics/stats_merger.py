@@ -16,10 +16,10 @@ OPERATOR = {
     "peer": "StatsMerger of datatrove 0.10.1",
     "params": {
         "input_folder": {
-            "type": "str",
+            "type": "path",
             "doc": "Folder, or URL, whose folders {group}/{stat} hold files as 00000.json; may be the one of stat_summary.export.",
         },
-        "output_folder": {"type": "str", "doc": "Folder, or URL, that gets {group}/{stat}/metric.json."},
+        "output_folder": {"type": "path", "doc": "Folder, or URL, that gets {group}/{stat}/metric.json."},
         "remove_input": {
             "type": "bool",
             "default": False,

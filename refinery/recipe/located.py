@@ -1,0 +1,32 @@
+"""A recipe's paths made absolute, once, when it is loaded: processes in other folders and machines read the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from refinery.places import TYPES, absolute, absolute_input
+from refinery.recipe.model import Recipe
+
+
+def located(recipe: Recipe) -> Recipe:
+    """The recipe with absolute paths, but for those of its steps; relative ones are below the current folder."""
+    summary = recipe.stat_summary
+    return replace(
+        recipe,
+        inputs=tuple(replace(source, path=absolute_input(source.path)) for source in recipe.inputs),
+        export_path=absolute(recipe.export_path),
+        work_dir=absolute(recipe.work_dir),
+        temp_dir=absolute(recipe.temp_dir) if recipe.temp_dir else None,
+        operators=tuple(dict.fromkeys(map(absolute, recipe.operators))),
+        stat_summary=replace(summary, export=absolute(summary.export)) if summary.export else summary,
+    )
+
+
+def located_params(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a step, those that name files with absolute paths. specs: as the operator declares them."""
+    return {
+        name: absolute(value) if isinstance(value, str) and name in specs and specs[name].type in TYPES else value
+        for name, value in params.items()
+    }
