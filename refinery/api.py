@@ -23,6 +23,7 @@ from refinery.opening import open_recipe
 from refinery.outputs.database import Counts
 from refinery.outputs.standard import pour
 from refinery.pipeline import Progress, execute
+from refinery.places import shorter
 from refinery.preparing import Planned, Prepared, prepare
 from refinery.recipe import Recipe
 from refinery.samples.export import stats_path
@@ -91,9 +92,7 @@ def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overr
 def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
     prepared = prepare(recipe, library, dataset)
-    title = (
-        f"{recipe.project_name}: {recipe.path or 'a recipe given in Python'} as SQL, by refinery {refinery.__version__}"
-    )
+    title = f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {refinery.__version__}"
     writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)
     stats = stats_path(recipe.export_path) if writes else None
     path = "/dev/stdout" if is_stdout(recipe.export_path) else recipe.export_path

@@ -19,6 +19,7 @@ from refinery.engine.local import keep_memory
 from refinery.errors import DataError
 from refinery.outputs.standard import pour
 from refinery.pipeline import Outcome, begin_anew, execute
+from refinery.places import shorter
 from refinery.preparing import Prepared, compile_unseen, prepare
 from refinery.recipe import Recipe
 from refinery.store.urls import is_url
@@ -121,7 +122,7 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")
     lines.append(f"ask for a row  refinery why ROW --run {root}")
     for line in lines:
-        out.print(line, markup=False)
+        out.print(shorter(line), markup=False)
 
 
 def _show(out: Any, con: Any) -> None:
@@ -131,7 +132,7 @@ def _show(out: Any, con: Any) -> None:
         out.print(console.examples(rows))
     broken = con.execute("SELECT file, line, error, raw FROM quarantine ORDER BY _row LIMIT 5").fetchall()
     for file, line, error, raw in broken:
-        out.print(f"quarantined {file}:{line}: {error}: {console.beginning(raw or '', 80)}", markup=False)
+        out.print(f"quarantined {shorter(file)}:{line}: {error}: {console.beginning(raw or '', 80)}", markup=False)
 
 
 def _database(path: Path) -> Any:
@@ -152,7 +153,7 @@ def check(opened: Opened) -> None:
     recipe, library = opened
     for note in recipe.ignored:
         click.echo(f"note: {note}")
-    where = recipe.path or "the recipe"
+    where = shorter(recipe.path or "the recipe")
     steps = f"{len(recipe.steps)} step{'s' if len(recipe.steps) > 1 else ''}"
     missing = [source.path for source in recipe.inputs if not _is_there(source.path)]
     if missing:
@@ -160,11 +161,11 @@ def check(opened: Opened) -> None:
         click.echo(f"{where}: {steps}, no problems")
         for path in filter(is_url, missing):
             click.echo(f"note: {_why_not_there(path)}")
-        click.echo(f"note: {', '.join(missing)}: not there, so the names of columns were not checked")
+        click.echo(f"note: {shorter(', '.join(missing))}: not there, so the names of columns were not checked")
         return
     prepared = prepare(recipe, library)
     for line in prepared.notes:
-        click.echo(f"note: {line}")
+        click.echo(f"note: {shorter(line)}")
     click.echo(f"{where}: {steps} over {_inputs(prepared)}, no problems")
 
 
@@ -189,7 +190,7 @@ def _why_not_there(url: str) -> str | None:
 def _inputs(prepared: Prepared) -> str:
     """The input in a few words: `3 files, 1.2 GB`."""
     sources = prepared.sources
-    files = sources[0].path if len(sources) == 1 else f"{len(sources):,} files"
+    files = shorter(sources[0].path) if len(sources) == 1 else f"{len(sources):,} files"
     return f"{files}, {console.size(sum(source.size for source in sources))}"
 
 
@@ -293,7 +294,7 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
         out = console.console(streamed)
         report(out, found.outcome, False)
         for note in found.notes:
-            out.print(note, markup=False)
+            out.print(shorter(note), markup=False)
 
 
 def status(work_dir: Path, watched: bool, as_json: bool) -> None:

@@ -18,6 +18,7 @@ def end_well(command: click.Command) -> None:
     from refinery.engine import guard
     from refinery.errors import OperatorError, OutputError, RefineryError
     from refinery.hiding import hide
+    from refinery.places import shorter
 
     # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
     gc.set_threshold(100_000)
@@ -37,7 +38,7 @@ def end_well(command: click.Command) -> None:
         sys.exit(130)
     except RefineryError as error:
         _end_if_interrupted(interrupts, error)
-        told = hide(str(error))
+        told = shorter(hide(str(error)))
         told = f"refinery: {told}" if "\n" not in told else told
         _say("\n".join([told, *_notes(error)]))
         sys.exit(error.exit_code)

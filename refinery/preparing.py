@@ -32,6 +32,7 @@ from refinery.errors import (
 )
 from refinery.fusion import by_class, keep, measured, ordering, recorded, told
 from refinery.library import Library
+from refinery.places import shorter
 from refinery.plan.order import Ordering, movable
 from refinery.plan.stages import Stage, cut_at_barriers, ordered
 from refinery.recipe import Recipe
@@ -91,7 +92,8 @@ class Prepared:
 
     def order_key(self) -> str:
         """A digest of what the order of the steps was found by."""
-        found = [self.fingerprint, self.recipe.reorders, self.inputs()]
+        inputs = [{**item, "path": shorter(item["path"])} for item in self.inputs()]
+        found = [self.fingerprint, self.recipe.reorders, inputs]
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
     def keep_order(self, run_dir: RunDir) -> None:

@@ -23,6 +23,7 @@ from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.errors import Problem, RecipeError
+from refinery.places import shorter
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.export import Written
 from refinery.samples.relay import relayed
@@ -367,9 +368,12 @@ def folder_of(planned: Planned) -> str:
 
 
 def _input_of(shard: Shard) -> str:
-    """The file that a shard is of; the folder of text files, each of which is one sample."""
+    """The file that a shard is of, as messages name it; the folder of text files, each of which is one sample.
+
+    It is part of a key, so that it is named as seen from the current folder, which may have been moved.
+    """
     path = shard.source.path
-    return os.path.dirname(path) or "." if shard.source.format == "text" else path
+    return shorter(os.path.dirname(path) or "." if shard.source.format == "text" else path)
 
 
 def _must_write(planned: Planned, shard: Shard) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refinery import console
+from refinery.places import shorter
 
 _STYLES = {"removed": "red", "quarantined": "red", "not reached": "dim", "unchanged": "dim"}
 _INDENT = " " * 7
@@ -20,7 +21,7 @@ def tell(history: Any) -> Any:
 
     end = next((event for event in history.events if event.fate in ("removed", "quarantined")), None)
     by = f" by step {end.step} {end.operator}" if end else ""
-    lines = [Text(f"row {history.row}, {history.file}: {history.fate}{by}", style="bold")]
+    lines = [Text(f"row {history.row}, {shorter(history.file)}: {history.fate}{by}", style="bold")]
     if history.sample is not None:
         lines.append(Text(f"  {console.beginning(json.dumps(history.sample, ensure_ascii=False, default=str), 200)}"))
     if history.error and not history.events:
@@ -69,7 +70,7 @@ def _duplicate(event: Any) -> Iterator[str]:
 
 
 def _other(other: Any) -> str:
-    return f"row {other.row}, {other.file}: {console.beginning(other.text or '', 80)}"
+    return f"row {other.row}, {shorter(other.file)}: {console.beginning(other.text or '', 80)}"
 
 
 def _matched(found: Any) -> str:
@@ -103,7 +104,11 @@ def _units(units: Any) -> Iterator[str]:
     """What was taken out, and why."""
     for unit in units[:_SHOWN]:
         told = f"number {unit.unit}" if unit.text is None else f'"{console.beginning(unit.text, 80)}"'
-        place = "" if unit.first is None else f", first in row {unit.first}" + (f", {unit.file}" if unit.file else "")
+        place = (
+            ""
+            if unit.first is None
+            else f", first in row {unit.first}" + (f", {shorter(unit.file)}" if unit.file else "")
+        )
         yield f"{unit.kind} {told}: {unit.matched}{place}"
     if len(units) > _SHOWN:
         yield f"and {len(units) - _SHOWN:,} more"

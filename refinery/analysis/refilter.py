@@ -206,7 +206,9 @@ def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
     old, library = stored.recipe, stored.library
     stages = cut_at_barriers(old.steps, library, old.measure_only)
     if stages[-1].fingerprint != stored.manifest["fingerprint"]:
-        raise DataError("the operators have changed since the run, so what it has stored cannot be used; run it again")
+        raise DataError(
+            "the operators, or files that they read, have changed since the run, so what it has stored cannot be used; run it again"
+        )
     named, text_key = bool(old.stat_summary.group_by), tuple(old.text_key.split("."))
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
     found: list[Ran] = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from refinery.library import Library
+from refinery.places import CONTENTS
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.side_files import digests
 
@@ -29,8 +29,8 @@ def assets(planned: Planned, library: Library) -> Iterator[str]:
     for step in _steps(planned):
         for name, param in library.operators[step.name].params.items():
             value = step.params.get(name)
-            if param.type in ("file", "folder") and isinstance(value, str) and value:
-                yield str(Path(value).expanduser())
+            if param.type in CONTENTS and isinstance(value, str) and value:
+                yield value
 
 
 def _steps(planned: Planned) -> list[Any]:

@@ -22,6 +22,7 @@ from refinery.compiler.program import Program
 from refinery.engine.done import key_of
 from refinery.engine.tasks import ShardResult, Task
 from refinery.library import Function, Library
+from refinery.library.assets import by_contents
 from refinery.preparing import Planned
 from refinery.samples.content import how_cut
 from refinery.samples.sources import Shard
@@ -67,7 +68,8 @@ def barrier_key(planned: Planned, library: Library, results: Sequence[ShardResul
     step = planned.stage.after
     assert step is not None
     operator = library.operators[step.name]
-    own = [step.index, step.name, sorted(step.params.items()), _source(operator.path)]
+    params = by_contents(step.params, operator.params)
+    own = [step.index, step.name, sorted(params.items()), _source(operator.path)]
     functions = [_function(function) for function in operator.functions]
     return key_of([versions(), own, functions, [result.key for result in results], more])
 

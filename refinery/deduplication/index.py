@@ -22,6 +22,7 @@ from refinery.compiler.env import lit
 from refinery.deduplication.marks import Marks, statement
 from refinery.errors import OperatorError, OutputError
 from refinery.library import Operator, read_operator
+from refinery.library.assets import by_contents
 
 # Parameters that decide which sample stays or what is reported, not what is compared.
 _ELSEWHERE = {
@@ -109,7 +110,8 @@ def _listed(path: Path, place: str) -> tuple[dict[str, Any], tuple[dict[str, Any
 def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
     """What decides an index' marks: the operator under its own name, and the parameters by which it compares."""
     own = read_operator(operator.path)  # an alias has further parameters, which are without effect
-    params = {name: step.params[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in step.params}
+    given = by_contents(step.params, own.params)
+    params = {name: given[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in given}
     return json.loads(json.dumps({"operator": own.name, "version": own.version, **params}, default=list))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.library import Library
+from refinery.library.assets import by_contents
 
 PER_SAMPLE = {"mapper", "filter", "stats"}
 
@@ -71,19 +72,21 @@ def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool =
             barriers.append(step)
             chains.append([])
     stages, done = [], 0
+    parts = [_described(step, library) for step in steps]
     for number, chain in enumerate(chains):
         after = barriers[number] if number < len(barriers) else None
         done += len(chain) + (after is not None)
         before = barriers[number - 1] if number else None
-        stages.append(Stage(number + 1, tuple(chain), before, after, fingerprint(steps[:done], library)))
+        stages.append(Stage(number + 1, tuple(chain), before, after, _digest(parts[:done])))
     return tuple(stages)
 
 
-def fingerprint(steps: Sequence[Any], library: Library) -> str:
-    """A digest of what decides the steps' results: operators, their versions and sources, complete parameters."""
-    parts = []
-    for step in steps:
-        operator = library.operators[step.name]
-        source = hashlib.sha256(operator.path.read_bytes()).hexdigest()
-        parts.append([step.name, operator.version, source, sorted(step.params.items())])
+def _described(step: Any, library: Library) -> list[Any]:
+    """What decides a step's results: operator, version and source, complete parameters, what the files hold that they name."""
+    operator = library.operators[step.name]
+    source = hashlib.sha256(operator.path.read_bytes()).hexdigest()
+    return [step.name, operator.version, source, sorted(by_contents(step.params, operator.params).items())]
+
+
+def _digest(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, default=list).encode()).hexdigest()[:16]

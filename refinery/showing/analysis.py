@@ -11,6 +11,7 @@ from refinery import console
 from refinery.analysis.analyze import Analysis, Description
 from refinery.analysis.sketch import ERROR, PERCENTS
 from refinery.analysis.suggest import METHODS
+from refinery.places import shorter
 
 # Keys of a group, and pairs of statistics, that are listed; the tables have them all.
 _KEYS = 20
@@ -58,7 +59,7 @@ def show(found: Analysis) -> Iterator[Any]:
         yield found.fragments[method].rstrip("\n")
     yield ""
     yield f"tables         {outcome.run_dir.database} (stats, sketches, quantiles, correlations, suggestions)"
-    yield f"try bounds     refinery tune {outcome.run_dir.root} FILTER --param NAME=FROM..TO"
+    yield f"try bounds     refinery tune {shorter(str(outcome.run_dir.root))} FILTER --param NAME=FROM..TO"
 
 
 def _by_group(descriptions: Sequence[Description]) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from refinery.places import shorter
 from refinery.wording import number, rate, size
 
 _ENDED = {
@@ -63,7 +64,7 @@ def _stopped(found: dict[str, Any], folder: str) -> list[str]:
     when = f" after {_span(found['seconds'])}" if "seconds" in found else ""
     told = [f"{found['state']}: {folder}: the run {_ENDED[found['state']]}{when}"]
     if found.get("error"):
-        told.append(f"error    {found['error']}")
+        told.append(f"error    {shorter(found['error'])}")
     if found.get("of"):
         told.append(
             f"stage    {found['stage']} of {found['stages']}, {found['phase']}: {found['shards']} of {found['of']} shards"
@@ -82,7 +83,9 @@ def _quarantined(found: dict[str, Any]) -> list[str]:
     if not found.get("quarantined") or not last:
         return []
     step = f" in {last['operator']}" if last["operator"] else ""
-    text = f"{number(found['quarantined'])} rows; the last: {last['file']}:{last['line']}{step}: {last['error']}"
+    text = (
+        f"{number(found['quarantined'])} rows; the last: {shorter(last['file'])}:{last['line']}{step}: {last['error']}"
+    )
     return [f"aside    {''.join(c if c.isprintable() else ' ' for c in text)[:500]}"]
 
 

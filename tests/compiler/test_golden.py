@@ -108,6 +108,7 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", NAMES)
 def test_script_is_as_reviewed(name: str, inputs: Path) -> None:
     script = refinery.compile(f"{name}.yaml").replace(f"by refinery {refinery.__version__}", "by refinery")
+    script = script.replace(f"{inputs}/", "")  # a script reads the same files wherever it is run
     path = FOLDER / f"{name}.sql"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(script, encoding="utf-8")

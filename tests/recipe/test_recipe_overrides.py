@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def failure(*arguments: str) -> str:
         (["--project_name", "'quoted'"], "project_name", "quoted"),
         (["--export_shard_size", "128MB"], "export_shard_size", 128_000_000),
         (["--cache_compress", "null"], "cache_compress", None),
-        (["--export_path", "{work_dir}/x.jsonl", "--work_dir", "w"], "export_path", "w/x.jsonl"),
+        (["--export_path", "{work_dir}/x.jsonl", "--work_dir", "w"], "export_path", os.path.abspath("w/x.jsonl")),
         (["--set", "np=3"], "np", 3),
         (["--set=np=3"], "np", 3),
         (["--suffixes", ".md,.txt"], "suffixes", (".md", ".txt")),
@@ -106,8 +107,11 @@ def test_whole_parts_can_be_replaced() -> None:
     ]
     recipe = run("--set", "dataset_path=", "--set", "dataset.configs.1.weight=2", "--set", "dataset.max_sample_num=9")
     assert (recipe.inputs[0].weight, recipe.max_sample_num) == (2.0, 9)
-    assert [s.path for s in run("--dataset_path", "0.5 b.jsonl 2 c.jsonl").inputs] == ["b.jsonl", "c.jsonl"]
-    assert [s.path for s in run("--dataset_path", '["b c.jsonl"]').inputs] == ["b c.jsonl"]
+    assert [s.path for s in run("--dataset_path", "0.5 b.jsonl 2 c.jsonl").inputs] == [
+        os.path.abspath("b.jsonl"),
+        os.path.abspath("c.jsonl"),
+    ]
+    assert [s.path for s in run("--dataset_path", '["b c.jsonl"]').inputs] == [os.path.abspath("b c.jsonl")]
 
 
 @pytest.mark.parametrize(

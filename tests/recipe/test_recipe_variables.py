@@ -83,7 +83,7 @@ def test_a_variable_may_be_an_operator_or_a_list() -> None:
     recipe = loads(
         text, variables={"files": ["a b.jsonl", "c.jsonl"], "op": "text_length_filter", "least": 5}, library=FOUNDATION
     )
-    assert [source.path for source in recipe.inputs] == ["a b.jsonl", "c.jsonl"]
+    assert [source.path for source in recipe.inputs] == [os.path.abspath("a b.jsonl"), os.path.abspath("c.jsonl")]
     assert recipe.steps[0].params["min_len"] == 5
 
 
