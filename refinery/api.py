@@ -26,6 +26,7 @@ from refinery.pipeline import Progress, execute
 from refinery.places import shorter
 from refinery.preparing import Planned, Prepared, prepare
 from refinery.recipe import Recipe
+from refinery.recipe.located import seen_from_here
 from refinery.samples.export import stats_path
 from refinery.samples.schema import common_schema
 from refinery.store.urls import is_stdout
@@ -91,6 +92,7 @@ def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overr
 
 def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
+    recipe = seen_from_here(recipe, library.operators)
     prepared = prepare(recipe, library, dataset)
     title = f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {refinery.__version__}"
     writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)

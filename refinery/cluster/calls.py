@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from refinery.cluster import answers, tasks
+from refinery.cluster import answers, surroundings, tasks
 from refinery.cluster.joining import Joined
 from refinery.errors import OperatorError
 
@@ -28,7 +28,7 @@ def every(
         while waiting or running:
             while waiting and len(running) < cluster.cores() * 2:
                 at, arguments = waiting.pop()
-                running[call.remote(name, *arguments)] = at
+                running[call.remote(surroundings.here(), name, *arguments)] = at
             ended, _ = ray.wait(list(running), num_returns=1)
             for reference in ended:
                 found[running.pop(reference)] = _answer(ray, reference)

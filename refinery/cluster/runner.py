@@ -10,6 +10,7 @@ from typing import Any
 
 from refinery.cluster import answers, tasks
 from refinery.cluster.joining import Joined
+from refinery.cluster.surroundings import here, stamps
 from refinery.cluster.wants import Wants
 from refinery.compiler.program import Program
 from refinery.engine.runner import Report
@@ -47,16 +48,19 @@ class RayRunner:
         spill: str,
         timeout: float | None = None,
         spool: Spool | None = None,
+        described: str = "",
     ) -> None:
         """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit. timeout: of a row.
 
         spool: gives the file of a table that is in memory; without it, tables are sent with every shard of theirs.
+        described: what every machine must have, see `surroundings`.
         """
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
         self._program = self._ray.put(text)
         self._limits: tasks.Limits = hashlib.sha256(text.encode()).hexdigest(), memory, spill
         self._timeout, self._spool = timeout, spool
+        self._around: tasks.Around = here(), described
         self._place = _Actors(self) if wants.stays else _Tasks(self)
 
     def run(
@@ -71,7 +75,8 @@ class RayRunner:
             while waiting or running:
                 while waiting and len(running) < self._place.room():
                     job = waiting.popleft()
-                    running[self._place.begin(job, to_json(job.shard, self._spool), to_json(task(job.shard)))] = job
+                    texts = to_json(job.shard, self._spool), to_json(task(job.shard))
+                    running[self._place.begin(job, *texts)] = job
                 ended, _ = self._ray.wait(list(running), num_returns=1)
                 for reference in ended:
                     job = running.pop(reference)
@@ -128,7 +133,8 @@ class RayRunner:
 
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
         """What `tasks.run_shard` is called with."""
-        return self._program, self._limits, shard, task, _DIVIDED**job.smaller, job.crashes > 0, self._timeout
+        work = self._around, self._program, self._limits, shard, stamps(job.shard), task
+        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout
 
 
 class _Tasks:

@@ -14,6 +14,7 @@ from refinery.cluster.barrier import Barrier
 from refinery.cluster.calls import every
 from refinery.cluster.joining import joined
 from refinery.cluster.runner import RayRunner
+from refinery.cluster.surroundings import described
 from refinery.cluster.wants import of_stage
 from refinery.deduplication.barrier import Findings, Given
 from refinery.engine.local import Pool
@@ -67,10 +68,11 @@ class ClusterStages(Stages):
         """Tasks of the cluster."""
         recipe = self.prepared.recipe
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
-        wants = of_stage(steps, self.prepared.library.operators, self._each)
-        return RayRunner(
-            self.cluster, planned.program, wants, self._memory, self.spill, recipe.row_timeout, self._spool
-        )
+        library = self.prepared.library
+        wants = of_stage(steps, library.operators, self._each)
+        around = described(planned.program.functions, steps, library)
+        options = recipe.row_timeout, self._spool, around
+        return RayRunner(self.cluster, planned.program, wants, self._memory, self.spill, *options)
 
     def _spool(self, table: pa.Table) -> str:
         """A file with a table that is in memory; one for all shards of it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from refinery.cluster.surroundings import Stamp, check, check_files, standing_in
 from refinery.engine.crashes import ProcessRunner
 from refinery.engine.guard import expendable
 from refinery.engine.local import keep_memory
@@ -29,23 +30,39 @@ from refinery.samples.sources import Shard
 from refinery.store import Store
 
 Limits = tuple[str, str | None, str]
+# The driver's current folder, and what every machine must have; see `surroundings`.
+Around = tuple[str, str]
 
-_kept: tuple[Limits, Worker] | None = None
+_kept: tuple[tuple[Around, Limits], Worker] | None = None
 
 
 def run_shard(
-    program: str, limits: Limits, shard: str, task: str, share: int, careful: bool, timeout: float | None
+    around: Around,
+    program: str,
+    limits: Limits,
+    shard: str,
+    seen: Sequence[Stamp],
+    task: str,
+    share: int,
+    careful: bool,
+    timeout: float | None,
 ) -> str:
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
-    share: by what the batch is divided, after memory has run out. careful: in a process of its own, so that a row which
+    seen: the shard's files as the driver sees them. share: by what the batch is divided, after memory has run out. careful: in a process of its own, so that a row which
     ends the process, or takes more than `timeout` seconds, costs itself alone. The answer is that of `answered`.
     """
     told = from_json(task)
     smaller = _divided(told, share)
     run = partial(_carefully, timeout=timeout) if careful or timeout is not None else _run
+
+    def work() -> str:
+        check_files(seen)
+        return run(around, program, limits, from_json(shard), smaller)
+
     try:
-        return answered(partial(run, program, limits, from_json(shard), smaller))
+        with standing_in(around[0]):
+            return answered(work)
     finally:
         forget(told.store)
 
@@ -56,13 +73,14 @@ def _divided(task: Task, share: int) -> Task:
     return replace(task, batch_bytes=size, batch_rows=rows)
 
 
-def _run(program: str, limits: Limits, shard: Shard, task: Task) -> str:
-    return to_json(_worker(program, limits).run(shard, task))
+def _run(around: Around, program: str, limits: Limits, shard: Shard, task: Task) -> str:
+    return to_json(_worker(around, program, limits).run(shard, task))
 
 
-def _carefully(program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
+def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
     """As `_run`, by a child of this process."""
     _, memory, spill = limits
+    check(around[1])
     nursery = Nursery()
     try:
         terms = Terms(1, timeout)
@@ -81,9 +99,10 @@ def _spool(store: Store, table: pa.Table) -> str:
     return spooled(table, store.scratch() / "table.arrow")
 
 
-def _worker(program: str, limits: Limits) -> Worker:
+def _worker(around: Around, program: str, limits: Limits) -> Worker:
     global _kept
-    if _kept is None or _kept[0] != limits:
+    if _kept is None or _kept[0] != (around, limits):
+        check(around[1])
         if _kept is not None:
             _kept[1].close()
         else:
@@ -91,15 +110,16 @@ def _worker(program: str, limits: Limits) -> Worker:
             expendable()
         _kept = None
         _, memory, spill = limits
-        _kept = limits, Worker(from_json(program), memory, spill)
+        _kept = (around, limits), Worker(from_json(program), memory, spill)
     return _kept[1]
 
 
-def call(name: str, *arguments: Any) -> str:
-    """Call a function of this package, `module:name`; the answer is that of `answered`."""
+def call(folder: str, name: str, *arguments: Any) -> str:
+    """Call a function of this package, `module:name`, in the driver's current folder; the answer is that of `answered`."""
     module, _, function = name.partition(":")
     found: Callable[..., str] = getattr(importlib.import_module(module), function)
-    return answered(partial(found, *arguments))
+    with standing_in(folder):
+        return answered(partial(found, *arguments))
 
 
 def forget(url: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,16 +29,23 @@ def storage() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def cluster(storage: str) -> Iterator[Any]:
-    """A cluster of two nodes with a processor each."""
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The current folder of the cluster's processes, which is nobody else's."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture(scope="session")
+def cluster(storage: str, elsewhere: Path) -> Iterator[Any]:
+    """A cluster of two nodes with a processor each, started in another folder than any run."""
     pytest.importorskip("ray", reason="Ray is not installed; the extra ray brings it")
     import ray
     from ray.cluster_utils import Cluster
 
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))
-    running = Cluster(initialize_head=True, head_node_args=SMALL)
-    running.add_node(**SMALL)
+    with chdir(elsewhere):
+        running = Cluster(initialize_head=True, head_node_args=SMALL)
+        running.add_node(**SMALL)
     try:
         yield running
     finally:
