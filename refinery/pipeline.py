@@ -297,6 +297,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
     prepared, run_dir = job.prepared, job.place.run_dir
     belongings, written = Belongings(run_dir, job.overwrite), targets.of_run(prepared, run_dir)
     _fresh(run_dir, belongings)
+    job.place.tidy()
     prepared.keep_order(run_dir)
     store = job.place.parts()
     with (

@@ -119,6 +119,16 @@ class RunDir:
         """The export that goes to standard output, when the tables account for it."""
         return self.own / "stdout.jsonl"
 
+    @property
+    def exported(self) -> Path:
+        """Which files of which folders are exports of runs on a cluster; it outlives the parts."""
+        return self.own / "exported.json"
+
+    @property
+    def temporary(self) -> Path:
+        """Which folders for temporary files a run on a cluster has made; there while it runs."""
+        return self.own / "temporary.json"
+
     def unfinished(self) -> list[Path]:
         """Files that a killed run did not finish; all of them are in the run's own folder."""
         names = (self.database, self.recipe, self.plan, self.order, self.manifest, self.status, self.report)

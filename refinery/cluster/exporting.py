@@ -2,17 +2,23 @@
 
 Nothing is renamed and nothing is written by two: a part has its name when it is complete, the list is written last, and
 what an earlier list names and this one does not is removed after that. So a reader of the list always finds one export.
+The list is in the run's own folder (see `listing`). It also names what was begun, so that a run that is killed leaves no
+part that the next one does not know. Parts of the same name have the same contents.
 """
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from refinery.cluster.listing import MARKER, Listing
+from refinery.engine.done import key_of
 from refinery.engine.worker import ShardResult
 from refinery.errors import OutputError
 from refinery.samples.export import Written, export
@@ -21,13 +27,17 @@ from refinery.samples.write import writing
 from refinery.store import Store
 from refinery.store.urls import is_url
 
-LIST = ".refinery-export"
 # Samples are lines in all of them but Parquet, as Data-Juicer's parts are.
 _SUFFIXES = {"jsonl": "json", "json": "json", "jsonl.gz": "json.gz", "jsonl.zst": "json.zst", "parquet": "parquet"}
+_PART = re.compile(r"[0-9a-f]{16}_[0-9]{6,}[.](json|json[.]gz|json[.]zst|parquet)")
 
 
-def names(mark: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[ShardResult, str]]:
-    """The shards that have samples left, with their files: `<mark>_000000.json` and on, in the order of the samples."""
+def names(steps: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[ShardResult, str]]:
+    """The shards that have samples left, with their files: `<id>_000000.json` and on, in the order of the samples.
+
+    steps: a digest of them. The id is also of what the shards were made of.
+    """
+    mark = key_of([steps, kind, [result.key for result in results]])[:16]
     full = [result for result in results if result.kept and result.part]
     width = max(6, len(str(len(full))))
     return [(result, f"{mark}_{number:0{width}}.{_SUFFIXES[kind]}") for number, result in enumerate(full)]
@@ -53,8 +63,8 @@ def export_part(store: str, part: str, folder: str, name: str, kind: str, lines:
     return json.dumps(asdict(written) | {"path": url, "version": version_of(info_of(url), url)})
 
 
-def check_folder(folder: str, store: Store) -> None:
-    """See that a folder can be given parts. Raises OutputError when it is a file, or holds what is no export.
+def check_folder(folder: str, listing: Listing, store: Store) -> None:
+    """See that a folder can be given parts. Raises OutputError when it is a file, or holds what this work_dir did not write.
 
     store: where the run has its own parts, which cannot be the same folder.
     """
@@ -62,48 +72,49 @@ def check_folder(folder: str, store: Store) -> None:
         raise OutputError(f"{folder}: is where the run keeps what its shards leave. Choose another export_path")
     if not is_url(folder) and os.path.exists(folder) and not os.path.isdir(folder):
         raise OutputError(f"{folder}: is a file; with executor_type: ray the export is a folder of parts. Remove it")
-    strange = sorted(set(_there(folder)) - set(listed(folder)) - {LIST})
-    strange = [name for name in strange if not name.startswith(".")]
-    if strange and not listed(folder):
+    strange = sorted(name for name in _there(folder) - listing.ours if not name.startswith("."))
+    parts = [name for name in strange if _PART.fullmatch(name)]
+    if parts:
+        what = f"{folder}: holds {parts[0]!r}, which is of a run with another work_dir"
+        raise OutputError(f"{what}. Parts would be read together with it: choose an empty folder, or remove it")
+    if strange and not listing.files:
         what = f"{folder}: holds {strange[0]!r}, which is no part of an export"
         raise OutputError(f"{what}. Parts would be read together with it: choose an empty folder")
 
 
-def publish(folder: str, written: Sequence[Written]) -> None:
-    """Say which parts are the export, and remove those of the export before."""
-    old = listed(folder)
+def publish(folder: str, listing: Listing, written: Sequence[Written]) -> None:
+    """Say which parts are the export, and remove what runs of this work_dir have written else."""
     files = [{"name": os.path.basename(item.path), "rows": item.rows, "bytes": item.bytes} for item in written]
-    text = json.dumps({"files": files}, indent=2) + "\n"
-    kept = {item["name"] for item in files}
     with writing(folder):
-        place = Store.open(folder)
-        place.write_text(LIST, text)
-        for name in [name for name in old if name not in kept]:
-            place.remove(name)
-        place.tidy()
+        _remove(folder, listing, listing.publish(files))
+        listing.end()
 
 
-def correct(folder: str) -> None:
-    """Let the list name what is there, after parts of an export were taken back."""
-    there = set(_there(folder))
-    left = [name for name in listed(folder) if name in there]
-    if len(left) < len(listed(folder)):
-        place = Store.open(folder)
-        text = {"files": [item for item in json.loads(place.read_text(LIST))["files"] if item["name"] in there]}
-        place.write_text(LIST, json.dumps(text, indent=2) + "\n")
-        place.tidy()
+def correct(folder: str, listing: Listing) -> None:
+    """Let the list name what is there, after parts of an export were taken back or were not finished."""
+    if not listing.ours:
+        return
+    there = _there(folder)
+    _remove(folder, listing, listing.publish([item for item in listing.files if item["name"] in there]))
+    listing.end()
 
 
-def listed(folder: str) -> list[str]:
-    """The parts that a folder's list names; none where there is no list."""
-    try:
-        found: Any = json.loads(Store.open(folder).read_text(LIST))
-        return [str(item["name"]) for item in found["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
-def _there(folder: str) -> list[str]:
+def _remove(folder: str, listing: Listing, names: Sequence[str]) -> None:
+    """Remove parts of ours, and all that is there only while parts are written: by now, no task writes any."""
+    place = Store.open(folder)
+    for name in (*filter(_PART.fullmatch, names), MARKER):
+        place.discard(name)
     if is_url(folder):
-        return [name for name in Store.open(folder).names() if "/" not in name]
-    return [path.name for path in Path(folder).glob("*")] if os.path.isdir(folder) else []
+        place.tidy()
+        return
+    for name in {*names, *listing.names}:
+        for old in Path(folder).glob(f".{glob.escape(name)}.*.tmp"):
+            old.unlink(missing_ok=True)
+    for scratch in Path(folder).glob(".refinery-*-*"):
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _there(folder: str) -> set[str]:
+    if is_url(folder):
+        return {name for name in Store.open(folder).names() if "/" not in name}
+    return {path.name for path in Path(folder).iterdir()} if os.path.isdir(folder) else set()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refinery.cluster.temporary import temporary
 from refinery.errors import OperatorError
 
 _SECONDS = 5.0
@@ -46,18 +44,8 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[Joined]:
     if ours:
         _join(ray, address, cores)
     try:
-        job = ray.get_runtime_context().get_job_id()
-        above = (
-            Path(tempfile.gettempdir()) / "refinery" if "://" in work_dir else Path(os.path.abspath(work_dir)) / ".tmp"
-        )
-        temporary = above / job
-        temporary.mkdir(parents=True, exist_ok=True)
-        try:
-            yield Joined(ray, temporary)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-            with _no_error():
-                above.rmdir()  # unless another run has something there
+        with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder:
+            yield Joined(ray, folder)
     finally:
         if ours:
             ray.shutdown()
@@ -113,11 +101,3 @@ def _knock(address: str, place: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise OperatorError(f"ray_address: {address}: {place} does not answer: {reason}. {_CURES}") from None
-
-
-@contextmanager
-def _no_error() -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        pass

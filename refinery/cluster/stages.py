@@ -13,6 +13,7 @@ from refinery.cluster import exporting
 from refinery.cluster.barrier import Barrier
 from refinery.cluster.calls import every
 from refinery.cluster.joining import joined
+from refinery.cluster.listing import Listing
 from refinery.cluster.runner import RayRunner
 from refinery.cluster.surroundings import described
 from refinery.cluster.wants import of_stage
@@ -25,6 +26,7 @@ from refinery.samples.export import Written
 from refinery.samples.sources import Shard
 from refinery.staging import Done, Stages
 from refinery.store import Store
+from refinery.store.workplace import Workplace
 
 
 class ClusterStages(Stages):
@@ -34,8 +36,11 @@ class ClusterStages(Stages):
         """See Stages; shards do not share a process, so each writes a part. Raises OperatorError when there is no cluster."""
         super().__init__(prepared, store, first_rows)
         recipe = prepared.recipe
+        self._listing: Listing | None = None
         if exports and recipe.export_format != "none":
-            exporting.check_folder(exporting.folder_of(recipe.export_path), store)
+            folder = exporting.folder_of(recipe.export_path)
+            self._listing = Listing(Workplace.of(recipe.work_dir), folder)
+            exporting.check_folder(folder, self._listing, store)
         self._membership = ExitStack()
         self.cluster = self._membership.enter_context(joined(recipe.ray_address, recipe.work_dir, prepared.workers))
         self.spill = recipe.temp_dir or str(self.cluster.temporary / "spill")
@@ -43,25 +48,27 @@ class ClusterStages(Stages):
     def __exit__(self, *error: Any) -> None:
         try:
             super().__exit__(*error)
-            if error[0] is not None and self.prepared.recipe.export_format != "none":
-                exporting.correct(exporting.folder_of(self.prepared.recipe.export_path))
+            if error[0] is not None and self._listing is not None:
+                exporting.correct(exporting.folder_of(self.prepared.recipe.export_path), self._listing)
         finally:
             self._membership.close()
 
     def exported(self, last: Done) -> list[Written]:
         """Write a folder of parts at export_path, a task for each. Raises OutputError."""
         recipe = self.prepared.recipe
-        if recipe.export_format == "none":
+        listing = self._listing
+        if listing is None:
             return []
         folder = exporting.folder_of(recipe.export_path)
-        parts = exporting.names(self.prepared.fingerprint[:16], recipe.export_format, last.results)
+        parts = exporting.names(self.prepared.fingerprint, recipe.export_format, last.results)
         jobs = [
             (self.store.url, result.part, folder, name, recipe.export_format, self.prepared.lines)
             for result, name in parts
         ]
+        listing.begin(name for _, name in parts)
         answers = every(self.cluster, exporting.export_part, jobs)
         written = [Written(**json.loads(answer)) for answer in answers]
-        exporting.publish(folder, written)
+        exporting.publish(folder, listing, written)
         return written
 
     def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:

@@ -20,8 +20,9 @@ _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _TRUSTED = "Read it, and run it without --safe if you trust it."
 _OUTSIDE = "Name a path below {roots}, or allow its folder with --root."
 _PATHS = ("export_path", "work_dir", "temp_dir")
-# Of a Ray cluster that this machine is part of already, or starts itself.
-_OWN_CLUSTERS = ("auto", "local")
+_CLUSTER = (
+    "Name it yourself: --ray_address host:port, or RAY_ADDRESS in the environment and no ray_address in the recipe."
+)
 
 
 class Guard:
@@ -42,7 +43,7 @@ class Guard:
             self._path(entries.get(name), name)
         self._inputs(entries)
         self._summary(entries.get("stat_summary"))
-        self._cluster(entries.get("ray_address"))
+        self._cluster(entries.get("executor_type"), entries.get("ray_address"))
         process = _inside(entries.get("process"))
         if isinstance(process, ListNode):
             library = Library()
@@ -82,12 +83,17 @@ class Guard:
             self._path(summary.entries.get("export"), "stat_summary.export")
             self._sql(summary.entries.get("group_by"), "stat_summary.group_by")
 
-    def _cluster(self, entry: Entry | None) -> None:
-        for value in _texts(entry):
-            if value not in _OWN_CLUSTERS:
-                self._refuse(
-                    _value_place(entry), f"ray_address {value!r} is another machine, which would be sent the data"
-                )
+    def _cluster(self, executor: Entry | None, address: Entry | None) -> None:
+        """The data goes to a cluster only when the caller names it; `local` is this machine."""
+        on_ray = any(value != "default" for value in _texts(executor))
+        for value in _texts(address):
+            if value != "local" and not _is_option(address) and (on_ray or value != "auto"):
+                where = "any cluster that this machine finds" if value == "auto" else "another machine"
+                what = f"ray_address {value!r} is {where}, which would be sent the data"
+                self._refuse(_value_place(address), what, _CLUSTER)
+        if on_ray and not _texts(address) and not os.environ.get("RAY_ADDRESS"):
+            what = "executor_type without a ray_address is any cluster that this machine finds, which would be sent the data"
+            self._refuse(_value_place(executor), what, _CLUSTER)
 
     def _step(self, item: Node, library: Any) -> None:
         found = operator_of(item)
@@ -140,6 +146,12 @@ def _inside(entry: Entry | None) -> Node | None:
 def _value_place(entry: Entry | None) -> Place:
     assert entry is not None
     return entry.node.place
+
+
+def _is_option(entry: Entry | None) -> bool:
+    """Whether the command line has given the value."""
+    place = _value_place(entry)
+    return place.line is None and place.source.startswith("--")
 
 
 def _texts(entry: Entry | None) -> list[str]:

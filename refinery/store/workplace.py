@@ -6,9 +6,12 @@ DuckDB and logs need files, so the run folder of a URL is made on this machine f
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +45,29 @@ class Workplace:
     def parts(self) -> Store:
         """What the shards leave. Raises DataError when there is no driver for the URL."""
         return Store.open(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
+
+    def own(self) -> Store:
+        """The folder of files that only runs need. Raises DataError when there is no driver for the URL."""
+        return Store.open(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))
+
+    @property
+    def temporary(self) -> Path:
+        """The folder that holds one for each run on a cluster, on every machine."""
+        return Path(tempfile.gettempdir()) / "refinery" if self.url else self.run_dir.root / ".tmp"
+
+    def tidy(self) -> None:
+        """Remove the temporary folders that a run has noted; only for the run that holds the run folder."""
+        note = self.run_dir.temporary
+        try:
+            names = [str(name) for name in json.loads(note.read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError):
+            return
+        for name in names:
+            if re.fullmatch(r"\w+", name):
+                shutil.rmtree(self.temporary / name, ignore_errors=True)
+        with suppress(OSError):
+            self.temporary.rmdir()  # unless another run has something there
+        note.unlink(missing_ok=True)
 
     def file_of_export(self, export_path: str) -> str:
         """The file of this machine that an export is written to: its path, or one that goes to its URL or stream afterwards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
+from refinery.cluster import exporting
+from refinery.cluster.listing import MARKER, Listing
+from refinery.cluster.temporary import temporary
 from refinery.errors import OutputError
+from refinery.samples.export import Written
+from refinery.store import Store
+from refinery.store.workplace import Workplace
 from tests.cluster.runs import assert_same, local, on_ray, samples
 from tests.engine.runs import operator_folder, rows, settings, write_lines
 
@@ -97,7 +104,7 @@ def test_an_export_replaces_the_one_before(driver: Any, tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", samples(300))
     first = on_ray(tmp_path, [{"text_length_filter": {"min_len": 20}}], **KEYS)
     second = on_ray(tmp_path, [{"text_length_filter": {"min_len": 30}}], **KEYS)
-    there = {path for path in (tmp_path / "ray" / "kept").iterdir() if not path.name.startswith(".")}
+    there = set((tmp_path / "ray" / "kept").iterdir())
     assert there == set(second.outputs) and not there & set(first.outputs)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.json").write_text("{}\n")
@@ -114,16 +121,87 @@ def test_a_second_run_reuses_what_the_first_has_left(driver: Any, tmp_path: Path
 
 
 def test_a_list_names_what_is_there(tmp_path: Path) -> None:
-    from refinery.cluster import exporting
-    from refinery.samples.export import Written
+    folder, place = tmp_path / "kept", Workplace.of(str(tmp_path / "run"))
+    folder.mkdir()
+    names = [f"{'a' * 16}_{number:06d}.json" for number in range(3)]
+    written = [Written(str(folder / name), 1, 3) for name in names]
 
-    parts = [tmp_path / f"a_{number:06d}.json" for number in range(3)]
-    for part in parts:
-        part.write_text("{}\n")
-    exporting.publish(str(tmp_path), [Written(str(part), 1, 3) for part in parts])
-    assert exporting.listed(str(tmp_path)) == [part.name for part in parts]
-    parts[1].unlink()
-    exporting.correct(str(tmp_path))
-    assert exporting.listed(str(tmp_path)) == [parts[0].name, parts[2].name]
-    exporting.publish(str(tmp_path), [])
-    assert sorted(path.name for path in tmp_path.iterdir()) == [exporting.LIST]
+    def listing() -> Listing:
+        return Listing(place, str(folder))
+
+    def there() -> list[str]:
+        return sorted(path.name for path in folder.iterdir())
+
+    listing().begin(names)
+    for name in names:
+        (folder / name).write_text("{}\n")
+    (folder / f".{names[0]}.77.tmp").touch()  # of a task that was killed
+    (folder / ".refinery-77-abc").mkdir()
+    exporting.check_folder(str(folder), listing(), Store.open(str(tmp_path)))
+    exporting.publish(str(folder), listing(), written)
+    assert listing().names == names == there() and not listing().begun
+    (folder / names[1]).unlink()
+    exporting.correct(str(folder), listing())
+    assert listing().names == [names[0], names[2]] == there()
+    (folder / "mine.json").touch()
+    (folder / ".mine.tmp").touch()
+    exporting.publish(str(folder), listing(), [])
+    assert there() == [".mine.tmp", "mine.json"]
+
+
+def test_a_run_that_is_killed_while_it_exports_leaves_nothing_unknown(tmp_path: Path) -> None:
+    folder, place = tmp_path / "kept", Workplace.of(str(tmp_path / "run"))
+    folder.mkdir()
+    old, new = (f"{mark * 16}_000000.json" for mark in "ab")
+    (folder / old).touch()
+    exporting.publish(str(folder), Listing(place, str(folder)), [Written(str(folder / old), 1, 0)])
+    (folder / new).touch()
+    Listing(place, str(folder)).begin([new])
+    Listing(place, str(folder)).publish(
+        [{"name": new, "rows": 1, "bytes": 0}]
+    )  # killed before the old part was removed
+    exporting.check_folder(str(folder), Listing(place, str(folder)), Store.open(str(tmp_path)))
+    exporting.publish(str(folder), Listing(place, str(folder)), [Written(str(folder / new), 1, 0)])
+    assert [path.name for path in folder.iterdir()] == [new]
+
+
+def test_parts_of_another_work_dir_are_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    part = folder / f"{'a' * 16}_000000.json"
+    part.touch()
+    first, second = (Listing(Workplace.of(str(tmp_path / name)), str(folder)) for name in ("one", "two"))
+    exporting.publish(str(folder), first, [Written(str(part), 1, 0)])
+    with pytest.raises(OutputError, match="holds 'a{16}_000000.json', which is of a run with another work_dir"):
+        exporting.check_folder(str(folder), second, Store.open(str(tmp_path)))
+    exporting.correct(str(folder), second)
+    assert part.exists()
+
+
+def test_the_marker_of_an_earlier_version_goes(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    old = folder / f"{'a' * 16}_000000.json"
+    old.touch()
+    (folder / MARKER).write_text(json.dumps({"files": [{"name": old.name, "rows": 0, "bytes": 0}]}))
+    listing = Listing(Workplace.of(str(tmp_path / "run")), str(folder))
+    exporting.check_folder(str(folder), listing, Store.open(str(tmp_path)))
+    exporting.publish(str(folder), listing, [])
+    assert list(folder.iterdir()) == []
+
+
+def test_a_temporary_folder_of_a_killed_run_goes_with_the_next(tmp_path: Path) -> None:
+    place = Workplace.of(str(tmp_path))
+    (place.temporary / "mine").mkdir(parents=True)
+    killed = temporary(str(tmp_path), "0a000000")
+    with killed as folder:
+        note = place.run_dir.temporary.read_text()
+    assert not folder.exists()
+    (folder / "spill").mkdir(parents=True)
+    place.run_dir.temporary.write_text(note)  # as a killed run leaves them
+    with temporary(str(tmp_path), "0b000000") as other:
+        assert sorted(path.name for path in place.temporary.iterdir()) == ["0b000000", "mine"] and other.is_dir()
+    assert [path.name for path in place.temporary.iterdir()] == ["mine"]
+    place.run_dir.temporary.write_text('["..", "mine/../x", 3]')
+    place.tidy()
+    assert (place.temporary / "mine").is_dir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from refinery.cli import cli
 from refinery.errors import RecipeError
 from refinery.library import Library
-from refinery.opening import open_recipe
+from refinery.opening import open_from_command_line, open_recipe
 from refinery.safety.strict import Guard
 
 RECIPE = """\
@@ -186,3 +187,53 @@ def test_every_parameter_with_sql_or_a_path_is_known(folder: Path) -> None:
                 w in words for w in ("folder", "path of", "an expression")
             ):
                 assert param.name in ("index", "input_folder", "output_folder"), (name, param.name)
+
+
+@pytest.mark.parametrize(
+    ("below", "options", "environment", "refused"),
+    [
+        ("executor_type: ray\nray_address: auto", [], {}, "recipe.yaml:4: --safe: ray_address 'auto' is any cluster"),
+        (
+            "executor_type: ray\nray_address: auto",
+            [],
+            {"RAY_ADDRESS": "10.0.0.1:6379"},
+            "ray_address 'auto' is any cluster",
+        ),
+        ("executor_type: ray_partitioned", [], {}, "recipe.yaml:3: --safe: executor_type without a ray_address is any"),
+        ("executor_type: ray\nray_address: 10.0.0.1:6379", [], {}, "ray_address '10.0.0.1:6379' is another machine"),
+        ("executor_type: ray\nray_address: local", [], {}, None),
+        ("executor_type: ray", [], {"RAY_ADDRESS": "10.0.0.1:6379"}, None),
+        ("executor_type: ray", ["--ray_address", "10.0.0.1:6379"], {}, None),
+        ("executor_type: ray\nray_address: 10.0.0.2:1", ["--ray_address=auto"], {}, None),
+        ("executor_type: ray", ["--set", "ray_address=ray://10.0.0.1:1"], {}, None),
+        (
+            "np: 1",
+            ["--executor_type", "ray"],
+            {},
+            "--executor_type: --safe: executor_type without a ray_address is any",
+        ),
+        ("np: 1", [], {}, None),
+    ],
+)
+def test_a_cluster_is_named_by_the_caller(
+    below: str,
+    options: list[str],
+    environment: dict[str, str],
+    refused: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    Path("in.jsonl").write_text('{"text": "a"}\n')
+    steps = "process: [clean_email_mapper]\n"
+    Path("recipe.yaml").write_text(f"dataset_path: in.jsonl\nexport_path: out/kept\n{below}\n{steps}")
+    opened = partial(open_from_command_line, "recipe.yaml", options, [], [], [], [])
+    if refused is None:
+        opened()
+        return
+    with pytest.raises(RecipeError) as caught:
+        opened()
+    assert refused in str(caught.value) and "Name it yourself: --ray_address host:port" in str(caught.value)
