@@ -87,15 +87,15 @@ _TABLES = (
 def as_data(outcome: Outcome) -> dict[str, Any]:
     """The outcome as plain data."""
     return {
-        "work_dir": str(outcome.run_dir.root),
-        "database": str(outcome.run_dir.database),
-        "outputs": [str(path) for path in outcome.outputs],
+        "work_dir": shorter(str(outcome.run_dir.root)),
+        "database": shorter(str(outcome.run_dir.database)),
+        "outputs": [shorter(str(path)) for path in outcome.outputs],
         "rows": asdict(outcome.counts),
         "seconds": round(outcome.seconds, 3),
         "bytes": outcome.bytes,
         "disk": outcome.disk,
         "reused": {"shards": outcome.reused[0], "of": outcome.reused[1]},
-        "warnings": list(outcome.notes),
+        "warnings": list(map(shorter, outcome.notes)),
     }
 
 

@@ -25,10 +25,10 @@ def as_data(found: Analysis) -> dict[str, Any]:
         asdict(d) | {"quantiles": {f"{100 * q:g}": v for q, v in d.quantiles.items()}} for d in found.descriptions
     ]
     return {
-        "work_dir": str(outcome.run_dir.root),
-        "database": str(outcome.run_dir.database),
+        "work_dir": shorter(str(outcome.run_dir.root)),
+        "database": shorter(str(outcome.run_dir.database)),
         "rows": asdict(outcome.counts),
-        "warnings": list(outcome.notes),
+        "warnings": list(map(shorter, outcome.notes)),
         "statistics": described,
         "correlations": list(found.correlations),
         "suggestions": list(found.suggestions),

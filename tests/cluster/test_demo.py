@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +18,13 @@ RECIPE = "recipes/ray_demo/configs/demo.yaml"
 
 
 def demo(folder: Path, *options: str) -> list[Any]:
-    """What a run of the demo keeps; it is started in the checkout, and leaves its results in a folder."""
-    target = folder / "out" / "kept"
-    command = [sys.executable, "-m", "refinery", "run", RECIPE, "--export_path", str(target), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    """What a run of the demo keeps, started in a folder that holds the recipe where the checkout has it."""
+    shutil.copytree(ROOT / "recipes" / "ray_demo", folder / "recipes" / "ray_demo")
+    command = [sys.executable, "-m", "refinery", "run", RECIPE, *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    files = sorted(path for path in target.glob("*.json")) if target.is_dir() else [target]
+    target = folder / "outputs" / "ray_demo" / "demo-processed"
+    files = sorted(target.iterdir()) if target.is_dir() else [target]
     return [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
 
 
@@ -33,9 +35,14 @@ def test_both_files_hold_the_same_documents(tmp_path: Path) -> None:
     assert len(kept) == 42 and all("@" not in sample["text"] for sample in kept)
 
 
-def test_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
+def test_on_a_cluster(cluster: Any, elsewhere: Path, tmp_path: Path) -> None:
+    decoy = elsewhere / "recipes" / "ray_demo" / "data" / "demo-dataset.jsonl"
+    decoy.parent.mkdir(parents=True)
+    decoy.write_text('{"id": "decoy", "text": "another data set of the same name where the cluster was started"}\n')
     kept = demo(tmp_path / "cluster", "--ray_address", cluster.address)
+    shutil.rmtree(elsewhere / "recipes")
     assert kept == demo(tmp_path / "here", "--executor_type", "default")
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.parametrize("start", ["refinery", "python -m refinery"])

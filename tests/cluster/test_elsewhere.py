@@ -16,6 +16,7 @@ import yaml
 
 from refinery.cluster import surroundings
 from refinery.errors import DataError, OperatorError
+from refinery.rundir import RunDir
 from refinery.samples.sources import Shard, Source
 from tests.engine.runs import lines_of, operator_folder, write_lines
 
@@ -94,7 +95,7 @@ def test_options_are_relative_to_the_folder_of_the_run(cluster: Any, decoys: Pat
     assert [sample["id"] for sample in kept(tmp_path / "kept")] == list(range(100, 200))
     with duckdb.connect(str(tmp_path / "work" / "refinery.duckdb"), read_only=True) as con:
         assert con.execute("SELECT DISTINCT file FROM shards").fetchall() == [(str(tmp_path / "in" / "b.jsonl"),)]
-    written = yaml.safe_load((tmp_path / "work" / "recipe.yaml").read_text())
+    written = yaml.safe_load(RunDir(tmp_path / "work").recipe.read_text())
     assert written["work_dir"] == str(tmp_path / "work") and written["export_path"] == str(tmp_path / "kept")
 
 
