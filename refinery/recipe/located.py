@@ -8,6 +8,7 @@ from typing import Any
 
 from refinery.places import TYPES, absolute, absolute_input, shorter
 from refinery.recipe.model import Recipe
+from refinery.store.urls import is_stdout
 
 
 def located(recipe: Recipe) -> Recipe:
@@ -16,7 +17,7 @@ def located(recipe: Recipe) -> Recipe:
     return replace(
         recipe,
         inputs=tuple(replace(source, path=absolute_input(source.path)) for source in recipe.inputs),
-        export_path=absolute(recipe.export_path),
+        export_path=recipe.export_path if is_stdout(recipe.export_path) else absolute(recipe.export_path),
         work_dir=absolute(recipe.work_dir),
         temp_dir=absolute(recipe.temp_dir) if recipe.temp_dir else None,
         operators=tuple(dict.fromkeys(map(absolute, recipe.operators))),
