@@ -27,6 +27,7 @@ from refinery.outputs import database, manifest, resources, tables, targets, tra
 from refinery.outputs.belongings import Belongings
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.delivery import Delivery, why_not
+from refinery.outputs.locks import locked
 from refinery.outputs.shortage import explained
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
@@ -145,6 +146,7 @@ def execute_prepared(
         _told_how_to_go_on(running),
         explained(place.name),
         run_dir.held(),
+        locked(targets.locks(prepared.recipe, prepared.stats)),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress) as watch,
         explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
@@ -296,6 +298,7 @@ class _Exported:
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
     prepared, run_dir = job.prepared, job.place.run_dir
     belongings, written = Belongings(run_dir, job.overwrite), targets.of_run(prepared, run_dir)
+    belongings.require(written, but=run_dir.database)  # once more, now that no other run can write
     _fresh(run_dir, belongings)
     job.place.tidy()
     prepared.keep_order(run_dir)

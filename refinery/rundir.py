@@ -13,7 +13,7 @@ from pathlib import Path
 
 from refinery.errors import OutputError
 
-# Folders that this process holds: a copy of it that an operator forks must not hold them on.
+# Open files whose locks this process holds: a copy of it that an operator forks must not hold them on.
 _HELD: set[int] = set()
 
 
@@ -158,11 +158,11 @@ class RunDir:
                 raise OutputError(
                     f"{self.root}: another run is writing here. Wait for it, or set another work_dir"
                 ) from None
-        _HELD.add(folder)
+        hold(folder)
         try:
             yield
         finally:
-            _let_go(folder)
+            let_go(folder)
 
     def _see_that_it_is_ours(self) -> None:
         """Raises OutputError when something else has the name of the run's own folder."""
@@ -212,7 +212,13 @@ def _lock(folder: int) -> None:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _let_go(folder: int) -> None:
+def hold(file: int) -> None:
+    """Note an open file whose lock a forked copy of this process must not keep."""
+    _HELD.add(file)
+
+
+def let_go(folder: int) -> None:
+    """Close such a file."""
     if folder in _HELD:  # a copy of the process has closed it already
         _HELD.discard(folder)
         os.close(folder)
@@ -220,7 +226,7 @@ def _let_go(folder: int) -> None:
 
 def _let_go_of_all() -> None:
     for folder in tuple(_HELD):
-        _let_go(folder)
+        let_go(folder)
 
 
 os.register_at_fork(after_in_child=_let_go_of_all)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from refinery.outputs.tables import listed
 from refinery.preparing import Prepared
 from refinery.recipe import Recipe
 from refinery.rundir import RunDir
-from refinery.samples.export import names, numbered, stats_path
+from refinery.samples.export import names, numbered, stats_path, stem_of
 from refinery.store.urls import is_stdout, is_url
+
+_NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
 
 
 def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
@@ -38,6 +41,42 @@ def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     if recipe.export_shard_size:
         return [numbered(recipe.export_path, recipe.export_format), *beside]
     return [pattern(names(recipe.export_path, recipe.export_format)[0]), *beside]
+
+
+def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:
+    """Names of what no other run may write meanwhile (True), or not as a whole (False).
+
+    A file, all numbered files of an export, or a folder of parts has a name of its own. A file shares those of the folders that it
+    is in, and one that is named like a numbered file that of its kind.
+    """
+    found: dict[str, bool] = {}
+    for path, kind in _locked_files(recipe, stats):
+        real = os.path.realpath(os.path.expanduser(path))
+        parts = kind == "folder" or None
+        found[f"folder:{real}" if parts else f"{real}-*-of-*" if kind == "numbered" else real] = True
+        stem = _NUMBERED.sub("", real)
+        if not parts and stem != real:
+            found.setdefault(f"{stem}-*-of-*", False)
+        for folder in Path(real).parents:
+            found.setdefault(f"folder:{folder}", False)
+    return found
+
+
+def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, str]]:
+    """Paths, each with what it is: a file, a folder, or the stem of numbered files."""
+    if recipe.stat_summary.export is not None and not is_url(recipe.stat_summary.export):
+        yield os.path.join(recipe.stat_summary.export, f"{recipe.stat_summary.rank:05d}.json"), "file"
+    path = recipe.export_path
+    if recipe.export_format == "none" or is_url(path) or is_stdout(path):
+        return
+    if recipe.executor_type != "default":
+        yield path, "folder"
+    elif recipe.export_shard_size:
+        yield stem_of(path, recipe.export_format), "numbered"
+    else:
+        yield path, "file"
+    if stats:
+        yield stats_path(path), "file"
 
 
 def of_trace(prepared: Prepared, run_dir: RunDir) -> list[str]:

@@ -102,12 +102,12 @@ def names(export_path: str, kind: str, count: int = 0) -> list[str]:
     if count == 0:
         return [_behind(path)]
     width = len(str(count)) + 1
-    return [f"{_stem(path, kind)}-{k:0{width}}-of-{count:0{width}}.{kind}" for k in range(count)]
+    return [f"{stem_of(path, kind)}-{k:0{width}}-of-{count:0{width}}.{kind}" for k in range(count)]
 
 
 def numbered(export_path: str, kind: str) -> str:
     """A glob pattern of the files that `names` can name, whatever their number is."""
-    stem = glob.escape(os.path.abspath(_stem(os.path.expanduser(export_path), kind)))
+    stem = glob.escape(os.path.abspath(stem_of(os.path.expanduser(export_path), kind)))
     return f"{stem}-[0-9]*-of-[0-9]*.{kind}"
 
 
@@ -116,7 +116,7 @@ def _behind(path: str) -> str:
     return os.path.realpath(path) if os.path.islink(path) else path
 
 
-def _stem(path: str, kind: str) -> str:
+def stem_of(path: str, kind: str) -> str:
     """The path without the suffix of its format."""
     return path[: -len(kind) - 1] if path.lower().endswith(f".{kind}") else os.path.splitext(path)[0]
 
@@ -125,7 +125,7 @@ def stats_path(export_path: str) -> str:
     """Where the statistics of `name.jsonl` stand: `name_stats.jsonl`."""
     path = os.path.expanduser(export_path)
     kind = next((kind for kind in KINDS if path.lower().endswith(f".{kind}")), "")
-    return _behind(f"{_stem(path, kind)}_stats.jsonl")
+    return _behind(f"{stem_of(path, kind)}_stats.jsonl")
 
 
 def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
