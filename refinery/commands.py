@@ -335,10 +335,13 @@ def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
     """`refinery why`."""
     from refinery.history import Histories
+    from refinery.outputs.delivery import not_as_left
     from refinery.telling import tell
 
     out = console.console()
     with Histories(work_dir) as histories:
+        for note in not_as_left(histories.manifest):
+            click.echo(f"note: {note}", err=True)
         rows = [row] if row is not None else histories.find(where or "")
         for number in rows:
             history = histories.tell(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,29 +18,29 @@ from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.local import give_back
 from refinery.engine.worker import ShardResult
-from refinery.errors import ConservationError, DataError, OutputError
+from refinery.errors import ConservationError, DataError
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, targets, trace
 from refinery.outputs.belongings import Belongings
 from refinery.outputs.database import Counts, Database
-from refinery.outputs.delivery import Delivery, why_not
+from refinery.outputs.delivery import Delivery
 from refinery.outputs.locks import locked
+from refinery.outputs.places import keep_inputs, require_own, require_place, why_not_written
 from refinery.outputs.shortage import explained
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
 from refinery.rundir import RunDir
-from refinery.samples.export import Written, export, stats_path, write_stats
+from refinery.samples.export import Written, export, write_stats
 from refinery.samples.read import count_rows
 from refinery.samples.side_files import SideFiles
 from refinery.samples.unchanged import same_files
-from refinery.samples.write import writing
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
 from refinery.store import Store
-from refinery.store.urls import is_stdout, is_url
+from refinery.store.urls import is_url
 from refinery.store.workplace import Workplace
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
@@ -98,7 +97,7 @@ def execute(
     try:
         prepared = prepare(recipe, library, dataset)
     except DataError as error:
-        if also := _why_not_written(recipe):
+        if also := why_not_written(recipe):
             raise DataError(f"{error}\n{also}") from error
         raise
     outcome = execute_prepared(prepared, progress, extension, engine(recipe), clock, overwrite)
@@ -135,12 +134,12 @@ def execute_prepared(
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
         extension.check(prepared)
-    _keep_inputs(prepared)
+    keep_inputs(prepared)
     with_digests(prepared)
-    _see_that_it_can_be_written(prepared)
+    require_place(prepared)
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
-    allowed = _allowed(prepared, run_dir, overwrite)  # before anything is made
+    allowed = require_own(prepared, place, overwrite)  # before anything is made
     running: list[Stages] = []
     with (
         _told_how_to_go_on(running),
@@ -194,60 +193,6 @@ def _tidied(store: Store, keep: bool) -> Iterator[None]:
         store.tidy()
 
 
-def _see_that_it_can_be_written(prepared: Prepared) -> None:
-    """Find out before the work begins whether there is a place for the export. Raises OutputError."""
-    recipe = prepared.recipe
-    if wrong_url := _why_not_written(recipe):
-        raise OutputError(wrong_url)
-    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
-        return
-    target = os.path.abspath(os.path.expanduser(recipe.export_path))
-    folder = os.path.dirname(target)
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    one = recipe.executor_type == "default" and recipe.export_shard_size == 0
-    wrong = errno.EISDIR if one and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
-    with writing(recipe.export_path):
-        if wrong:
-            raise OSError(wrong, os.strerror(wrong))
-        if not os.access(folder, os.W_OK | os.X_OK):
-            read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
-            number = errno.EROFS if read_only else errno.EACCES
-            raise OSError(number, os.strerror(number))
-
-
-def _allowed(prepared: Prepared, run_dir: RunDir, overwrite: bool) -> bool:
-    """See that no file is in the way which no run has written. Raises OutputError. Gives back `overwrite`."""
-    belongings = Belongings(run_dir, overwrite)
-    if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
-        raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
-    belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
-    return overwrite
-
-
-def _why_not_written(recipe: Recipe) -> str | None:
-    """Why the export cannot be put at its URL; None where it can, or is no URL."""
-    if recipe.export_format == "none" or not is_url(recipe.export_path):
-        return None
-    return why_not(recipe.export_path, recipe.executor_type != "default")
-
-
-def _keep_inputs(prepared: Prepared) -> None:
-    """See that the run does not write over what it reads. Raises OutputError."""
-    path = Workplace.of(prepared.recipe.work_dir).file_of_export(prepared.recipe.export_path)
-    if prepared.recipe.export_format == "none":
-        return
-    written = {_place_of(name) for name in (path, stats_path(path))}
-    for source in prepared.sources:
-        if source.table is None and _place_of(source.path) in written:
-            raise OutputError(f"{source.path}: cannot be written: it is also read. Choose another export_path")
-
-
-def _place_of(path: str) -> str:
-    """A path by which files are told apart."""
-    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
-
-
 @dataclass(frozen=True)
 class _Job:
     """What is executed: a recipe, where its run is, when it began (by `perf_counter` too), who is told.
@@ -297,7 +242,7 @@ class _Exported:
 
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
     prepared, run_dir = job.prepared, job.place.run_dir
-    belongings, written = Belongings(run_dir, job.overwrite), targets.of_run(prepared, run_dir)
+    belongings, written = Belongings(run_dir, job.overwrite, bool(job.place.url)), targets.of_run(prepared, run_dir)
     belongings.require(written, but=run_dir.database)  # once more, now that no other run can write
     _fresh(run_dir, belongings)
     job.place.tidy()

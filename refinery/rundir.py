@@ -80,6 +80,11 @@ class RunDir:
         return self.own / "written.json"
 
     @property
+    def published(self) -> Path:
+        """The list of what a run at a URL has put there."""
+        return self.own / "published.json"
+
+    @property
     def trace(self) -> Path:
         """JSONL views of the trace table."""
         return self.root / "trace"

@@ -22,6 +22,7 @@ from refinery.compiler.compiled import Stat
 from refinery.engine import schema as schemas
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.opening import open_recipe
+from refinery.outputs.delivery import not_as_left
 from refinery.pipeline import Outcome, Progress, execute_prepared
 from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, around_of, prepare
@@ -89,7 +90,7 @@ def refilter(
 
         outcome = execute_prepared(prepared, progress, None, make, clock, overwrite)
         again = made[0].rows_again()
-        notes = _notes(prepared, change, again, outcome.counts.read)
+        notes = [*not_as_left(stored.manifest), *_notes(prepared, change, again, outcome.counts.read)]
         return Refiltered(outcome, again, tuple(notes), made[0].decided - clock[0])
 
 

@@ -1,7 +1,8 @@
 """Files outside of the run's own folder that runs have written: no other file there is overwritten or removed.
 
 The list of them is `written.json` in the run's own folder: a path relative to the run folder, or an absolute one, with size and
-time of change (ns) as the run has left the file. A file that is not listed, or was changed since, is the user's.
+time of change (ns) as the run has left the file. An attribute of the file (`user.refinery`) says the same to runs in other folders.
+A file that neither knows, or that was changed since, is the user's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from refinery.rundir import RunDir
 
 State = tuple[int, int]
 
+_ATTRIBUTE = "user.refinery"
+
 
 def pattern(path: str | Path) -> str:
     """The pattern that matches one path alone."""
@@ -31,7 +34,9 @@ def pattern(path: str | Path) -> str:
 class Belongings:
     """What runs in a folder have written. overwrite: files of others may be overwritten, too."""
 
-    def __init__(self, run_dir: RunDir, overwrite: bool = False) -> None:
+    def __init__(self, run_dir: RunDir, overwrite: bool = False, copied: bool = False) -> None:
+        """copied: the run folder is a copy that refinery keeps of one at a URL, so that nothing in it is a user's."""
+        self._copied = copied
         self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
         self._files, self._open = _read(self._list)
 
@@ -41,10 +46,12 @@ class Belongings:
         Of a run that was killed while it published files, all files under the names that it was about to write count.
         """
         name = self._name(path)
-        known = self._files.get(name)
-        return (known is not None and known == state_of(path)) or any(
-            fnmatch.fnmatchcase(name, one) for one in self._open
-        )
+        if self._copied and not os.path.isabs(name):
+            return True
+        state = state_of(path)
+        if state is not None and state in (self._files.get(name), _marked(path)):
+            return True
+        return any(fnmatch.fnmatchcase(name, one) for one in self._open)
 
     def require(self, patterns: Iterable[str], but: str | Path | None = None) -> None:
         """See that all files that patterns match may be written. but: one that is known otherwise. Raises OutputError."""
@@ -53,9 +60,7 @@ class Belongings:
             if self.overwrite or self.has(path) or (but is not None and os.path.abspath(but) == path):
                 continue
             since = (
-                "has changed since a run wrote it"
-                if self._name(path) in self._files
-                else "was not written by a run here"
+                "has changed since a run wrote it" if self._name(path) in self._files else "was not written by a run"
             )
             raise OutputError(
                 f"{path}: {since}, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
@@ -92,6 +97,7 @@ class Belongings:
         for path in _matching(patterns):
             if (state := state_of(path)) is not None:
                 self._files[self._name(path)] = state
+                _mark(path, state)
         self._save()
 
     def remove(self, path: Path) -> None:
@@ -119,6 +125,21 @@ def state_of(path: str | Path) -> State | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
+
+
+def _mark(path: str, state: State) -> None:
+    """Note in the file's attributes that it is a run's, for runs in other folders; nothing where a file system has none."""
+    with suppress(OSError, AttributeError):
+        os.setxattr(path, _ATTRIBUTE, json.dumps(state).encode())
+
+
+def _marked(path: str | Path) -> State | None:
+    """Size and time of change of a file when a run has written it, as the file itself says."""
+    try:
+        size, time = json.loads(os.getxattr(path, _ATTRIBUTE))
+        return int(size), int(time)
+    except (OSError, AttributeError, ValueError, TypeError):
+        return None
 
 
 def _matching(patterns: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from refinery.errors import DataError, OutputError
 from refinery.hiding import hide
@@ -82,6 +83,22 @@ def state_of(path: str) -> State:
     except DataError as error:
         raise OSError(str(error)) from error
     return int(info.get("size") or 0), version_of(info, path)
+
+
+def not_as_left(manifest: dict[str, Any]) -> list[str]:
+    """A line for each exported file of this machine that is not as the run has left it any more."""
+    found = []
+    for item in manifest["outputs"]:
+        path = item["path"]
+        try:
+            same = is_url(path) or state_of(path) == (item["bytes"], item.get("modified"))
+        except OSError:
+            same = False
+        if not same:
+            found.append(
+                f"{path} is not as this run has left it: another run or program has replaced or removed the file"
+            )
+    return found
 
 
 def why_not(export_path: str, folder: bool) -> str | None:

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import refinery
+from refinery.analysis.refilter import refilter
+from refinery.cli import cli
 from refinery.errors import OutputError
 from refinery.opening import open_recipe
 from refinery.outputs import targets
 from refinery.outputs.locks import _folder, locked
 from refinery.rundir import RunDir
-from tests.engine.runs import exported, refine, settings, texts
+from tests.engine.runs import exported, lines_of, refine, settings, texts
 
 SAMPLES = texts(["one", "no", "three"])
 STEPS = [{"text_length_filter": {"min_len": 3}}]
@@ -93,9 +96,15 @@ def test_a_second_run_is_refused_while_the_first_works(tmp_path: Path) -> None:
     refine(tmp_path, SAMPLES, STEPS, work_dir=tmp_path / "zero", export_path=tmp_path / "zero.jsonl")
     run = refinery.run(first, progress=meanwhile)
     assert found and run.counts.kept == 2
-    with pytest.raises(OutputError, match="out.jsonl: was not written by a run here"):
-        refinery.run(second)
-    assert RunDir(run.work_dir).database.exists() and not RunDir(tmp_path / "two").database.exists()
+    assert not RunDir(tmp_path / "two").database.exists()
+    refinery.run(
+        second | {"process": [{"text_length_filter": {"min_len": 4}}]}
+    )  # a later run may replace what a run wrote
+    done = CliRunner().invoke(cli, ["why", "0", "--run", str(run.work_dir)])
+    assert "out.jsonl is not as this run has left it" in done.stderr and done.exit_code == 0
+    found = refilter(run.work_dir, ["process.1.min_len=2"], work_dir=str(tmp_path / "three"))
+    assert any("out.jsonl is not as this run has left it" in note for note in found.notes)
+    assert [row["text"] for row in lines_of(tmp_path / "three" / "out.jsonl")] == ["one", "no", "three"]
 
 
 def test_a_file_that_comes_while_the_run_works_is_not_overwritten(tmp_path: Path) -> None:
@@ -105,7 +114,7 @@ def test_a_file_that_comes_while_the_run_works_is_not_overwritten(tmp_path: Path
         path.write_text("of another machine")
 
     refine(tmp_path, SAMPLES, STEPS, work_dir=tmp_path / "zero", export_path=tmp_path / "zero.jsonl")
-    with pytest.raises(OutputError, match="out.jsonl: was not written by a run here"):
+    with pytest.raises(OutputError, match="out.jsonl: was not written by a run"):
         refinery.run(settings(tmp_path, STEPS), progress=meanwhile)
     assert path.read_text() == "of another machine" and not (tmp_path / "run" / "refinery.duckdb").exists()
     path.unlink()

@@ -41,7 +41,14 @@ def test_tables_and_traces_are_those_of_a_folder(server: str, tmp_path: Path) ->
     names = [name for name in place.names() if not name.startswith(".refinery/parts/")]
     traced = [f"trace/{path.name}" for path in (tmp_path / "run" / "trace").iterdir()]
     assert names == sorted(
-        [".refinery/manifest.json", ".refinery/plan.json", ".refinery/recipe.yaml", "refinery.duckdb", *traced]
+        [
+            ".refinery/manifest.json",
+            ".refinery/plan.json",
+            ".refinery/published.json",
+            ".refinery/recipe.yaml",
+            "refinery.duckdb",
+            *traced,
+        ]
     )
     with duckdb.connect(str(place.fetch("refinery.duckdb")), read_only=True) as con:
         assert con.sql("SELECT count(*) FROM ledger").fetchall() == rows(here, "ledger", "count(*)")
