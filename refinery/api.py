@@ -28,7 +28,7 @@ from refinery.preparing import Planned, Prepared, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.located import seen_from_here
 from refinery.samples.export import stats_path
-from refinery.samples.schema import common_schema
+from refinery.samples.schema import common_schema, partitions_beside
 from refinery.store.urls import is_stdout
 
 # Types that a CSV column can get, as Arrow and as DuckDB name them.
@@ -130,13 +130,19 @@ def _files(prepared: Prepared) -> list[File]:
         if source.format in ("csv", "tsv"):
             schema = prepared.shards[0].schema or common_schema([source])
             columns = tuple((field.name, _CSV_TYPES.get(str(field.type), "VARCHAR")) for field in schema)
-        found.append(File(source.path, source.suffix, source.format, columns))
+        folders = partitions_beside(source)
+        columns = tuple(column for column in columns if column[0] not in {key for key, *_ in folders})
+        found.append(File(source.path, source.suffix, source.format, columns, folders))
     return found
 
 
 def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
     """What the recipe asks for and a plain script does not do."""
     found = []
+    if prepared.lines:
+        found.append(
+            "A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too."
+        )
     if recipe.export_shard_size:
         found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
     if recipe.max_sample_num is not None:

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from refinery.compiler.compiled import Stat
-from refinery.compiler.env import ident, lit
+from refinery.compiler.env import ident, json_path, lit
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.program import Program, stats_object
 from refinery.compiler.script_stages import (
@@ -29,6 +29,8 @@ from refinery.recipe.model import StatSummary
 
 _COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
+_VALUE = "regexp_replace(CAST(json AS VARCHAR), '[ \\t\\r]*\\n[ \\t\\r]*', '', 'g')"
+
 _ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _suffix, _file)))) AS VARCHAR)"
 
 
@@ -37,13 +39,15 @@ class File:
     """One input file.
 
     kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
-    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file.
+    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file. partitions: fields of all its
+    samples, that the names of folders stand for: key, value, whether it is an integer.
     """
 
     path: str
     suffix: str
     kind: str
     columns: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[tuple[str, str | None, bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,16 +167,31 @@ def _plain(text: str) -> str:
 
 def _read(program: Program, files: Sequence[File]) -> str:
     groups = []
-    for (kind, suffix, columns), members in groupby(files, _group):
+    for (kind, suffix, columns, partitions), members in groupby(files, _group):
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
-        found: dict[str, Any] = {"kind": kind, "suffix": suffix, "paths": paths, "columns": columns}
+        found: dict[str, Any] = {
+            "kind": kind,
+            "suffix": suffix,
+            "paths": paths,
+            "columns": columns,
+            "partitions": partitions,
+        }
+        found["line"] = _with_fields(_VALUE if kind == "json" else "line", partitions)
         groups.append({**found, "rows": render("io/rows_of_files.sql", **found).strip("\n")})
     return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups)
 
 
 def _group(file: File) -> tuple[Any, ...]:
     """Neighbours with the same are read together; text files' suffixes are taken from their names."""
-    return file.kind, "" if file.kind == "text" else file.suffix, file.columns
+    return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions
+
+
+def _with_fields(line: str, partitions: Sequence[tuple[str, str | None, bool]]) -> str:
+    """The expression of a line with the fields that folders stand for."""
+    for key, value, whole in partitions:
+        text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
+        line = f"with_field({line}, {lit(json_path((key,)))}, {lit(f'{json.dumps(key, ensure_ascii=False)}: {text}')})"
+    return line
 
 
 def _literal(path: str) -> str:

@@ -70,6 +70,14 @@ def schema_of(source: Source) -> pa.Schema:
     return with_columns(found.empty_table(), source.partitions).schema if source.partitions and len(found) else found
 
 
+def partitions_beside(source: Source) -> Partitions:
+    """The partitions of a file that it has no column for; of lines, all of them."""
+    if not source.partitions or source.format in ("jsonl", "json"):
+        return source.partitions
+    own = {name.lower() for name in _own_schema(source).names}
+    return tuple(pair for pair in source.partitions if pair[0].lower() not in own)
+
+
 def _own_schema(source: Source) -> pa.Schema:
     if source.format == "text":
         return TEXT

@@ -18,7 +18,7 @@ SELECT
     '.csv' AS _suffix, filename AS _file
   FROM read_csv(
     ['table.csv'], delim = ',', quote = '"', escape = '"', header = true, all_varchar = true,
-    union_by_name = true, null_padding = true, strict_mode = false, parallel = false, filename = true
+    union_by_name = true, null_padding = true, strict_mode = false, parallel = false, hive_partitioning = false, filename = true
   )
 );
 

@@ -8,10 +8,27 @@
 --
 -- It reads docs.jsonl and writes out/groups.jsonl, whose folder must be there.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
+-- A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too.
 
 -- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
 CREATE OR REPLACE TEMP TABLE batch AS
-SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, line AS _line, suffix AS _suffix, file AS _file
+SELECT
+  row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row,
+  -- Of a key that stands twice the last value counts.
+  CASE
+    WHEN CASE WHEN json_valid(line) THEN len(json_keys(line)) > len(list_distinct(json_keys(line))) END THEN '{' || array_to_string(
+      list_transform(
+        list_filter(
+          list_zip(json_keys(line), json_extract(line, '$.*')),
+          lambda pair, place: NOT list_contains(json_keys(line)[place + 1:], pair[1])
+        ),
+        lambda pair: json_quote(pair[1]) || ': ' || pair[2]
+      ),
+      ', '
+    ) || '}'
+    ELSE line
+  END AS _line,
+  suffix AS _suffix, file AS _file
 FROM (
   -- A line is one value: there is nothing that separates, quotes or escapes.
   SELECT line, '.jsonl' AS suffix, filename AS file

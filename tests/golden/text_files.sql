@@ -12,7 +12,7 @@ CREATE OR REPLACE TEMP TABLE batch AS
 SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, *
 FROM (
 SELECT
-    regexp_replace(content, '\r\n?', chr(10), 'g') AS text,
+    regexp_replace(content, '\r\n?', chr(10), 'g') AS text, 
     lower(regexp_extract(filename, '[^/](\.[^./]+)$', 1)) AS _suffix, filename AS _file
   FROM read_text(['texts/a.md', 'texts/b.txt', 'texts/c.py', 'texts/d.txt'])
 );

@@ -12,7 +12,7 @@ CREATE OR REPLACE TEMP TABLE batch AS
 SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, *
 FROM (
 SELECT * EXCLUDE (filename), '.parquet' AS _suffix, filename AS _file
-  FROM read_parquet(['docs.parquet'], union_by_name = true, filename = true)
+  FROM read_parquet(['docs.parquet'], union_by_name = true, hive_partitioning = false, filename = true)
 );
 
 -- Refine: one pass over all samples. A filter only marks what it removes; steps see what is still there.

@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -198,3 +199,25 @@ def test_a_run_reads_and_writes_partitions(tmp_path: Path, kind: str) -> None:
     os.rename(tmp_path / "data" / "year=2024", tmp_path / "data" / "year=2025")
     api.run(recipe)
     assert json.loads((tmp_path / "out.jsonl").read_text()) == {"text": "d", "year": 2025, "lang": "zü x"}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "json", "txt"])
+def test_the_script_reads_partitions_and_the_last_of_keys_too(tmp_path: Path, kind: str) -> None:
+    from refinery import api
+
+    folder = partitioned(tmp_path / "data", kind)
+    if kind == "jsonl":
+        place = folder / "year=2024" / "lang=de" / "1.jsonl"
+        place.write_text('{"text": "x", "te\\u0078t": "é", "lang": "own"}\n{ "text":"}" }\nbroken\n')
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(
+        f"dataset_path: {folder}\nexport_path: {tmp_path}/out.jsonl\nwork_dir: {tmp_path}/work\n"
+        "process:\n  - sql_filter: {where: \"year > 2023 AND lang <> 'zü x' AND text <> 'x'\"}\n"
+    )
+    api.run(recipe)
+    expected = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert len(expected) == (4 if kind == "jsonl" else 2)
+    (tmp_path / "out.jsonl").unlink()
+    con = duckdb.connect()
+    con.execute(api.compile(recipe)).fetchall()
+    assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == expected
