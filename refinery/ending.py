@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-import threading
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +16,7 @@ def end_well(command: click.Command) -> None:
     from refinery.engine import guard
     from refinery.errors import OperatorError, OutputError, RefineryError
     from refinery.hiding import hide
+    from refinery.interrupts import watch_interrupts
     from refinery.places import shorter
 
     # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
@@ -26,7 +25,7 @@ def end_well(command: click.Command) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     guard.ending(_give_up)
     stdout = sys.stdout
-    interrupts = _watch_interrupts()
+    interrupts = watch_interrupts()
     try:
         command.main(standalone_mode=False)
         sys.stdout.flush()
@@ -96,23 +95,6 @@ def _say(text: str) -> None:
 def _notes(error: BaseException) -> list[str]:
     """What was added to an error on its way: how to go on."""
     return [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
-
-
-def _watch_interrupts() -> list[int]:
-    """A list that is no longer empty once somebody has pressed Ctrl-C."""
-    seen: list[int] = []
-
-    def interrupted(number: int, frame: Any) -> None:
-        if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-            # Left in its middle, an import would keep a lock that all threads wait for: so a little later.
-            threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, number)).start()
-            return
-        seen.append(number)
-        signal.default_int_handler(number, frame)
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as with nohup
-        signal.signal(signal.SIGINT, interrupted)
-    return seen
 
 
 def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:

@@ -48,6 +48,7 @@ ORDER = (
     "explaining",
     "reference",
     "commands",
+    "interrupts",
     "ending",
     "options",
     "cli",

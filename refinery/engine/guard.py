@@ -24,6 +24,9 @@ STUCK = 124
 
 _end: Callable[[str], None] | None = None
 
+# What ends each of the statements that run.
+statements: set[Callable[[], None]] = set()
+
 # What is called before that, to leave word for the next run.
 witnesses: list[Callable[[], None]] = []
 
@@ -44,6 +47,12 @@ def ending(end: Callable[[str], None]) -> None:
     """Say how this process is ended when nothing else helps; end: is given the reason."""
     global _end
     _end = end
+
+
+def interrupt() -> None:
+    """End the statements that run, because of Ctrl-C."""
+    for stop in list(statements):
+        stop()
 
 
 def end_process(reason: str) -> None:

@@ -33,7 +33,7 @@ class Limit:
     """The limit of one connection's statements. label: the steps that they are of, for messages."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, seconds: float, label: str) -> None:
-        self._con, self._seconds, self._label = con, seconds, label
+        self._stop, self._seconds, self._label = con.interrupt, seconds, label
         self._lock = threading.Lock()
         self._inside, self._entered, self._outside = 0, 0.0, 0.0
 
@@ -65,6 +65,7 @@ class Limit:
         self._inside, self._outside, began = 0, 0.0, time.monotonic()
         over, late = threading.Event(), threading.Event()
         threading.Thread(target=self._watch, args=(began, over, late), daemon=True).start()
+        guard.statements.add(self._stop)
         try:
             yield
         except duckdb.InterruptException:
@@ -72,6 +73,7 @@ class Limit:
                 raise StatementTimeout(f"{self._label}: {too_long(self._seconds)}") from None
             raise
         finally:
+            guard.statements.discard(self._stop)
             with self._lock:
                 over.set()
 
@@ -83,7 +85,7 @@ class Limit:
                 if over.is_set():
                     return
                 late.set()
-                self._con.interrupt()
+                self._stop()
             if not over.wait(min(_PATIENCE, self._seconds)):
                 guard.end_process(
                     f"{self._label}: {too_long(self._seconds)} and cannot be interrupted; "

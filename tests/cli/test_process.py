@@ -70,9 +70,9 @@ def test_commands_say_that_their_output_cannot_be_written(words: list[str]) -> N
 
 IMPORTING = """
 import signal, time, types
-from refinery.ending import _watch_interrupts
+from refinery.interrupts import watch_interrupts
 
-seen = _watch_interrupts()
+seen = watch_interrupts()
 frame = types.SimpleNamespace(f_code=types.SimpleNamespace(co_filename="<frozen importlib._bootstrap>"))
 signal.getsignal(signal.SIGINT)(signal.SIGINT, frame)
 print(seen)
