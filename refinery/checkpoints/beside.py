@@ -1,4 +1,4 @@
-"""All that results of a stage depend on besides the samples: files that its SQL reads, and that its parameters name."""
+"""All that results of a stage depend on besides the samples: files that its SQL reads, files of its parameters, code."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from refinery.checkpoints.code import code_of
 from refinery.library import Library
 from refinery.places import CONTENTS
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.side_files import digests
+from refinery.store.urls import is_url
 
 
 def with_digests(prepared: Prepared) -> None:
     """Give every stage's program the digests of the files that it depends on, as they are now. Raises DataError."""
     known: dict[str, str] = {}
-    stages = []
+    stages, elsewhere = [], _elsewhere(prepared)
     for planned in prepared.stages:
-        names = sorted({*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library)})
+        read = {*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library)}
+        code = code_of(planned, prepared.library, elsewhere)
+        names = sorted({*read, *code})
         known |= digests(name for name in names if name not in known)
-        program = replace(planned.program, beside={name: known[name] for name in names})
+        program = replace(planned.program, beside={name: known[name] for name in names}, code=code)
         stages.append(replace(planned, program=program))
     prepared.stages = tuple(stages)
+
+
+def _elsewhere(prepared: Prepared) -> set[str]:
+    """What the recipe reads and writes."""
+    recipe = prepared.recipe
+    places = {recipe.work_dir, recipe.temp_dir, recipe.export_path}
+    places |= {source.path for source in prepared.sources if source.table is None}
+    return {place for place in places if place and not is_url(place)}
 
 
 def assets(planned: Planned, library: Library) -> Iterator[str]:

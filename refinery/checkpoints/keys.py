@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.metadata
-import platform
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-import refinery
 from refinery import kernels
 from refinery.checkpoints.beside import assets
+from refinery.checkpoints.versions import libraries, versions
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program
 from refinery.engine.done import key_of
 from refinery.engine.tasks import ShardResult, Task
-from refinery.library import Function, Library
+from refinery.library import Function, Library, is_shipped
 from refinery.library.assets import by_contents
+from refinery.library.local_code import stamp
 from refinery.preparing import Planned
 from refinery.samples.content import how_cut
 from refinery.samples.sources import Shard
@@ -30,9 +28,6 @@ from refinery.store import Store
 
 # Comments, and what could be taken for one: texts and names in quotes.
 _COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
-
-# Parts of refinery whose code decides results that SQL does not tell.
-_DECIDING = ("kernels", "samples", "engine", "deduplication")
 
 
 def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> str:
@@ -47,7 +42,7 @@ def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> s
     functions = [_function(function) for function in program.functions]
     order = [str(item) for item in program.order]
     held = sorted(program.beside[name] for name in named)
-    read = [[name, program.beside[name]] for name in sorted(program.beside.keys() - {*named})]
+    read = sorted([program.code.get(name, name), program.beside[name]] for name in program.beside.keys() - {*named})
     sql = _without_paths(program, {name: program.beside[name] for name in named})
     return key_of([versions(), sql, fields, steps, stats, functions, order, held, read, limits])
 
@@ -74,49 +69,21 @@ def barrier_key(planned: Planned, library: Library, results: Sequence[ShardResul
     return key_of([versions(), own, functions, [result.key for result in results], more])
 
 
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Versions of what every result depends on."""
-    found = {name: importlib.metadata.version(name) for name in ("duckdb", "numba", "pyarrow")}
-    python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
-    return found | {"refinery": refinery.__version__, "python": python, "sources": _own_sources()}
-
-
-def _own_sources() -> str:
-    """A digest of the code that shards are run by: a checkout changes without a new version."""
-    home, whole = Path(__file__).parent.parent, hashlib.sha256()
-    for part in _DECIDING:
-        for path in sorted((home / part).glob("*.py")):
-            whole.update(path.read_bytes())
-    return whole.hexdigest()
-
-
 def _function(function: Function) -> list[Any]:
     types = [list(function.columns), list(function.constants), function.returns]
     return [function.name, function.runs, function.call, types, _source(function.path)]
 
 
-@lru_cache(maxsize=1024)
 def _source(path: Path) -> list[Any]:
     """A digest of a file with operators, and the versions of the libraries that it imports."""
-    text = path.read_bytes()
-    return [hashlib.sha256(text).hexdigest(), _libraries(text) if path.suffix == ".py" else {}]
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    shipped = is_shipped(path)  # what those import is among the versions of all
+    return [found, {} if shipped or path.suffix != ".py" else _libraries(path, stamp(path))]
 
 
-def _libraries(text: bytes) -> dict[str, str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
-    found = {}
-    for name in sorted(names - {"refinery"}):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # of Python itself, or beside the operator
-    return found
+@lru_cache(maxsize=1024)
+def _libraries(path: Path, state: tuple[int, int]) -> dict[str, str]:
+    return libraries(path)
 
 
 def _without_paths(program: Program, assets: dict[str, str]) -> str:

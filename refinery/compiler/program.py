@@ -40,8 +40,8 @@ class Program:
     removed: column of the batch with the units that the deduplicator before takes out. keys: result columns that
     statistics are summed up by. chars: by step, the result column with the length of the text that it measured.
     folders: whose files the SQL may read. files: names of those that it reads. beside: digests of all that results depend
-    on besides the samples, by their names (see samples.side_files); known when a run begins. seconds: how long DuckDB may
-    take for one statement.
+    on besides the samples, by their names (see samples.side_files), code: what files of a person's operators among them are
+    called in keys; known when a run begins. seconds: how long DuckDB may take for one statement.
     """
 
     steps: tuple[StepInfo, ...]
@@ -70,6 +70,7 @@ class Program:
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 120.0
 
     @property

@@ -42,8 +42,9 @@ def cache_root() -> Path:
 
 def _sources_digest() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    home = Path(__file__).parent
+    for path in sorted(home.rglob("*.py")):
+        digest.update(f"{path.relative_to(home)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

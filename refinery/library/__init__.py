@@ -12,8 +12,10 @@ from refinery.library.declared import (
     Operator,
     Param,
 )
-from refinery.library.folders import Library, read_sql, shipped
+from refinery.library.folders import Library, read_sql
 from refinery.library.headers import read_feature, read_operator
+from refinery.library.home import is_shipped, shipped
+from refinery.library.local_code import local_modules
 from refinery.library.modules import load_module
 
 __all__ = [
@@ -28,7 +30,9 @@ __all__ = [
     "Library",
     "Operator",
     "Param",
+    "is_shipped",
     "load_module",
+    "local_modules",
     "read_feature",
     "read_operator",
     "read_sql",

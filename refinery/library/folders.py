@@ -10,6 +10,7 @@ from typing import TypeVar
 from refinery.errors import OperatorError
 from refinery.library.declared import KINDS, Feature, Function, Operator
 from refinery.library.headers import aliases, read_feature, read_operator
+from refinery.library.home import shipped
 from refinery.places import absolute
 
 Item = TypeVar("Item")
@@ -96,18 +97,6 @@ class _Lazy(Mapping[str, Item]):
 
     def __len__(self) -> int:
         return len(self._paths)
-
-
-@cache
-def shipped() -> Path:
-    """The folder that holds `sql/`, `udfs/` and `recipes/`: inside an installed package, or the checkout."""
-    inside = Path(__file__).parent.parent / "shipped"
-    if inside.is_dir():
-        return inside
-    checkout = Path(__file__).parent.parent.parent
-    if (checkout / "pyproject.toml").is_file() and (checkout / "sql").is_dir():
-        return checkout
-    raise OperatorError(f"neither {inside} nor a checkout at {checkout} holds the operators; reinstall refinery")
 
 
 @cache

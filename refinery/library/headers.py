@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,14 +81,25 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
 
 def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     declared = header.get("resources") or {}
-    _only(path, declared, {"num_gpus", "loads"})
+    _only(path, declared, {"num_gpus", "loads", "files"})
     gpus, loads = declared.get("num_gpus", 0), declared.get("loads", False)
     if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or gpus < 0:
         raise OperatorError(f"{path}: num_gpus must be a number from 0, not {gpus!r}")
+    _resource_files(path, declared.get("files", []))
     for name in loads if isinstance(loads, dict) else ():
         if name not in params:
             raise OperatorError(f"{path}: loads names {name!r}, which is no parameter{did_you_mean(name, params)}")
     return declared
+
+
+def _resource_files(path: Path, names: Any) -> None:
+    """See that the data files that an operator opens are there; names: files, folders and globs beside its own file."""
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise OperatorError(f"{path}: files of resources must be a list of names, not {names!r}")
+    for name in names:
+        place = path.parent / name
+        if not place.exists() and not any(path.parent.glob(name) if not os.path.isabs(name) else ()):
+            raise OperatorError(f"{path}: resources name the file {name!r}, but there is no {place}")
 
 
 def _all_params(path: Path, kind: str, header: dict[str, Any], alias: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from refinery.library import shipped
+from refinery.library import is_shipped
 from refinery.recipe.inputs import is_remote
 from refinery.rundir import RunDir
 
@@ -39,8 +39,7 @@ def has_sql(operator: Any) -> bool:
 
 def is_own(operator: Any) -> bool:
     """Whether an operator is none of refinery's."""
-    path, home = operator.path.resolve(), shipped().resolve()
-    return not any(path.is_relative_to(home / folder) for folder in ("sql", "udfs"))
+    return not is_shipped(operator.path)
 
 
 def _has_sql(step: Any, library: Any) -> bool:

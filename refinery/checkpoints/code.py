@@ -1,0 +1,74 @@
+"""Code of a person's operators: all that stands in their folders, modules that they import, files that they declare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from refinery.library import KINDS, Library, local_modules
+from refinery.preparing import Planned
+from refinery.rundir import RunDir
+from refinery.safety.reach import is_own
+from refinery.samples.side_files import files
+
+_FOLDERS = {*KINDS, "features"}
+_CODE = (".py", ".sql", ".so", ".pyd")
+
+
+def code_of(planned: Planned, library: Library, elsewhere: Collection[str]) -> dict[str, str]:
+    """What the files are called in keys, by their paths, for the operators of a stage that are none of refinery's.
+
+    elsewhere: what the recipe reads and writes, which is no code wherever it is.
+    """
+    found: dict[str, str] = {}
+    for operator in _operators(planned, library):
+        modules = local_modules(operator.path)
+        found |= {str(path): f"module {name}" for name, path in modules.items()}
+        root = operator.path.parent.parent
+        for path in _in_folder(operator.path, set(found), elsewhere):
+            found[path] = os.path.relpath(path, root)
+        for name in getattr(operator, "resources", {}).get("files", ()):
+            found[str(operator.path.parent / name)] = f"{operator.path.name} {name}"
+    return found
+
+
+def _operators(planned: Planned, library: Library) -> Iterator[Any]:
+    """Operators of the stage, and features, that are Python files of a person."""
+    stage = planned.stage
+    steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
+    operators: list[Any] = [library.operators[step.name] for step in steps]
+    paths = {function.path for function in planned.program.functions}
+    features: list[Any] = [feature for feature in library.features.values() if feature.path in paths]
+    yield from (found for found in (*operators, *features) if found.path.suffix == ".py" and is_own(found))
+
+
+def _in_folder(path: Path, imported: Collection[str], elsewhere: Collection[str]) -> Iterator[str]:
+    """Files in the folder of operators: helpers and data, but no other operator unless it is imported.
+
+    Where runs are made in that very folder, data counts in the folders of operators only.
+    """
+    root = path.parent.parent
+    crowded = any(_is_below(str(root), place) and _is_below(place, str(root)) for place in elsewhere)
+    for file in files(str(root)):
+        folder, name = os.path.split(os.path.relpath(file, root))
+        kind = folder.split(os.sep)[0]
+        other = folder in _FOLDERS and name.endswith((".py", ".sql")) and not name.startswith("_")
+        if other and file != str(path) and file not in imported:
+            continue
+        if kind in _FOLDERS or file.endswith(_CODE) or not (crowded or _of_a_run(file, root, elsewhere)):
+            yield file
+
+
+def _of_a_run(file: str, root: Path, elsewhere: Iterable[str]) -> bool:
+    """Whether a file is read or written by the recipe, or stands in the folder of a run."""
+    if any(_is_below(file, place) and _is_below(place, str(root)) for place in elsewhere):
+        return True
+    folders = [folder for folder in Path(file).parents if folder.is_relative_to(root)]
+    return any(RunDir(folder).database.is_file() for folder in folders)
+
+
+def _is_below(path: str, place: str) -> bool:
+    path, place = os.path.realpath(path), os.path.realpath(os.path.expanduser(place))
+    return path == place or path.startswith(os.path.join(place, ""))

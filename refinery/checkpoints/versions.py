@@ -1,0 +1,125 @@
+"""Versions of what results depend on: refinery's own code, and the libraries that it and operators use."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata as metadata
+import platform
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+
+import refinery
+from refinery.library import local_modules, shipped
+
+# Packages of refinery that decide no result that is kept, and why. All others count, with what shipped operators are made of.
+LEFT_OUT = {
+    "analysis": "reads what runs have stored, and keeps nothing",
+    "cluster": "sends shards to where `engine` runs them, and joins marks as `deduplication` does",
+    "monitoring": "watches a run",
+    "report": "shows what a run has stored",
+    "showing": "shows what a run has stored",
+    "tracer": "writes traces of others' operators",
+}
+# Extras of refinery whose packages compute results.
+_COMPUTING = {"tokenizers", "sentencepiece", "spacy", "urls"}
+# Requirements of refinery that only show what was computed, or look at the machine.
+_FOR_SHOW = {"click", "psutil", "rich"}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of what every result depends on."""
+    python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
+    own = {"refinery": refinery.__version__, "python": python, "sources": own_sources(Path(refinery.__file__).parent)}
+    direct = sorted({*_required("refinery", _COMPUTING)} - _FOR_SHOW)
+    return {name: version for name in direct if (version := _version(name)) is not None} | own
+
+
+def own_sources(home: Path) -> str:
+    """A digest of refinery's code and shipped operators: a checkout changes without a new version."""
+    whole, root = hashlib.sha256(), shipped()
+    for folder in (home, root / "sql", root / "udfs"):
+        for path in sorted(folder.rglob("*")):
+            inside = path.relative_to(folder).parts
+            if path.is_file() and "__pycache__" not in inside and not (folder == home and inside[0] in LEFT_OUT):
+                whole.update(f"{'/'.join(inside)}\0".encode() + path.read_bytes())
+    return whole.hexdigest()
+
+
+def libraries(path: Path) -> dict[str, str]:
+    """Versions of the installed packages that a Python file imports, with those that these require.
+
+    Also what the modules import that the file takes from outside of installed packages.
+    """
+    files = [path, *local_modules(path).values()]
+    names = {name for file in files if file.suffix == ".py" for name in _imports(file.read_bytes())}
+    return _installed({distribution for name in names - {"refinery"} for distribution in _distributions(name)})
+
+
+def _imports(text: bytes) -> Iterator[str]:
+    """Top-level names of the modules that a Python text imports."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def _distributions(module: str) -> list[str]:
+    """The packages that bring a module: `yaml` comes from PyYAML."""
+    try:
+        return [metadata.distribution(module).metadata["Name"]]
+    except metadata.PackageNotFoundError:
+        import sys
+
+        return [] if module in sys.stdlib_module_names else _by_module().get(module, [])
+
+
+@cache
+def _by_module() -> dict[str, list[str]]:
+    return {module: sorted(set(names)) for module, names in metadata.packages_distributions().items()}
+
+
+def _installed(names: Iterable[str]) -> dict[str, str]:
+    """Versions of packages and of all that they require, as far as they are installed."""
+    found: dict[str, str] = {}
+    todo = sorted(names)
+    while todo:
+        name = todo.pop()
+        key = re.sub(r"[-_.]+", "-", name).lower()
+        version = _version(name) if key not in found else None
+        if version is not None:
+            found[key] = version
+            todo += _required(name)
+    return dict(sorted(found.items()))
+
+
+@cache
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def _requirements(name: str) -> tuple[str, ...]:
+    try:
+        return tuple(metadata.requires(name) or ())
+    except metadata.PackageNotFoundError:
+        return ()
+
+
+def _required(name: str, extras: Iterable[str] = ()) -> list[str]:
+    """Names of the packages that one requires, for itself and with extras."""
+    found, wanted = [], set(extras)
+    for requirement in _requirements(name):
+        extra, named = _EXTRA.search(requirement), _NAME.match(requirement)
+        if named and (extra is None or extra[1] in wanted):
+            found.append(named[0])
+    return found

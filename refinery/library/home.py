@@ -1,0 +1,26 @@
+"""Where the shipped operators are."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from refinery.errors import OperatorError
+
+
+@cache
+def shipped() -> Path:
+    """The folder that holds `sql/`, `udfs/` and `recipes/`: inside an installed package, or the checkout."""
+    inside = Path(__file__).parent.parent / "shipped"
+    if inside.is_dir():
+        return inside
+    checkout = Path(__file__).parent.parent.parent
+    if (checkout / "pyproject.toml").is_file() and (checkout / "sql").is_dir():
+        return checkout
+    raise OperatorError(f"neither {inside} nor a checkout at {checkout} holds the operators; reinstall refinery")
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether a file with operators is one of refinery's."""
+    path, home = path.resolve(), shipped().resolve()
+    return any(path.is_relative_to(home / folder) for folder in ("sql", "udfs"))

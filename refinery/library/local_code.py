@@ -1,0 +1,112 @@
+"""Code that an operator is made of besides its own file: modules that it imports from outside of Python's libraries."""
+
+from __future__ import annotations
+
+import ast
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+# Size in bytes and time of change in ns.
+Stamp = tuple[int, int]
+
+
+def local_modules(path: Path) -> dict[str, Path]:
+    """Files of the modules that a Python file imports, at any depth and anywhere in the code, by the modules' names.
+
+    Modules of Python itself, of installed packages and of refinery are left out, and what is imported by a computed name.
+    """
+    found: dict[str, Path] = {}
+    folder = str(path.parent)
+    todo = [(path, "")]
+    while todo:
+        file, package = todo.pop()
+        for name in _imported(file, package):
+            for module, spec in _specs(name, folder):
+                if module not in found and (source := _source(spec)) is not None:
+                    found[module] = source
+                    todo.append((source, module if spec.submodule_search_locations else module.rpartition(".")[0]))
+    return found
+
+
+def stamp(path: Path) -> Stamp:
+    """What the file system says of a file; zeros where it is gone."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=4096)
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to refinery."""
+    return os.path.realpath(path).startswith(_installed())
+
+
+def _imported(file: Path, package: str) -> tuple[str, ...]:
+    return _imports(file, stamp(file), package) if file.suffix == ".py" else ()
+
+
+@lru_cache(maxsize=4096)
+def _imports(file: Path, state: Stamp, package: str) -> tuple[str, ...]:
+    """Names that the code of a file imports: of modules, or of things in modules."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ()  # importing it says so
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] if node.level > 1 else package if node.level else ""
+            base = ".".join(part for part in (base, node.module) if part)
+            found += [base, *(f"{base}.{alias.name}" for alias in node.names if alias.name != "*")]
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _specs(name: str, folder: str) -> Iterator[tuple[str, ModuleSpec]]:
+    """The module of a dotted name after those of the packages that it is in, as far as there are any."""
+    parts, where = name.split("."), None
+    if parts[0] in sys.stdlib_module_names or parts[0] == "refinery":
+        return
+    for depth in range(1, len(parts) + 1):
+        module = ".".join(parts[:depth])
+        spec = _known(module) or _find(module, [folder, *sys.path] if where is None else where)
+        if spec is None or (spec.has_location and spec.origin and is_installed(spec.origin)):
+            return
+        yield module, spec
+        if spec.submodule_search_locations is None:
+            return
+        where = list(spec.submodule_search_locations)
+
+
+def _known(module: str) -> ModuleSpec | None:
+    """The spec of a module that is loaded already, from wherever."""
+    return getattr(sys.modules.get(module), "__spec__", None)
+
+
+def _find(module: str, where: list[str]) -> ModuleSpec | None:
+    """The spec of a module; by its last name, since Python asks for the package that a namespace is in to be loaded."""
+    try:
+        return PathFinder.find_spec(module.rpartition(".")[2], where)
+    except (ImportError, ValueError, AttributeError):
+        return None
+
+
+def _source(spec: ModuleSpec) -> Path | None:
+    """The file of a module; None for a namespace."""
+    return Path(spec.origin) if spec.has_location and spec.origin else None
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders |= {*site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parent.parent)}
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in folders if folder)

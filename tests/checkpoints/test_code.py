@@ -1,0 +1,157 @@
+"""Code and data beside an operator: every run is of them as they are now, and says so of what it uses again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import refinery
+from refinery.checkpoints.versions import LEFT_OUT, libraries, own_sources
+from refinery.errors import DataError, OperatorError
+from refinery.history import Histories
+from refinery.library import local_modules, read_operator
+from tests.engine.runs import exported, operator_folder, settings, texts, write_lines
+
+HELPER = "def ending():\n    return '{}'\n"
+
+
+def folder_of(tmp_path: Path, body: str, header: str = "") -> Path:
+    return operator_folder(tmp_path / "ops", header, own=body)
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text))
+
+
+def ends(tmp_path: Path, **keys: Any) -> tuple[set[str], set[int]]:
+    """The last words of the texts that a run has left, and how many stages of its shards were there already."""
+    if not (tmp_path / "in.jsonl").exists():
+        write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(60)))
+    given = {"operators": [str(tmp_path / "ops")], "shard_size": 800, "workers": "threads"}
+    run = refinery.run(settings(tmp_path, [{"own_mapper": None}], **given | keys))
+    found = {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards")}
+    return {sample["text"].split()[-1] for sample in exported(run)}, found
+
+
+BESIDE = """
+import sys
+sys.path.insert(0, str(Path(__file__).parent{up}))
+{imports}
+return f"{{text}} {{{call}}}"
+"""
+# Where the code stands that is changed, how the operator comes to it, and what it calls.
+PLACES = {
+    "beside": ("ops/mappers/_helper.py", "", "import _helper", "_helper.ending()"),
+    "lazily": ("ops/mappers/_late.py", "", "from _late import ending", "ending()"),
+    "package": ("ops/lib_of_test/deep/inner.py", ".parent", "import lib_of_test.outer", "lib_of_test.outer.ending()"),
+    "elsewhere": (
+        "apart/apart_of_test.py",
+        ".parent.parent / 'apart'",
+        "import apart_of_test",
+        "apart_of_test.ending()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("place", "up", "imports", "call"), PLACES.values(), ids=PLACES)
+def test_code_that_an_operator_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, up: str, imports: str, call: str
+) -> None:
+    """Changed in the same process, in the same second, to as many bytes."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder_of(tmp_path, BESIDE.format(up=up, imports=imports, call=call))
+    put(tmp_path / "ops" / "lib_of_test" / "outer.py", "from .deep.inner import ending\n")
+    put(tmp_path / place, HELPER.format("one"))
+    assert ends(tmp_path) == ({"one"}, {0})
+    assert ends(tmp_path) == ({"one"}, {1})
+    put(tmp_path / place, HELPER.format("two"))
+    assert ends(tmp_path) == ({"two"}, {0})
+    put(tmp_path / place, HELPER.format("six"))
+    assert ends(tmp_path, workers="processes") == ({"six"}, {0})
+
+
+def test_an_operator_that_is_edited_while_the_process_lives(tmp_path: Path) -> None:
+    folder_of(tmp_path, "return text + ' one'")
+    assert ends(tmp_path) == ({"one"}, {0})
+    folder_of(tmp_path, "return text + ' two'")
+    assert ends(tmp_path) == ({"two"}, {0})
+
+
+def test_data_in_the_folder_and_data_that_is_declared(tmp_path: Path) -> None:
+    body = """
+    here = Path(__file__).parent
+    return f"{text} {(here / 'word.txt').read_text()}{(here / '../../apart/end.txt').read_text()}"
+    """
+    folder_of(tmp_path, body, header='"resources": {"files": ["../../apart/end.txt"]},')
+    put(tmp_path / "ops" / "mappers" / "word.txt", "one")
+    put(tmp_path / "apart" / "end.txt", "!")
+    assert ends(tmp_path) == ({"one!"}, {0}) and ends(tmp_path) == ({"one!"}, {1})
+    put(tmp_path / "ops" / "mappers" / "word.txt", "two")
+    assert ends(tmp_path) == ({"two!"}, {0})
+    put(tmp_path / "apart" / "end.txt", "?")
+    assert ends(tmp_path) == ({"two?"}, {0})
+    with pytest.raises(DataError, match="end.txt changed since the run"):
+        put(tmp_path / "apart" / "end.txt", ";")
+        Histories(tmp_path / "run")
+
+
+def test_what_is_no_code_of_the_operator_changes_nothing(tmp_path: Path) -> None:
+    """Another operator in the folder, what runs leave there, compiled files."""
+    folder_of(tmp_path, "return text + ' one'")
+    keys = {"work_dir": tmp_path / "ops" / "run", "export_path": tmp_path / "ops" / "run" / "out.jsonl"}
+    assert ends(tmp_path, **keys) == ({"one"}, {0})
+    operator_folder(tmp_path / "ops", other="return None")
+    put(tmp_path / "ops" / "mappers" / "__pycache__" / "x.pyc", "x")
+    shutil.copytree(tmp_path / "ops" / "run", tmp_path / "ops" / "copy of a run")
+    assert ends(tmp_path, **keys) == ({"one"}, {1})
+
+
+def test_a_declared_file_must_be_there(tmp_path: Path) -> None:
+    path = (
+        folder_of(tmp_path, "return text", header='"resources": {"files": ["no.txt"]},') / "mappers" / "own_mapper.py"
+    )
+    with pytest.raises(OperatorError, match=r"resources name the file 'no.txt', but there is no .*no.txt"):
+        read_operator(path)
+
+
+def test_modules_are_found_wherever_they_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within functions, relatively, in namespaces, in circles; not those that are installed."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    put(tmp_path / "space_of_test" / "one.py", "from . import two\nimport numpy, json, refinery.errors\n")
+    put(tmp_path / "space_of_test" / "two.py", "def f():\n    from .sub.three import x\n")
+    put(tmp_path / "space_of_test" / "sub" / "__init__.py", "from ..one import *\n")
+    put(tmp_path / "space_of_test" / "sub" / "three.py", "x = 1\n")
+    put(tmp_path / "own_mapper.py", "def f():\n    import space_of_test.one as one\n")
+    found = local_modules(tmp_path / "own_mapper.py")
+    names = {"space_of_test.one", "space_of_test.two", "space_of_test.sub", "space_of_test.sub.three"}
+    assert found.keys() == names and found["space_of_test.sub"] == tmp_path / "space_of_test" / "sub" / "__init__.py"
+
+
+def test_libraries_of_an_operator_and_what_they_require(tmp_path: Path) -> None:
+    path = tmp_path / "own_mapper.py"
+    path.write_text("def f():\n    import numba, yaml, json, no_such_module\n")
+    assert {"numba", "llvmlite", "numpy", "pyyaml"} <= libraries(path).keys()
+
+
+def test_every_part_of_refinery_counts_unless_there_is_a_reason(tmp_path: Path) -> None:
+    home = Path(refinery.__file__).parent
+    copy = tmp_path / "refinery"
+    shutil.copytree(home, copy, ignore=shutil.ignore_patterns("__pycache__", "shipped"))
+    before = own_sources(copy)
+    parts = sorted({path.parent for path in copy.rglob("*.py")})
+    assert len(parts) > 15
+    for folder in parts:
+        path = next(folder.glob("*.py"))
+        text = path.read_bytes()
+        path.write_bytes(text + b"\n")
+        counts = path.relative_to(copy).parts[0] not in LEFT_OUT
+        assert (own_sources(copy) != before) == counts, path
+        path.write_bytes(text)
+    put(copy / "kernels" / "words" / "table.txt", "data counts too, at any depth")
+    assert own_sources(copy) != before
