@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -23,6 +24,7 @@ from refinery.engine.local import Pool
 from refinery.engine.runner import Runner
 from refinery.engine.worker import ShardResult, Task, Worker
 from refinery.errors import Problem, RecipeError
+from refinery.monitoring.log import event
 from refinery.places import shorter
 from refinery.preparing import Planned, Prepared, compile_comparison
 from refinery.samples.export import Written
@@ -170,7 +172,17 @@ class Stages:
         if left:
             with closing(self._runner(planned, left, pool)) as runner:
                 results |= {result.shard: result for result in runner.run(left, task, report)}
+        self._tell_undeclared(list(results.values()))
         return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
+
+    def _tell_undeclared(self, results: Sequence[ShardResult]) -> None:
+        """A note for each file that an operator opens, though nothing says that results depend on it."""
+        for opened in sorted({opened for result in results for opened in result.undeclared}):
+            cure = "name it in `files` of the header's `resources`, for results to be used again"
+            note = f"{opened}, which nothing declares: {cure}"
+            if note not in self.prepared.notes:
+                self.prepared.notes.append(note)
+                event("undeclared", note, logging.WARNING)
 
     def _counted(self, report: Callable[[ShardResult], None] | None) -> Callable[[ShardResult], None]:
         """Counts the shards that are done, and passes their results on."""
@@ -204,7 +216,9 @@ class Stages:
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         """The workers of a stage."""
-        make = partial(Worker, threads=self.prepared.recipe.threads or 1)
+        # Rows of a file come in their order to one thread only, and a subquery may take the first of them.
+        threads = 1 if planned.program.files else self.prepared.recipe.threads or 1
+        make = partial(Worker, threads=threads)
         return Pool(planned.program, workers, memory, self.spill, make)
 
     def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:

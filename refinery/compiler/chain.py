@@ -30,7 +30,8 @@ from refinery.compiler.deduplicators import MARK
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.groups import Reader, key_columns
 from refinery.compiler.layers import Layers
-from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line, unstable
+from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line
+from refinery.compiler.stability import unstable
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import Library, Operator
 from refinery.recipe.sql_files import file_names
@@ -264,6 +265,10 @@ class _Compiler:
         select = parse(body)
         if not isinstance(select, exp.Select):
             raise ValueError("its body is not one SELECT")
+        if more := [name.strip("_").upper() for name, value in select.args.items() if value and name != "expressions"]:
+            raise ValueError(
+                f"its body has {more[0]}, but is one SELECT of columns; put what reads rows into a subquery"
+            )
         found: dict[str, exp.Expr] = {}
         own = {stat: stat for stat in operator.stats_of(step.params)}
         inner: dict[str, str] = {}
@@ -388,6 +393,8 @@ class _Compiler:
         if column not in self.chain.layers:
             feature = self.library.features[name]
             sql = template(feature.sql).render({"text": text})
+            if reason := unstable(parse(sql)):
+                raise ValueError(f"feature {name}: {reason}")
             self.chain.functions |= {f.name for f in feature.functions if f.name in sql}
             self._define(
                 step, column, f"CASE WHEN {self.alive} THEN {sql} END", f"{name} of the text after step {version}"

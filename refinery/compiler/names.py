@@ -8,6 +8,7 @@ from typing import cast
 from sqlglot import exp
 
 from refinery.compiler.env import ident, json_path, lit
+from refinery.compiler.stability import reads_elsewhere, unstable
 from refinery.errors import did_you_mean
 from refinery.recipe.sql import parse as parse
 from refinery.recipe.sql import quoted_columns
@@ -15,18 +16,6 @@ from refinery.recipe.sql_files import function_name, shown
 
 Lookup = Callable[[str], exp.Expr | None]
 
-# What would make a row's fate depend on chance, on the clock, or on the session: all that DuckDB calls volatile or
-# consistent within a query only (`error` fails for certain rows, which is their own doing).
-_UNSTABLE = set(
-    """
-    random rand setseed uuid uuidv4 uuidv7 gen_random_uuid now today ago age_now current_date current_time
-    current_timestamp current_localtime current_localtimestamp localtime localtimestamp get_current_time
-    get_current_timestamp transaction_timestamp txid_current pg_conf_load_time pg_postmaster_start_time nextval currval
-    setval current_setting getvariable current_query current_query_id current_connection_id current_transaction_id
-    current_database current_catalog current_schema current_schemas in_search_path stats vector_type write_log sleep_ms
-    pg_sleep
-    """.split()
-)
 # What gives several rows for one, or several columns.
 _MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
 
@@ -61,42 +50,15 @@ def _can_be_selected(sql: str) -> bool:
     return isinstance(found, exp.Select) and len(found.expressions) == 1
 
 
-def unstable(expression: exp.Expr) -> str | None:
-    """Why the expression cannot be an operator's (it looks at other samples, or differs from run to run), or None."""
-    for node in expression.walk():
-        if isinstance(node, (exp.Window, exp.AggFunc)) and not _reads_elsewhere(node):
-            return f"{shown(node)} looks at more than one row; an operator sees one sample at a time"
-        name = function_name(node)
-        if name in _UNSTABLE or (name == "age" and len(list(node.iter_expressions())) == 1):
-            cure = "use hash(_row) % 100 < 10 to sample" if "rand" in name else "write the value itself"
-            return f"{shown(node)} gives another result at every run; {cure}"
-    return None
-
-
 def _not_of_one_sample(expression: exp.Expr) -> str | None:
     """Why a person's expression has not one value for one sample, or None."""
-    common = {cte.alias.lower() for cte in expression.find_all(exp.CTE)}
     for node in expression.walk():
-        inside = _reads_elsewhere(node)
+        inside = reads_elsewhere(node)
         if not inside and (isinstance(node, (exp.Star, exp.Columns)) or function_name(node) in _MULTIPLYING):
             return f"{shown(node)} gives more than one value for a sample"
         if isinstance(node, (exp.Placeholder, exp.Parameter)):
             return f"nothing is put in place of {shown(node)}; write the value itself"
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-            name = node.name
-            if name.lower() not in common and not any(mark in name for mark in "./*\\"):
-                return f"there is no table {name!r}; a subquery can read files, such as FROM 'list.parquet'"
     return None
-
-
-def _reads_elsewhere(node: exp.Expr) -> bool:
-    """Whether the node belongs to a subquery that has rows of its own."""
-    select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
-    while select is not None:
-        if select.args.get("from_") or select.args.get("from"):
-            return select.parent is not None
-        select = select.find_ancestor(exp.Select)
-    return False
 
 
 def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.Expr:
@@ -135,7 +97,7 @@ def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.E
 def _within_from(node: exp.Expr) -> bool:
     """Whether the name is looked up in a subquery's own rows first."""
     select = node.find_ancestor(exp.Select)
-    return select is not None and select.parent is not None and _reads_elsewhere(node)
+    return select is not None and select.parent is not None and reads_elsewhere(node)
 
 
 def _bound(node: exp.Expr) -> bool:

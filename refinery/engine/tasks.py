@@ -35,7 +35,8 @@ class ShardResult:
 
     part, facts, quarantine, marks, rows_left: names in the store, empty where there is no such file. part_bytes: of the
     part's file. key: what it was made of. reused: whether an earlier run, or an earlier try, has made it.
-    rows_of: rows of each of the shard's files, where it is of several.
+    rows_of: rows of each of the shard's files, where it is of several. undeclared: files that operators have opened, though
+    nothing says so: the result is not used again.
     """
 
     shard: int
@@ -54,6 +55,7 @@ class ShardResult:
     key: str = ""
     reused: bool = False
     rows_of: tuple[int, ...] = ()
+    undeclared: tuple[str, ...] = ()
 
     def files(self) -> list[str]:
         """The names of its files in the store."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -31,6 +32,7 @@ from refinery.engine.limits import Limit
 from refinery.engine.marks import SHARD_BITS, marks_table, unwritable, write_marks
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
+from refinery.engine.undeclared import Undeclared
 from refinery.hiding import hide
 from refinery.kernels.arrow import from_zero, ints, numbers, of_texts
 from refinery.library import Function
@@ -92,6 +94,7 @@ class Worker:
         self._stopped = False
         self._attempts = Attempts(program, self._query)
         self._beside = SideFiles(program.beside)
+        self._undeclared = Undeclared(program.beside)
         keep_in(temporary)
         self.con = connect(program.folders, threads, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS.split(";"):
@@ -104,7 +107,7 @@ class Worker:
 
     def _callable(self, function: Function) -> Callable[..., Any]:
         """The Python code of a function of the program."""
-        run = function.resolve()
+        run = self._undeclared.watched(function, function.resolve())
         return guarded(run) if function.runs == "python" else run
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -205,6 +208,9 @@ class Worker:
             result.seconds = dict(seconds)
             result.rows_of = left.rows_of(shard)
             self._beside.require()  # before anything says what the shard was made of
+            result.undeclared = self._undeclared.files()
+            if result.undeclared:
+                leaving.key = uuid.uuid4().hex  # nobody knows what the result was made of
             self._leave(result, left, leaving)
         if writer.path is not None:
             result.part, result.part_bytes = f"{task.folder}/{shard.index:05d}{writer.suffix}", writer.bytes

@@ -7,12 +7,14 @@ import importlib
 import importlib.util
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
 from refinery.errors import OperatorError
 from refinery.library.home import is_shipped
 from refinery.library.local_code import Stamp, local_modules, stamp
+from refinery.library.opened import forget, noted
 
 _importing = threading.RLock()
 # By the name of an operator's module: the files that it was imported from, directly and by what it imports.
@@ -46,6 +48,7 @@ def _forget(name: str, path: Path) -> None:
     if name not in sys.modules:
         return
     del sys.modules[name]
+    forget(path)
     importlib.invalidate_caches()
     for module in local_modules(path):
         sys.modules.pop(module, None)
@@ -60,7 +63,8 @@ def _import(name: str, path: Path) -> ModuleType:
     # Python takes compiled code for current when size and second are the source's: an edit in the same second would be lost.
     sys.dont_write_bytecode = cached or not is_shipped(path)
     try:
-        spec.loader.exec_module(module)
+        with nullcontext() if is_shipped(path) else noted(path):
+            spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception):

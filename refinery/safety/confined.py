@@ -17,6 +17,7 @@ _CLOSED = (
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",
     "SET allow_persistent_secrets = false",
+    "SET TimeZone = 'UTC'",  # that of the machine would decide what a text is as a time
 )
 _REFUSED = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system operations are disabled')
 _NO_TABLE = re.compile(r"Table with name (.*?) does not exist")

@@ -49,13 +49,13 @@ return f"{{text}} {{{call}}}"
 PLACES = {
     "beside": ("ops/mappers/_helper.py", "", "import _helper", "_helper.ending()"),
     "lazily": ("ops/mappers/_late.py", "", "from _late import ending", "ending()"),
-    "package": ("ops/lib_of_test/deep/inner.py", ".parent", "import lib_of_test.outer", "lib_of_test.outer.ending()"),
     "elsewhere": (
         "apart/apart_of_test.py",
         ".parent.parent / 'apart'",
         "import apart_of_test",
         "apart_of_test.ending()",
     ),
+    "package": ("ops/lib_of_test/deep/inner.py", ".parent", "import lib_of_test.outer", "lib_of_test.outer.ending()"),
 }
 
 
@@ -69,6 +69,8 @@ def test_code_that_an_operator_imports(
     put(tmp_path / "ops" / "lib_of_test" / "outer.py", "from .deep.inner import ending\n")
     put(tmp_path / place, HELPER.format("one"))
     assert ends(tmp_path) == ({"one"}, {0})
+    if not place.startswith("ops/"):  # where to find it is only known when the function has run
+        assert ends(tmp_path) == ({"one"}, {0})
     assert ends(tmp_path) == ({"one"}, {1})
     put(tmp_path / place, HELPER.format("two"))
     assert ends(tmp_path) == ({"two"}, {0})
@@ -99,6 +101,44 @@ def test_data_in_the_folder_and_data_that_is_declared(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="end.txt changed since the run"):
         put(tmp_path / "apart" / "end.txt", ";")
         Histories(tmp_path / "run")
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+@pytest.mark.parametrize("body", ["open(PATH).read()", "WORD[0]", "Path(PATH).read_text()", "late()"])
+def test_a_file_that_nothing_declares(tmp_path: Path, body: str, workers: str) -> None:
+    """Its results are not used again, also of shards that were made with what others had read; a note says so."""
+    put(tmp_path / "apart" / "word.txt", "one")
+    folder_of(tmp_path, f"return f'{{text}} {{{body}}}'")
+    path = tmp_path / "ops" / "mappers" / "own_mapper.py"
+    head = f"""
+    PATH = {str(tmp_path / "apart" / "word.txt")!r}
+    WORD = [open(PATH).read()] if {body.startswith("WORD")} else []
+    def late():
+        if not WORD:
+            WORD.append(open(PATH).read())
+        return WORD[0]
+    """
+    path.write_text(path.read_text() + textwrap.dedent(head))
+    steps: list[Any] = [{"own_mapper": None}, {"document_deduplicator": None}, {"text_length_filter": {}}]
+    write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(60)))
+    recipe = settings(tmp_path, steps, operators=[str(tmp_path / "ops")], shard_size=800, workers=workers, np=2)
+    for word in ("one", "two"):
+        put(tmp_path / "apart" / "word.txt", word)
+        if not body.startswith("open") and word == "two" and workers == "threads":
+            path.write_text(path.read_text() + "\n")  # a new process, or an edit, reads it again
+        run = refinery.run(recipe)
+        assert {sample["text"].split()[-1] for sample in exported(run)} == {word}
+        assert run.sql("SELECT DISTINCT reused FROM shards") == [(0,)]
+        assert [
+            note for note in run.notes if note.startswith(f"own_mapper opens {tmp_path}/apart/word.txt, which nothing")
+        ]
+    if body.startswith("open"):
+        path.write_text(
+            path.read_text().replace('"version": 1,', '"version": 1, "resources": {"files": ["../../apart/word.txt"]},')
+        )
+        run, again = refinery.run(recipe), refinery.run(recipe)
+        assert run.sql("SELECT DISTINCT reused FROM shards") == [(0,)] and not run.notes
+        assert again.sql("SELECT DISTINCT reused FROM shards") == [(2,)]
 
 
 def test_what_is_no_code_of_the_operator_changes_nothing(tmp_path: Path) -> None:

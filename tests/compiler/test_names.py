@@ -12,7 +12,7 @@ import pytest
 from sqlglot import exp
 
 import refinery
-from refinery.compiler.names import _MULTIPLYING, _UNSTABLE, own_expression, parse
+from refinery.compiler.names import own_expression, parse
 from refinery.errors import RecipeError
 from tests.compiled import run_samples
 
@@ -148,26 +148,6 @@ def test_refused(where: str, told: str) -> None:
     text = refusal(where)
     assert told.lower() in text.lower()
     assert "\n" not in text
-
-
-def test_unstable_functions_are_all_known() -> None:
-    """Whatever DuckDB itself calls volatile; `error` only fails."""
-    with duckdb.connect() as con:
-        rows = con.execute(
-            "SELECT DISTINCT function_name FROM duckdb_functions() "
-            "WHERE function_type = 'scalar' AND stability <> 'CONSISTENT' AND function_name <> 'error'"
-        ).fetchall()
-        macros = con.execute(
-            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'macro' AND "
-            "regexp_matches(lower(macro_definition), 'unnest\\(|current_timestamp|random\\(|sleep_ms')"
-        ).fetchall()
-    assert {name for (name,) in rows} - _UNSTABLE == set()
-    assert {name for (name,) in macros} - _UNSTABLE - _MULTIPLYING == set()
-
-
-@pytest.mark.parametrize("name", sorted(_UNSTABLE - {"current_localtime", "current_localtimestamp", "rand", "age_now"}))
-def test_unstable_functions_are_refused(name: str) -> None:
-    assert "another result at every run" in refusal(f"{name}() IS NOT NULL")
 
 
 def test_aggregates_of_a_file_are_no_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
