@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ import pyarrow as pa
 from refinery.compiler.env import lit
 from refinery.deduplication.marks import Marks, statement
 from refinery.errors import OperatorError, OutputError
-from refinery.library import Operator, read_operator
+from refinery.library import Operator, is_shipped, local_modules, read_operator
 from refinery.library.assets import by_contents
+from refinery.recipe.sql_files import files_of
+from refinery.samples.side_files import digest, digests
 
 # Parameters that decide which sample stays or what is reported, not what is compared.
 _ELSEWHERE = {
@@ -112,7 +114,20 @@ def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
     own = read_operator(operator.path)  # an alias has further parameters, which are without effect
     given = by_contents(step.params, own.params)
     params = {name: given[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in given}
-    return json.loads(json.dumps({"operator": own.name, "version": own.version, **params}, default=list))
+    found = {"operator": own.name, "version": own.version, **params, **_contents(own, params)}
+    return json.loads(json.dumps(found, default=list))
+
+
+def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Digests of files that decide the marks: those that SQL in parameters reads, code that is none of refinery's."""
+    found: dict[str, Any] = {}
+    for name, value in params.items():
+        names = files_of(value) if value and operator.params[name].type == "sql" else []
+        found |= {f"content of {name}": list(digests(names).values())} if names else {}
+    if not is_shipped(operator.path):
+        code = [operator.path, *local_modules(operator.path).values(), *operator.resources.get("files", ())]
+        found["code"] = [digest(str(operator.path.parent / path)) for path in code]
+    return found
 
 
 def view_of(index: Index) -> str | None:

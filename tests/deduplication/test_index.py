@@ -154,6 +154,19 @@ def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> Non
     assert files(known) == before and not (tmp_path / "other" / "run" / "out.jsonl").exists()
 
 
+def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path) -> None:
+    """What SQL of the key reads decides what is compared, as the key itself does."""
+    side = tmp_path / "side.csv"
+    side.write_text("k\n1\n")
+    key = f"text || (SELECT max(k) FROM '{side}')"
+    steps: list[Any] = [{"key_deduplicator": {"key": key, "index": str(tmp_path / "index")}}]
+    refine(tmp_path / "1", texts(["a", "b"]), steps)
+    assert refine(tmp_path / "2", texts(["b", "c"]), steps).counts.removed == 1
+    side.write_text("k\n2\n")
+    with pytest.raises(OperatorError, match="was made with other content of key"):
+        refine(tmp_path / "3", texts(["b", "c"]), steps)
+
+
 def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Path) -> None:
     def attempt(path: Path, message: str) -> None:
         step = {"document_deduplicator": {"index": str(path), "lowercase": True}}
