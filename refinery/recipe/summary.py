@@ -7,7 +7,6 @@ from typing import Any
 
 from refinery.errors import suggestion
 from refinery.hiding import has_credentials
-from refinery.recipe.inputs import is_remote
 from refinery.recipe.keys import Key
 from refinery.recipe.model import GROUPS, StatSummary
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence
@@ -25,7 +24,7 @@ FIELDS: dict[str, Key] = {
         Key("top_k_groups", "strings", _DEFAULTS.top_k_groups, "Groups of which only top_k keys are kept."),
         Key("url_key", "str", _DEFAULTS.url_key, "Field with the address, dots for a nested one."),
         Key("tokens_key", "str", _DEFAULTS.tokens_key, "Field with the number of tokens, dots for a nested one."),
-        Key("export", "str", _DEFAULTS.export, "Folder for the statistics files.", nullable=True),
+        Key("export", "str", _DEFAULTS.export, "Folder or URL for the statistics files.", nullable=True),
         Key("rank", "int", _DEFAULTS.rank, "Number of this run among those that are merged.", min=0, max=99_999),
         Key("stats", "strings", _DEFAULTS.stats, "Statistics to sum up; all by default."),
     )
@@ -107,6 +106,3 @@ def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
             problems.add(place(name), f"stat_summary.{name} is empty")
     if summary.export and has_credentials(summary.export):
         problems.add(place("export"), "stat_summary.export holds credentials", CREDENTIALS)
-    elif summary.export and is_remote(summary.export):
-        what = f"{summary.export} cannot be written: this version writes local files only"
-        problems.add(place("export"), what, "Name a local folder.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +23,7 @@ from refinery.errors import OutputError
 from refinery.library import read_sql
 from refinery.rundir import aside
 from refinery.stats.topk import TopKConfig
+from refinery.store.urls import is_url
 
 MERGED = "metric.json"
 PARTIAL = re.compile(r"[0-9]{5}\.json")
@@ -36,7 +37,7 @@ def write_files(
     rank: int | None = None,
     top_k: TopKConfig | None = None,
 ) -> list[str]:
-    """Write moments as statistics files below `folder`; the paths of the files, by group and statistic.
+    """Write moments as statistics files below `folder`, a path or a URL; the paths of the files, by group and statistic.
 
     relation: what stands after FROM, a table, a view or a query in brackets, with the columns "group", key, stat, n,
     mean, m2, min, max, total, nans, infinities (see `refinery.stats.moments`), one row for each (group, key, stat); the keys of a
@@ -53,13 +54,26 @@ def write_files(
     sql = template(read_sql("stats/write_entries.sql")).render(
         relation=relation, top_groups=groups, top_k=top_k.top_k if top_k else 0, unit="'task'", placed=False
     )
-    root, written = Path(folder), []
+    write, written = _writing(os.fspath(folder)), []
     for group, stat, pieces in contents(con.sql(sql)):
-        path = root / folder_name(group) / folder_name(stat) / name
-        with replacing(path) as file:
-            file.writelines(pieces)
-        written.append(str(path))
+        written.append(write(f"{folder_name(group)}/{folder_name(stat)}/{name}", pieces))
     return written
+
+
+def _writing(folder: str) -> Callable[[str, Iterator[bytes]], str]:
+    """How a file of a folder is written whole; gives back its full name."""
+    if is_url(folder):
+        from refinery.stats.remote import RemoteFolder
+
+        return RemoteFolder(folder).write_named
+
+    def write(path: str, pieces: Iterator[bytes]) -> str:
+        target = Path(folder) / path
+        with replacing(target) as file:
+            file.writelines(pieces)
+        return str(target)
+
+    return write
 
 
 def placed_entries(relation: str) -> str:

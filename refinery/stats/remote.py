@@ -95,6 +95,11 @@ class RemoteFolder:
         except Exception as error:
             raise OutputError(f"{self.name(path)}: cannot be written: {said(error)}") from None
 
+    def write_named(self, path: str, pieces: Iterable[bytes]) -> str:
+        """Put a file; its URL. Raises OutputError."""
+        self.write(path, pieces, durable=True)
+        return self.name(path)
+
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is no error. Raises OutputError."""
         try:

@@ -9,15 +9,18 @@ from typing import Any
 
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.recipe.model import Recipe
+from refinery.store.urls import filesystem, is_url
 
 NAME = "stats_merger"
 
 
 def check(recipe: Recipe) -> None:
-    """See that there is something to merge, before anything is processed.
+    """See that there is something to merge, and a driver for the run's own files, before anything is processed.
 
-    Raises RecipeError for folders that are not there, unless the run itself will write its statistics files into them.
+    Raises RecipeError for folders that are not there, unless the run itself will write its statistics files into them, and
+    OutputError where `stat_summary.export` cannot be opened.
     """
+    _open_export(recipe)
     problems = [
         Problem(step.where, f"{NAME}: {what}", "Name the folder that holds {group}/{stat}/00000.json and so on.")
         for step in _steps(recipe)
@@ -25,6 +28,16 @@ def check(recipe: Recipe) -> None:
     ]
     if problems:
         raise RecipeError(problems)
+
+
+def _open_export(recipe: Recipe) -> None:
+    export = recipe.stat_summary.export
+    if export is None or not is_url(export):
+        return
+    try:
+        filesystem(export)
+    except DataError as error:
+        raise OutputError(f"{recipe.stat_summary.where}: stat_summary.export: {error}") from error
 
 
 def merge(recipe: Recipe) -> list[str]:

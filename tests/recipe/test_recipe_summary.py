@@ -56,7 +56,7 @@ def test_the_command_line_sets_it() -> None:
 def test_all_mistakes_are_told_at_once() -> None:
     said = problems(
         "  group: [x]\n  groups: [sumary, histogram]\n  group_by: [suffix, '']\n  top_k: 0\n  rank: 100000\n"
-        "  top_k_groups: [fqdm]\n  export: s3://x\n  url_key: ''\n  histogram_round_digits: three\n"
+        "  top_k_groups: [fqdm]\n  export: ''\n  url_key: ''\n  histogram_round_digits: three\n"
     )
     assert said.split("\n") == [
         "recipe.yaml:4: stat_summary has no key 'group'. Did you mean 'groups'?",
@@ -67,7 +67,7 @@ def test_all_mistakes_are_told_at_once() -> None:
         "recipe.yaml:7: stat_summary.top_k must be at least 1, not 0",
         "recipe.yaml:8: stat_summary.rank must be at most 99999, not 100000",
         "recipe.yaml:9: stat_summary.top_k_groups names 'fqdm', which is no group. Did you mean 'fqdn'?",
-        "recipe.yaml:10: s3://x cannot be written: this version writes local files only. Name a local folder.",
+        "recipe.yaml:10: stat_summary.export is empty",
         "recipe.yaml:11: stat_summary.url_key is empty",
         "recipe.yaml:12: stat_summary.histogram_round_digits must be a whole number, not 'three'",
     ]

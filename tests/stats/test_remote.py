@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import refinery
 from refinery.cli import cli
-from refinery.errors import DataError
+from refinery.errors import DataError, OutputError
 from refinery.stats import StatsMerger
 from refinery.stats.remote import RemoteFolder
 from refinery.stats.removal import NOTE
+from tests.engine.runs import settings, texts, write_lines
 from tests.s3 import s3_server
 
 Where = tuple[str, dict[str, Any]]
@@ -88,6 +90,32 @@ def test_folders_that_fsspec_has_opened(tmp_path: Path) -> None:
     assert (tmp_path / "again/summary/length/metric.json").read_bytes() == local.cat_file("summary/length/metric.json")
     with pytest.raises(DataError, match="5 is no folder"):
         StatsMerger(5, local).merge()
+
+
+def test_a_run_writes_its_statistics_files_at_a_url(tmp_path: Path) -> None:
+    """The same bytes as on this machine, and a merge of the step takes them from there; a second run replaces them."""
+    write_lines(tmp_path / "in.jsonl", texts(["a b c", "d e f g", "h"]))
+    url = "memory://exported/stats"
+    step = {"stats_merger": {"input_folder": url, "output_folder": "memory://exported/merged"}}
+    for number, export in enumerate([url, str(tmp_path / "stats"), url]):
+        process = [{"words_num_filter": {"min_num": 1}}, *([step] if export == url else [])]
+        options = settings(tmp_path, process, stat_summary={"groups": ["summary", "histogram"], "export": export})
+        places = {"work_dir": str(tmp_path / f"run{number}"), "export_path": str(tmp_path / f"run{number}/kept.jsonl")}
+        refinery.run(options | places)
+    here = {
+        str(path.relative_to(tmp_path / "stats")): json.loads(path.read_bytes())
+        for path in (tmp_path / "stats").rglob("*.json")
+    }
+    assert len(here) > 2 and everything((url, {})) == here
+    assert len(everything(("memory://exported/merged", {}))) == len(here)
+
+
+def test_a_url_without_a_driver_is_refused_before_the_run(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", texts(["a b c"]))
+    summary = {"groups": ["summary"], "export": "nosuch://bucket/stats"}
+    with pytest.raises(OutputError, match=r"stat_summary\.export: nosuch://bucket/stats: "):
+        refinery.run(settings(tmp_path, [{"words_num_filter": {"min_num": 1}}], stat_summary=summary))
+    assert not (tmp_path / "run" / "run.duckdb").exists()
 
 
 def test_from_and_to_a_bucket(bucket: Where, tmp_path: Path) -> None:
