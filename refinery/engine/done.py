@@ -11,8 +11,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from refinery import kernels
 from refinery.engine.tasks import ShardResult, Task
+from refinery.places import shorter
 from refinery.samples.content import can_be_trusted, content_of, is_lines, stamp_of
 from refinery.samples.shared import Placed
 from refinery.samples.sources import Shard
@@ -27,8 +31,8 @@ class Mark:
     """A done mark.
 
     key: what the result was made of. content, stamp: of the shard's bytes in the input, and what the file system said of
-    them; empty for shards that earlier stages have left. files: size and digest by name. paths: a digest of the names of
-    the shard's files, where its quarantine has them. placed: where in the export its bytes are, if they are there.
+    them; empty for shards that earlier stages have left. files: size and digest by name. paths: those of the shard's
+    files, where its quarantine has them; seen: the same as seen from the current folder. placed: where in the export its bytes are, if they are there.
     """
 
     key: str
@@ -36,7 +40,8 @@ class Mark:
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
     content: str = ""
     stamp: str = ""
-    paths: str = ""
+    paths: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
     placed: Placed | None = None
 
 
@@ -79,8 +84,8 @@ class Leaving:
     def mark(self, result: ShardResult, placed: Placed | None = None) -> None:
         """Say that the shard is done."""
         if self.task.key:
-            paths = paths_of(self.shard) if result.quarantine else ""
-            mark = Mark(self.key, result, self.files, self.content, self.stamp, paths, placed)
+            paths = paths_of(self.shard) if result.quarantine else ()
+            mark = Mark(self.key, result, self.files, self.content, self.stamp, paths, _seen(paths), placed)
             write(self.store, self.task.folder, mark)
 
 
@@ -94,9 +99,13 @@ def key_of(parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=list).encode()).hexdigest()[:32]
 
 
-def paths_of(shard: Shard) -> str:
-    """A digest of the names of a shard's files."""
-    return key_of([source.path for source in shard.sources])
+def paths_of(shard: Shard) -> tuple[str, ...]:
+    """The paths of a shard's files."""
+    return tuple(source.path for source in shard.sources)
+
+
+def _seen(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(shorter, paths))
 
 
 def made_of(shard: Shard, task: Task, known: Mark | None = None) -> tuple[str, str, str]:
@@ -134,7 +143,8 @@ def read(store: Store, folder: str, shard: int) -> Mark | None:
         if placed is not None:
             placed = Placed(**placed | {"footer": base64.b64decode(placed["footer"])})
         files = {name: (int(size), str(digest)) for name, (size, digest) in plain["files"].items()}
-        return Mark(**plain | {"result": ShardResult(**result), "placed": placed, "files": files})
+        named = {name: tuple(map(str, plain[name])) for name in ("paths", "seen")}
+        return Mark(**plain | {"result": ShardResult(**result), "placed": placed, "files": files, **named})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -142,12 +152,29 @@ def read(store: Store, folder: str, shard: int) -> Mark | None:
 def holds(store: Store, mark: Mark, shard: Shard, task: Task) -> Mark | None:
     """The mark, if it is of just this work and its files are as they were left; with the stamp of now."""
     key, content, stamp = made_of(shard, task, mark)
-    if key != mark.key or (mark.result.quarantine and mark.paths != paths_of(shard)):
+    if key != mark.key or not all(store.sound(name, *known) for name, known in mark.files.items()):
         return None
-    if not all(store.sound(name, *known) for name, known in mark.files.items()):
-        return None
+    before = mark
+    if mark.result.quarantine and mark.paths != paths_of(shard):
+        if mark.seen != _seen(paths_of(shard)):
+            return None
+        mark = _moved(store, mark, paths_of(shard))  # with the current folder
     if stamp != mark.stamp:
         mark = replace(mark, content=content, stamp=stamp)
+    if mark is not before:
         write(store, task.folder, mark)
     mark.result.key, mark.result.reused = key, True
     return mark
+
+
+def _moved(store: Store, mark: Mark, paths: tuple[str, ...]) -> Mark:
+    """The mark of a shard whose files lie elsewhere by now; its quarantine names them as they are."""
+    name = mark.result.quarantine
+    table = pq.read_table(store.fetch(name))
+    where = dict(zip(mark.paths, paths, strict=True))
+    column = pa.array([where.get(path, path) for path in table["file"].to_pylist()], pa.string())
+    aside = store.scratch() / name.replace("/", "-")
+    pq.write_table(table.set_column(table.column_names.index("file"), "file", column), aside)
+    digest = kernels.digest.digest_of_file(aside)
+    store.publish(aside, name)
+    return replace(mark, paths=paths, files=mark.files | {name: (digest.size, digest.hexdigest())})

@@ -120,6 +120,25 @@ def test_a_comment_and_a_moved_step_change_no_key(done: Path) -> None:
     assert reused(run) == all_of(run)
 
 
+def test_a_project_that_is_moved_with_its_runs_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are relative: all is reused, and tables name the files where they are."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    asked(before)
+    (before / "lists").mkdir()
+    (before / "lists" / "stopwords.json").write_text('{"en": ["text"]}')
+    steps = [*STEPS, {"stopwords_filter": {"stopwords_dir": "lists", "min_ratio": 0.1}}]
+    keys = {"dataset_path": "in.jsonl", "export_path": "run/out.jsonl", "shard_size": SIZE, "np": 2}
+    monkeypatch.chdir(before)
+    first = refinery.run({**keys, "process": steps})
+    monkeypatch.chdir(tmp_path)
+    before.rename(after)
+    monkeypatch.chdir(after)
+    second = refinery.run({**keys, "process": steps})
+    assert min(reused(second)) >= 1 and second.counts == first.counts
+    assert second.sql("SELECT DISTINCT file FROM quarantine") == [(str(after / "in.jsonl"),)]
+    assert second.sql("SELECT DISTINCT file FROM shards") == [(str(after / "in.jsonl"),)]
+
+
 def test_a_changed_filter_runs_again_from_its_stage(done: Path, plain: tuple[Any, bytes], tmp_path: Path) -> None:
     steps = [*STEPS[:3], {"text_length_filter": {"min_len": 15}}]
     changed = refinery.run(asked(done, steps))

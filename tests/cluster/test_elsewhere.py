@@ -81,7 +81,9 @@ def test_all_is_that_of_the_folder_of_the_run(cluster: Any, decoys: Path, tmp_pa
     assert {path: path.read_bytes() for path in decoys.rglob("*") if path.is_file()} == before
     assert f"kept samples   {Path('out', 'kept')}" in done.stdout.replace("\n", " ")
     shutil.rmtree(tmp_path / "seen")
-    here = run(tmp_path, "--work_dir", "here", "--export_path", "here/kept.jsonl")
+    here = run(
+        tmp_path, "--work_dir", "here", "--export_path", "here/kept.jsonl", "--stat_summary.export", "here/stats"
+    )
     assert here.returncode == 0, here.stderr
     assert kept(tmp_path / "here" / "kept.jsonl") == found
 
