@@ -1,6 +1,8 @@
-# `make` lists the targets. Everything is installed into .venv; nothing outside of the checkout is changed.
+# `make` lists the targets. Everything is installed into .venv, compiled kernels too; of what is outside of the checkout only
+# temporary files and pip's cache are changed. (Without make, kernels are in the cache folder of the user.)
 PYTHON ?= python3
 VENV := .venv
+export REFINERY_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 BIN := $(VENV)/bin
 CORPUS ?=
 DATA_JUICER ?=
@@ -81,5 +83,5 @@ quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrit
 	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
 	$(BIN)/python -m bench.quality --write
 
-clean:  ## Remove the virtual environment and outputs
-	rm -rf $(VENV) outputs bench/results bench/data
+clean:  ## Remove the virtual environment and what `make demo` and `make bench` have written
+	rm -rf $(VENV) outputs/web_sample bench/results bench/data

@@ -176,11 +176,12 @@ def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: A
     metavar="FILE",
     help="Where the page is written; - is standard output.  [default: RUN/report.html]",
 )
-def report(work_dir: str, output: str | None) -> None:
+@click.option("--overwrite", is_flag=True, help="Also overwrite a file that neither a run nor a report has written.")
+def report(work_dir: str, output: str | None, overwrite: bool) -> None:
     """Write one page about the run in folder RUN: what ran, what was removed, changed and found twice, statistics."""
     from refinery.report.page import report as write
 
-    path = write(Path(work_dir), output)
+    path = write(Path(work_dir), output, overwrite)
     if path is not None:
         click.echo(path)
 

@@ -192,3 +192,19 @@ def test_recipes_page_example_is_sound(tmp_path: Path) -> None:
         recipe = tmp_path / f"example_{number}.yaml"
         recipe.write_text(text, "utf-8")
         assert "no problems" in refinery(tmp_path, "check", recipe.name)
+
+
+def test_make_keeps_compiled_kernels_in_the_checkout() -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "REFINERY_CACHE_DIR"}
+    command = [
+        "make",
+        "-s",
+        "-C",
+        str(ROOT),
+        "--no-print-directory",
+        "--eval",
+        "show: ; @printenv REFINERY_CACHE_DIR",
+        "show",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
+    assert Path(done.stdout.strip()) == ROOT.resolve() / ".venv" / "cache"

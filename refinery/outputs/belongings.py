@@ -36,7 +36,7 @@ class Belongings:
 
     def __init__(self, run_dir: RunDir, overwrite: bool = False, copied: bool = False) -> None:
         """copied: the run folder is a copy that refinery keeps of one at a URL, so that nothing in it is a user's."""
-        self._copied = copied
+        self._copied, self._silent = copied, run_dir.flat  # a folder of an earlier version is left as it is
         self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
         self._files, self._open = _read(self._list)
 
@@ -114,6 +114,8 @@ class Belongings:
         return path
 
     def _save(self) -> None:
+        if self._silent:
+            return
         self._list.parent.mkdir(parents=True, exist_ok=True)
         publish(self._list, json.dumps({"files": self._files, "open": self._open}, ensure_ascii=False, indent=1))
 

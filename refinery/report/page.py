@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from markupsafe import Markup
 
 from refinery.errors import OutputError
 from refinery.outputs import manifest
+from refinery.outputs.belongings import Belongings, pattern
 from refinery.report import charts, figures
 from refinery.report.differences import difference
 from refinery.report.duplicates import ROWS, read_duplicates
@@ -35,6 +37,7 @@ from refinery.report.statistics import (
 from refinery.report.tables import Row, Tables
 from refinery.report.visible import beginning, visible
 from refinery.rundir import RunDir
+from refinery.store.urls import is_stdout
 from refinery.wording import number, rate, size
 
 SECTIONS = (
@@ -59,21 +62,25 @@ _PAIRS = 15
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def report(work_dir: Path, output: str | None) -> Path | None:
+def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path | None:
     """Write the page of a run; output: a file, `-` for standard output, None for the run folder's own place.
+
+    overwrite: also a file that neither a run nor a report has written.
 
     Returns the file. Raises DataError when there is no finished run, OutputError when the page cannot be written or
     drawn.
     """
     charts.require()
     text = page(work_dir)
-    if output == "-":
+    if output is not None and is_stdout(output):
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the terminal's encoding is
         return None
-    path = Path(output) if output else RunDir.of_finished(work_dir).report
+    run_dir = RunDir.of_finished(work_dir)
+    path = Path(os.path.realpath(output) if os.path.islink(output) else output) if output else run_dir.report
     try:
-        manifest.publish(path, text)
+        with Belongings(run_dir, overwrite).claim([pattern(path)]):
+            manifest.publish(path, text)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}. Name another file with -o") from error
     return path

@@ -12,7 +12,9 @@ import pytest
 import refinery
 from refinery.errors import OutputError
 from refinery.history import Histories
-from refinery.rundir import RunDir
+from refinery.report.page import report
+from refinery.rundir import RunDir, seal
+from refinery.stats.folders import LocalFolder
 from tests.engine.runs import content, refine, settings, texts, write_lines
 
 SAMPLES = texts(["one@example.org", "no", "three"])
@@ -170,3 +172,27 @@ def test_statistics_of_others(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(OutputError, match="00000.json: has changed since a run wrote it"):
         refine(tmp_path, SAMPLES, RECIPE, **keys)
+
+
+def test_a_report_replaces_reports_alone(tmp_path: Path) -> None:
+    run = refine(tmp_path, SAMPLES, RECIPE)
+    for output in (None, str(tmp_path / "page.html")):
+        path = Path(output or run.work_dir / "report.html")
+        path.write_text("mine")
+        with pytest.raises(OutputError, match=r"\.html: was not written by a run"):
+            report(run.work_dir, output)
+        assert path.read_text() == "mine"
+        path.unlink()
+        assert report(run.work_dir, output) == report(run.work_dir, output) == path
+    with pytest.raises(OutputError, match="it is a device"):
+        report(run.work_dir, os.devnull)
+    (run.work_dir / "report.html").write_text("mine")
+    refine(tmp_path, SAMPLES, RECIPE)
+    assert (run.work_dir / "report.html").read_text() == "mine"
+
+
+def test_leftovers_of_a_merge_that_are_of_others_stay(tmp_path: Path) -> None:
+    (tmp_path / ".metric.json.2024").write_text("mine")
+    (tmp_path / f".metric.json.{seal(tmp_path / 'metric.json')}.99").write_text("of a process that was killed")
+    LocalFolder(tmp_path).write("metric.json", [b"{}"], False)
+    assert sorted(os.listdir(tmp_path)) == [".metric.json.2024", "metric.json"]
