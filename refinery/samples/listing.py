@@ -71,14 +71,14 @@ def objects_of(url: str) -> tuple[dict[str, Object], bool | None]:
         return _named(list(below.items()), prefix), True
 
 
-def beside_matches(url: str, objects: Iterable[str]) -> list[str]:
-    """Objects that a pattern matched, and what else is in the folders in which a table's log would be."""
-    found = list(objects)
-    with told(url):
-        fs, _ = located(url)
-        for folder in sorted({root for path in found for root in roots(path.rpartition("/")[0])}):
+def logs_beside(folders: Iterable[str]) -> list[str]:
+    """Objects in the logs of the tables that folders at URLs can belong to."""
+    found: list[str] = []
+    for root in sorted({root for folder in folders for root in roots(folder)}):
+        with told(root):
+            fs, path = located(root)
             for name in ("_delta_log", ".hoodie", "metadata"):
-                found += [f"{folder}/{name}/{child}" for child in _names(fs, located(f"{folder}/{name}")[1]) or []]
+                found += [f"{root}/{name}/{child}" for child in _names(fs, f"{path}/{name}") or []]
     return found
 
 

@@ -234,15 +234,16 @@ class _Order:
         return self._placed(base, self._sources(chosen, _File))
 
     def _expand_url(self, url: str) -> list[Source]:
-        from refinery.samples.listing import beside_matches, look_into, objects_of
+        from refinery.samples.listing import logs_beside, look_into, objects_of
 
         objects, folder = objects_of(url)
         if folder is None:
             chosen = [self._named(next(iter(objects)))]
         else:
             picked = self._pick(url, list(objects), folder, lambda path: objects[path].size)
-            listed = list(objects) if folder else beside_matches(url, objects)
-            refuse_tables(base_of(url, folder), [path for path, _ in picked], listed)
+            base = base_of(url, folder)
+            listed = [*objects, *logs_beside({base} if folder else {path.rpartition("/")[0] for path in objects})]
+            refuse_tables(base, [path for path, _ in picked], listed)
             chosen = list(picked)
         look_into([objects[path] for path, kind in filter(None, chosen) if kind not in _OPAQUE])
         sources = self._sources(chosen, objects.__getitem__)
@@ -355,6 +356,8 @@ def _by_name(path: Path) -> str:
     suffix, compression = split_suffix(path)
     if suffix in (".pdf", ".docx"):
         cure = "Extract its text to a .txt file first"
+    elif suffix in (".bz2", ".xz", ".lz4", ".br", ".zip", ".tar", ".tgz", ".7z"):
+        cure = "Unpack it first; .gz and .zst are read as they are"
     elif compression and not suffix:
         cure = f"Name it by what it holds, such as {path.stem}.jsonl{path.suffix}"
     else:

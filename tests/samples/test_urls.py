@@ -295,3 +295,21 @@ def test_small_objects_are_fetched_beside_one_another(bucket: str, monkeypatch: 
         assert file.read() == b"text 0\r\nof two lines"
     assert [source.path for source in given] == [source.path for source in sources[1:]]
     assert sorted(fetched) == sorted(source.path for source in sources)
+
+
+@pytest.mark.parametrize("asked", ["", "/*/*.parquet", "/lang=en/", "/lang=en/*.parquet"])
+def test_folders_at_urls_are_one_format_and_no_tables(tmp_path: Path, asked: str) -> None:
+    for lang in ("en", "de"):
+        (tmp_path / f"lang={lang}").mkdir()
+        pq.write_table(pa.table({"text": [lang]}), tmp_path / f"lang={lang}" / "0.parquet")
+    (tmp_path / "README.md").write_text("# page")
+    (tmp_path / "notes.txt").write_text("one")
+    url = f"memory://{tmp_path.name}"
+    upload(url, tmp_path)
+    rows = [[row for shard in cut(find([f"{place}{asked}"])[0]) for batch in read(shard) for row in batch.table.to_pylist()]
+            for place in (tmp_path, url)]  # fmt: skip
+    assert rows[0] == rows[1] and len(rows[0]) == (1 if "en" in asked else 2)
+    assert ("lang" in rows[0][0]) == ("en" not in asked)
+    fsspec.filesystem("memory").pipe_file(f"/{tmp_path.name}/_delta_log/0.json", b"{}")
+    with pytest.raises(DataError, match="is a Delta table"):
+        find([f"{url}{asked}"])
