@@ -18,13 +18,14 @@ from refinery.compiler.script_stages import ScriptStage
 from refinery.deduplication.functions import SET_FUNCTIONS
 from refinery.engine import schema as schemas
 from refinery.engine.functions import register as register_functions
+from refinery.examining import ready
 from refinery.library import Function, Library
 from refinery.opening import open_recipe
 from refinery.outputs.database import Counts
 from refinery.outputs.standard import pour
 from refinery.pipeline import Progress, execute
 from refinery.places import shorter
-from refinery.preparing import Planned, Prepared, prepare
+from refinery.preparing import Planned, Prepared
 from refinery.recipe import Recipe
 from refinery.recipe.located import seen_from_here
 from refinery.samples.export import stats_path
@@ -79,7 +80,7 @@ def run(
         outcome.run_dir.database,
         outcome.outputs,
         outcome.counts,
-        (*map(str, opened.ignored), *outcome.notes),
+        (*map(str, outcome.alarms), *map(str, opened.ignored), *outcome.notes),
         outcome.seconds,
         outcome.bytes,
     )
@@ -93,7 +94,7 @@ def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overr
 def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
     recipe = seen_from_here(recipe, library.operators)
-    prepared = prepare(recipe, library, dataset)
+    prepared = ready(recipe, library, dataset, probes=False)
     title = f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {refinery.__version__}"
     writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)
     stats = stats_path(recipe.export_path) if writes else None

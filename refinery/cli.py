@@ -68,11 +68,12 @@ def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
 @cli.command(cls=RecipeCommand)
 @recipe_options
 @safe_options
-def check(**recipe: Any) -> None:
-    """Check RECIPE: every problem at once, nothing is run."""
+@click.option("--json", "as_json", is_flag=True, help="Print what is found as one JSON object.")
+def check(as_json: bool, **recipe: Any) -> None:
+    """Check RECIPE, its data and where it writes: every problem at once, nothing is run."""
     from refinery import commands
 
-    commands.check(_opened(recipe))
+    commands.check(lambda: _opened(recipe), as_json)
 
 
 @cli.command()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,12 @@ import click
 
 from refinery import console, kernels
 from refinery.engine.local import keep_memory
-from refinery.errors import DataError
+from refinery.errors import RefineryError
+from refinery.examining import ready
 from refinery.outputs.standard import pour
 from refinery.pipeline import Outcome, begin_anew, execute
 from refinery.places import shorter
-from refinery.preparing import Prepared, compile_unseen, prepare
 from refinery.recipe import Recipe
-from refinery.store.urls import is_url
 
 Opened = tuple[Recipe, Any]
 
@@ -46,10 +44,17 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     with console.progress(quiet or as_json) as progress:
         outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
     streamed = pour(outcome)
+    _warn(outcome)
     if as_json:
         click.echo(json.dumps(as_data(outcome), ensure_ascii=False), err=streamed)
     elif not quiet:
         report(console.console(streamed), outcome, show)
+
+
+def _warn(outcome: Outcome) -> None:
+    """Say loudly, also with --quiet, that most rows could not be read or that none is left."""
+    for alarm in outcome.alarms:
+        click.secho(f"warning: {shorter(console.shown(str(alarm)))}", err=True, bold=True, fg="red")
 
 
 def _tell_notes(recipe: Recipe) -> None:
@@ -95,7 +100,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "bytes": outcome.bytes,
         "disk": outcome.disk,
         "reused": {"shards": outcome.reused[0], "of": outcome.reused[1]},
-        "warnings": list(map(shorter, outcome.notes)),
+        "warnings": list(map(shorter, outcome.warnings)),
     }
 
 
@@ -148,57 +153,30 @@ def script(opened: Opened) -> None:
     click.echo(script_of(*opened), nl=False)
 
 
-def check(opened: Opened) -> None:
-    """`refinery check`."""
-    recipe, library = opened
-    for note in recipe.ignored:
-        click.echo(f"note: {note}")
-    where = shorter(recipe.path or "the recipe")
-    steps = f"{len(recipe.steps)} step{'s' if len(recipe.steps) > 1 else ''}"
-    missing = [source.path for source in recipe.inputs if not _is_there(source.path)]
-    if missing:
-        compile_unseen(recipe, library)
-        click.echo(f"{where}: {steps}, no problems")
-        for path in filter(is_url, missing):
-            click.echo(f"note: {_why_not_there(path)}")
-        click.echo(f"note: {shorter(', '.join(missing))}: not there, so the names of columns were not checked")
-        return
-    prepared = prepare(recipe, library)
-    for line in prepared.notes:
-        click.echo(f"note: {shorter(line)}")
-    click.echo(f"{where}: {steps} over {_inputs(prepared)}, no problems")
-
-
-def _is_there(path: str) -> bool:
-    if is_url(path):
-        return _why_not_there(path) is None
-    path = os.path.expanduser(path)
-    return os.path.exists(path) or bool(glob.glob(path, recursive=True))
-
-
-def _why_not_there(url: str) -> str | None:
-    """Why there is nothing at a URL, or nobody may look at it from here; None where something is."""
-    from refinery.samples.listing import objects_of
+def check(open_it: Callable[[], Opened], as_json: bool) -> None:
+    """`refinery check`. open_it: opens the recipe, which raises its problems."""
+    from refinery.showing import checked
 
     try:
-        objects_of(url)
-    except DataError as error:
-        return str(error)
-    return None
-
-
-def _inputs(prepared: Prepared) -> str:
-    """The input in a few words: `3 files, 1.2 GB`."""
-    sources = prepared.sources
-    files = shorter(sources[0].path) if len(sources) == 1 else f"{len(sources):,} files"
-    return f"{files}, {console.size(sum(source.size for source in sources))}"
+        recipe, library = open_it()
+        prepared = ready(recipe, library)
+    except RefineryError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps(checked.failed(error), ensure_ascii=False))
+        sys.exit(error.exit_code)
+    if as_json:
+        click.echo(json.dumps(checked.passed(prepared), ensure_ascii=False))
+        return
+    for line in checked.lines(prepared):
+        click.echo(line)
 
 
 def explain(opened: Opened, analyze: bool) -> None:
     """`refinery sql --explain`."""
     from refinery.explaining import analyzed, planned
 
-    prepared = prepare(*opened)
+    prepared = ready(*opened, probes=False)
     out = console.console()
     for part in analyzed(prepared) if analyze else planned(prepared):
         out.print(part, markup=False)
@@ -208,7 +186,7 @@ def lineage(opened: Opened, column: str) -> None:
     """`refinery sql --lineage`."""
     from refinery.compiler import lineage as origins
 
-    prepared = prepare(*opened)
+    prepared = ready(*opened, probes=False)
     operators = prepared.library.operators
     ends = [(planned, planned.stage.after) for planned in prepared.stages]
     stages = [origins.Passed(p.program, after, operators[after.name] if after else None) for p, after in ends]
@@ -236,6 +214,7 @@ def analyze(request: Any, as_json: bool) -> None:
     keep_memory()
     with console.progress(as_json) as progress:
         found = analyze(request, progress)
+    _warn(found.outcome)
     if as_json:
         click.echo(json.dumps(as_data(found), ensure_ascii=False))
         return
@@ -283,6 +262,7 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
     with console.progress(quiet or as_json) as progress:
         found = refiltered(work_dir, **options, progress=progress)
     streamed = pour(found.outcome)
+    _warn(found.outcome)
     if as_json:
         told = as_data(found.outcome) | {
             "rows_again": found.again,

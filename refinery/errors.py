@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from refinery.hiding import hide
 
@@ -23,12 +24,14 @@ class Problem:
     """One thing that is wrong.
 
     where: the place as a user finds it, `recipe.yaml:14`, `--trace_num` or `process.3`. what: half a sentence without
-    its full stop. hint: the cure as a whole sentence, or None.
+    its full stop. hint: the cure as a whole sentence, or None. kind: `recipe`, `data` or `output`, as of the error that
+    it would be alone.
     """
 
     where: str
     what: str
     hint: str | None = None
+    kind: str = field(default="recipe", compare=False)
 
     def __str__(self) -> str:
         line = f"{self.where}: {self.what}" if self.where else self.what
@@ -37,16 +40,28 @@ class Problem:
         return _CONTROL.sub(lambda match: repr(match[0])[1:-1], hide(line))
 
 
+def by_place(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once: by line of the recipe, then what has no line, as it came."""
+
+    def line(problem: Problem) -> tuple[int, int]:
+        found = re.search(r":(\d+)$", problem.where)
+        return (0, int(found[1])) if found else (1, 0)
+
+    return sorted(dict.fromkeys(problems), key=line)
+
+
 class RefineryError(Exception):
     """Base of every error that refinery raises on purpose. exit_code: what a command ends with."""
 
     exit_code = 1
+    problems: tuple[Problem, ...] = ()  # each of them, where there are several
 
 
 class RecipeError(RefineryError):
     """The recipe, or an option that changes it, is wrong; nothing was run. Holds every problem that was found."""
 
     exit_code = 2
+    partial: Any = None  # what the rest of the recipe comes to, so that it can be looked at too
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -60,6 +75,10 @@ class DataError(RefineryError):
     """The input cannot be read: no such file, no such column."""
 
     exit_code = 3
+
+
+class UnreadableError(DataError):
+    """No row of the input could be read. The run has ended: its tables say of every row why."""
 
 
 class OperatorError(RefineryError):
@@ -94,6 +113,35 @@ class Interrupted(RefineryError):
     """The user stopped the run; nothing of it is published."""
 
     exit_code = 130
+
+
+def problems_of(error: RefineryError, where: str = "") -> list[Problem]:
+    """What an error says, as problems; where: the place for those that name none."""
+    if error.problems:
+        return list(error.problems)
+    kind = "data" if isinstance(error, DataError) else "output" if isinstance(error, OutputError) else "run"
+    found = []
+    for line in str(error).splitlines():
+        placed = re.match(r"(\S+\.\w+:\d+): (.+)$", line)
+        at, what = (placed[1], placed[2]) if placed else (where, line)
+        found.append(Problem(at, what, None, kind))
+    return found
+
+
+def joined(errors: Sequence[tuple[RefineryError, str]]) -> RefineryError:
+    """One error with the problems of several, by their place; of the kind that has the least exit code.
+
+    errors: each with the place for problems that name none. One alone that needs no place stays as it is.
+    """
+    if len(errors) == 1 and (isinstance(errors[0][0], RecipeError) or not errors[0][1]):
+        return errors[0][0]
+    problems = by_place(problem for error, where in errors for problem in problems_of(error, where))
+    least = min((error for error, _ in errors), key=lambda error: error.exit_code)
+    if isinstance(least, RecipeError):
+        return RecipeError(problems)
+    combined = type(least)("\n".join(map(str, problems)))
+    combined.problems = tuple(problems)
+    return combined
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from refinery.errors import Problem, RecipeError
+from refinery.examining import with_the_rest
 from refinery.library import Library
 from refinery.places import absolute
 from refinery.recipe import Recipe, load
@@ -39,11 +40,14 @@ def open_recipe(
     """Load and check a recipe; returns it with the operators that it was checked against.
 
     need_inputs: False when the samples are handed over otherwise. guard: of `--safe`. Raises RecipeError with every
-    problem at once.
+    problem at once, of the data and of the places to write to as well.
     """
     changes = overrides_of(overrides) if isinstance(overrides, Mapping) else list(overrides)
     opener = _Opener(operators)
-    loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs, guard=guard)
+    try:
+        loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs, guard=guard)
+    except RecipeError as error:
+        raise with_the_rest(error, need_inputs) from None
     if operators:  # noted as the recipe's own, for those who open the run's recipe later
         folders = (absolute(str(folder)) for folder in operators)
         loaded = replace(loaded, operators=tuple(dict.fromkeys((*folders, *loaded.operators))))
@@ -62,12 +66,32 @@ def open_from_command_line(
 
     roots: of `--safe`, the folders that the recipe may name; by default its own and the current one. None: not safe.
     """
+    changes = changes_of(options, sets, variables)
     if recipe is None:
         raise RecipeError([Problem("", "no recipe is given", "Write refinery run recipe.yaml.")])
-    changes = [*parse_overrides(options), *(parse_set(text) for text in sets)]
     guard = Guard(roots or default_roots(recipe)) if roots is not None else None
     if guard is not None and operators:
         raise RecipeError(
             [Problem("--operators", "--safe: folders of operators are code", "Leave out one of the two.")]
         )
     return open_recipe(recipe, changes, parse_variables(variables), operators, guard=guard)
+
+
+def changes_of(options: Sequence[str], sets: Sequence[str], variables: Sequence[str]) -> list[Override]:
+    """What the command line changes. Raises RecipeError with the problems of all its options."""
+    changes: list[Override] = []
+    problems: list[Problem] = []
+
+    def look(read: Callable[[Any], Any], given: Any) -> Any:
+        try:
+            return read(given)
+        except RecipeError as error:
+            problems.extend(error.problems)
+            return []
+
+    changes += look(parse_overrides, options)
+    changes += [change for text in sets if (change := look(parse_set, text))]
+    look(parse_variables, variables)
+    if problems:
+        raise RecipeError(problems)
+    return changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -19,19 +20,10 @@ class RecipeCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the recipe first, wherever it stands among the options that click does not know."""
-        from refinery.recipe.keys import KEYS
-
         known = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
-        waiting = ""  # the option that may take the next argument as its value
-        for at, argument in enumerate(args):
-            if argument.startswith("--") or argument in known:
-                waiting = "" if "=" in argument or getattr(known.get(argument), "is_flag", False) else argument
-                continue
-            key = KEYS.get(waiting[2:].replace("-", "_"))
-            is_switch = key is not None and key.type == "bool" and waiting not in known
-            if not waiting or (is_switch and argument.endswith(RECIPE_SUFFIXES)):
-                return super().parse_args(ctx, [argument, *args[:at], *args[at + 1 :]])
-            waiting = ""
+        at = _place_of_recipe(args, known)
+        if at is not None:
+            args = [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -45,6 +37,45 @@ class RecipeCommand(click.Command):
             keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
             found += [CompletionItem(f"--{key.name}", help=key.doc) for key in keys]
         return found
+
+
+def _place_of_recipe(args: list[str], known: Mapping[str, click.Option]) -> int | None:
+    """Which argument is the recipe: the first that is neither an option nor its value."""
+    from refinery.recipe.keys import KEYS
+
+    waiting = ""  # the option that may take the next argument as its value
+    likely = None  # what an option that nobody knows has taken, though it looks like a recipe
+    for at, argument in enumerate(args):
+        if argument == "--":
+            return at + 1 if at + 1 < len(args) else likely
+        if argument.startswith("--") or argument in known:
+            waiting = "" if "=" in argument and argument.startswith("--") else argument
+        elif not waiting or not _takes(waiting, argument, known):
+            return at
+        else:
+            if (
+                waiting not in known
+                and waiting[2:].replace("-", "_") not in KEYS
+                and argument.endswith(RECIPE_SUFFIXES)
+            ):
+                likely = at if likely is None else likely
+            waiting = ""
+    return likely
+
+
+def _takes(option: str, argument: str, known: Mapping[str, click.Option]) -> bool:
+    """Whether an argument is the value of the option before it."""
+    from refinery.recipe.keys import KEYS
+
+    if option in known:
+        given = known[option]
+        if isinstance(given.type, click.Choice) and given.flag_value:  # its value can be left out
+            return argument in given.type.choices
+        return not given.is_flag
+    key = KEYS.get(option[2:].replace("-", "_"))
+    if key is None or key.type != "bool":
+        return True
+    return not (argument.endswith(RECIPE_SUFFIXES) or "://" in argument or "*" in argument or os.path.exists(argument))
 
 
 class RecipePath(click.Path):

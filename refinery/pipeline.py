@@ -18,16 +18,26 @@ from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
 from refinery.engine.local import give_back
 from refinery.engine.worker import ShardResult
-from refinery.errors import ConservationError, DataError
+from refinery.errors import ConservationError
+from refinery.examining import ready
 from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, targets, trace
+from refinery.outputs.alarms import Alarm, alarms
 from refinery.outputs.belongings import Belongings
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.delivery import Delivery
+from refinery.outputs.events import (
+    idle_steps,
+    log_end,
+    log_plan,
+    log_quarantine,
+    log_reused,
+    log_traces,
+    require_readable,
+)
 from refinery.outputs.locks import locked
-from refinery.outputs.places import keep_inputs, require_own, require_place, why_not_written
 from refinery.outputs.shortage import explained
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
@@ -63,7 +73,7 @@ class Outcome:
     """What an execution left behind. outputs: files, and URLs as texts. bytes: of the input.
 
     disk: bytes of parts, marks and outputs together. reused: how many shards' results were there already, and how many
-    results there are, of all stages.
+    results there are, of all stages. alarms: what must be said loudly.
     """
 
     run_dir: RunDir
@@ -75,6 +85,12 @@ class Outcome:
     notes: tuple[str, ...]
     trace_files: tuple[Path, ...]
     reused: tuple[int, int] = (0, 0)
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Lines that a user should read, the alarms first."""
+        return [*map(str, self.alarms), *self.notes]
 
 
 def execute(
@@ -93,13 +109,7 @@ def execute(
     ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
     """
     clock = time.perf_counter(), datetime.now(UTC)
-    merging.check(recipe)
-    try:
-        prepared = prepare(recipe, library, dataset)
-    except DataError as error:
-        if also := why_not_written(recipe):
-            raise DataError(f"{error}\n{also}") from error
-        raise
+    prepared = ready(recipe, library, dataset, overwrite=overwrite)
     outcome = execute_prepared(prepared, progress, extension, engine(recipe), clock, overwrite)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 
@@ -134,12 +144,9 @@ def execute_prepared(
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
         extension.check(prepared)
-    keep_inputs(prepared)
     with_digests(prepared)
-    require_place(prepared)
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
-    allowed = require_own(prepared, place, overwrite)  # before anything is made
     running: list[Stages] = []
     with (
         _told_how_to_go_on(running),
@@ -150,10 +157,14 @@ def execute_prepared(
         _watched(prepared, run_dir, progress) as watch,
         explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
     ):
-        job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside), allowed)
+        log_plan(prepared)
+        job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside), overwrite)
         job.beside.require()
         outcome = _execute(job, make, running)
-        return replace(outcome, notes=(*outcome.notes, *place.publish()))
+        outcome = replace(outcome, notes=(*outcome.notes, *place.publish()))
+        log_end(outcome.alarms, outcome.notes)
+    require_readable(outcome.alarms, run_dir)
+    return outcome
 
 
 @contextmanager
@@ -258,6 +269,9 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         with same_files(prepared.stamps, prepared.notes):
             done = stages.run(_reporter(prepared, job.progress, job.watch, store))
         job.beside.require()
+        results = [result for stage in done for result in stage.results]
+        if any(result.reused for result in results):
+            log_reused(sum(result.reused for result in results), len(results))
         job.watch.began(0, "tables")
         parameters = tables.parameters_json(prepared.recipe.steps)
         samples = sum(result.rows for result in done[0].results)
@@ -305,6 +319,8 @@ def _accounted(
         job.extension.fill(db, prepared)
     files = _trace(db, done, recipe, run_dir, store)
     job.beside.require()
+    if files:
+        log_traces(db)
     beside = exported.delivery.put(exported.beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
     seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
@@ -313,7 +329,10 @@ def _accounted(
     plan = {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]}
     manifest.write(db, run_dir, description, dump(recipe), plan)
     resources.fill(db, job.watch.table(), prepared.stages)
-    idle = [] if recipe.measure_only else _idle(db)
+    idle = [] if recipe.measure_only else idle_steps(db)
+    if counts.quarantined:
+        log_quarantine(db)
+    loud = alarms(db, counts, [source.path for source in prepared.sources], recipe.max_quarantined is not None)
     db.publish()
     results = [result for stage in done for result in stage.results]
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]
@@ -327,6 +346,7 @@ def _accounted(
         (*prepared.notes, *noted, *idle, *summed),
         tuple(files),
         (sum(result.reused for result in results), len(results)),
+        tuple(loud),
     ), description
 
 
@@ -435,10 +455,3 @@ def _export(prepared: Prepared, stages: Stages, last: Done) -> list[Written]:
         prepared.lines,
         recipe.export_in_parallel,
     )
-
-
-def _idle(db: Database) -> list[str]:
-    """One line per step that neither changed nor removed anything."""
-    unmoved = "removed + changed + quarantined = 0 AND kind <> 'stats'"
-    rows = db.rows(f"SELECT step, operator FROM steps WHERE {unmoved} ORDER BY step")
-    return [f"step {step}: datasets before and after op [{operator}] are all the same" for step, operator in rows]

@@ -28,8 +28,10 @@ from refinery.errors import (
     RecipeError,
     RefineryError,
     StatementTimeout,
+    by_place,
     did_you_mean,
 )
+from refinery.fields import missing_fields
 from refinery.fusion import by_class, keep, measured, ordering, recorded, told
 from refinery.library import Library
 from refinery.places import shorter
@@ -40,6 +42,7 @@ from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
+from refinery.samples.glimpse import glimpses
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
 from refinery.samples.unchanged import Stamps, stamps
@@ -147,32 +150,22 @@ def prepare(
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
     shards, few = cut(sources, size, workers), list[str]()
+    unlike, lacking = missing_fields(recipe, library, glimpses(shards))
+    if unlike:
+        raise RecipeError(by_place(unlike))
     if dataset is None:
         shards, few = _drawn(recipe, shards, workers)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     text_key = tuple(recipe.text_key.split("."))
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
-    planned = _compiled(recipe, library, stages, schema, shards if binds else None)
-    notes = [*notes, *few, *_left_out(recipe, library)]
+    planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
+    notes = [*notes, *few, *lacking, *_left_out(recipe, library)]
     prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
         prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
     return _reordered(prepared, schema, orderings) if recipe.reorders or orderings else prepared
-
-
-class _AnyColumn(dict[str, str]):
-    """Columns of an input that is not there: every name could be one of them."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-
-def compile_unseen(recipe: Recipe, library: Library) -> None:
-    """Compile every stage for an input that is not there. Raises RecipeError with the problems of all of them."""
-    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    _compiled(recipe, library, stages, Schema(True, _AnyColumn()), shards=None)
 
 
 def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering] | None) -> Prepared:
@@ -185,7 +178,7 @@ def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering]
     stages = [planned.stage for planned in prepared.stages]
     moved = ordered(stages, [found.steps for found in orderings])
     if any(found.moved for found in orderings):
-        prepared.stages = _compiled(recipe, library, moved, schema, prepared.shards)
+        prepared.stages = compile_stages(recipe, library, moved, schema, prepared.shards)
         prepared.notes += told(orderings, prepared.stats)
     prepared.orderings = tuple(orderings)
     return prepared
@@ -215,7 +208,7 @@ def _left_out(recipe: Recipe, library: Library) -> list[str]:
     return [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left]
 
 
-def _compiled(
+def compile_stages(
     recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard] | None
 ) -> tuple[Planned, ...]:
     """Compile and bind every stage; shards: None where there is nothing to bind it to.
@@ -234,6 +227,8 @@ def _compiled(
                 _bind(planned, partial(_only, stage, library, schema, text_key), shards, recipe.stat_summary)
         except RecipeError as error:
             problems += error.problems
+            schema = replace(schema, unknown=True)  # statistics that later steps name may be those of a wrong one
+            problems += _problems_of_rest(stage, error, recipe, library, schema, earlier, shards)
             continue
         found.append(planned)
         earlier += planned.program.stats
@@ -242,6 +237,31 @@ def _compiled(
     if problems:
         raise RecipeError(problems)
     return tuple(found)
+
+
+def _problems_of_rest(
+    stage: Stage,
+    error: RecipeError,
+    recipe: Recipe,
+    library: Library,
+    schema: Schema,
+    earlier: Sequence[Stat],
+    shards: list[Shard] | None,
+) -> Sequence[Problem]:
+    """What DuckDB refuses of the steps of a stage that have no problem yet."""
+    wrong = {problem.where for problem in error.problems}
+    steps = tuple(step for step in stage.steps if step.where not in wrong)
+    before, after = (step if step is None or step.where not in wrong else None for step in (stage.before, stage.after))
+    rest = replace(stage, steps=steps, before=before, after=after, order=())
+    if shards is None or (len(steps) == len(stage.steps) and after is stage.after and before is stage.before):
+        return ()
+    text_key = tuple(recipe.text_key.split("."))
+    try:
+        planned = compile_stage(rest, recipe, library, schema, text_key, earlier, False)
+        _bind(planned, partial(_only, rest, library, schema, text_key), shards, recipe.stat_summary)
+    except RecipeError as found:
+        return found.problems
+    return ()
 
 
 def _unknown_stats(summary: StatSummary, stats: Sequence[Stat]) -> list[Problem]:

@@ -23,6 +23,7 @@ from refinery.engine import schema as schemas
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.opening import open_recipe
 from refinery.outputs.delivery import not_as_left
+from refinery.outputs.places import keep_inputs, require_own, require_place
 from refinery.pipeline import Outcome, Progress, execute_prepared
 from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, around_of, prepare
@@ -82,6 +83,9 @@ def refilter(
         places, change = _places(stored, prepared), compare(_ran(stored, prepared), prepared.stages)
         if change.unknown is not None or not _binds(stored, change):
             prepared = prepare(recipe, stored.library, shard_size=size)
+        keep_inputs(recipe, prepared.sources)
+        require_place(recipe)
+        require_own(prepared, overwrite)
         made: list[Again] = []
 
         def make(*arguments: Any, **options: Any) -> Again:

@@ -11,10 +11,10 @@ from typing import Any
 
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import Library, Operator
-from refinery.opening import open_recipe
+from refinery.opening import changes_of, open_recipe
 from refinery.places import absolute
 from refinery.recipe import Recipe
-from refinery.recipe.override import Override, parse_overrides, parse_set, parse_variables
+from refinery.recipe.override import Override, parse_variables
 
 _RECIPES = (".yaml", ".yml")
 _WITH_STATS = ("filter", "stats")
@@ -49,9 +49,9 @@ def from_command_line(
 
     recipe: whether the path names a recipe; None: as it tells itself. Raises RecipeError.
     """
+    changes = changes_of(options, sets, variables)
     if path is None:
         raise RecipeError([Problem("", "nothing to analyze is given", "Write refinery analyze docs.jsonl.")])
-    changes = [*parse_overrides(options), *(parse_set(text) for text in sets)]
     if group_by:
         changes.append(Override(("stat_summary", "group_by"), group_by, "--group-by", is_text=False))
     if recipe if recipe is not None else is_recipe(path):

@@ -72,11 +72,12 @@ class Program:
     beside: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 120.0
+    first: bool = False  # it is given samples as they were read, of which it tells whether they have a text
 
     @property
     def copies(self) -> bool:
         """Whether nothing is computed: the samples go through as they are."""
-        return not (self.steps or self.marks or self.removed or self.stats_json)
+        return not (self.first or self.steps or self.marks or self.removed or self.stats_json)
 
     @property
     def hidden(self) -> list[str]:
@@ -146,6 +147,7 @@ def build(
         order=tuple(chain.order),
         carried=tuple(sorted(chain.carried)),
         removed=chain.removed,
+        first=around.before is None,
         keys=tuple(chain.keys),
         chars=dict(chain.chars),
         files=tuple(sorted(chain.files)),

@@ -126,7 +126,7 @@ class Watch:
             far.quarantined += result.quarantined
             self._quarantine = quarantine if result.quarantined else self._quarantine
         told = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
-        told |= {"seconds": round(sum(result.seconds.values()), 3)}
+        told |= {"seconds": round(sum(result.seconds.values()), 3), "reused": result.reused}
         event("shard", f"shard {result.shard} done: {result.rows} rows, {result.kept} left", shard=result.shard, **told)
         if result.quarantined:
             what = f"shard {result.shard}: {result.quarantined} rows quarantined"

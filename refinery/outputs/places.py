@@ -1,9 +1,12 @@
-"""Whether a run may write where its recipe says: found out before anything is processed."""
+"""Whether an export can be written where a recipe wants it, found out before the work begins."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from refinery.errors import OutputError
 from refinery.outputs import targets
@@ -11,15 +14,16 @@ from refinery.outputs.belongings import Belongings
 from refinery.outputs.delivery import why_not
 from refinery.preparing import Prepared
 from refinery.recipe import Recipe
+from refinery.rundir import RunDir
 from refinery.samples.export import stats_path
+from refinery.samples.sources import Source
 from refinery.samples.write import writing
 from refinery.store.urls import is_stdout, is_url
 from refinery.store.workplace import Workplace
 
 
-def require_place(prepared: Prepared) -> None:
+def require_place(recipe: Recipe) -> None:
     """Find out before the work begins whether there is a place for the export. Raises OutputError."""
-    recipe = prepared.recipe
     if wrong_url := why_not_written(recipe):
         raise OutputError(wrong_url)
     if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
@@ -39,8 +43,9 @@ def require_place(prepared: Prepared) -> None:
             raise OSError(number, os.strerror(number))
 
 
-def require_own(prepared: Prepared, place: Workplace, overwrite: bool) -> bool:
-    """See that no file is in the way which no run has written. Raises OutputError. Gives back `overwrite`."""
+def require_own(prepared: Prepared, overwrite: bool) -> None:
+    """See that no file is in the way which no run has written, before anything is made. Raises OutputError."""
+    place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
     belongings = Belongings(run_dir, overwrite, bool(place.url))
     if not overwrite:
@@ -48,7 +53,6 @@ def require_own(prepared: Prepared, place: Workplace, overwrite: bool) -> bool:
     if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
         raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
     belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
-    return overwrite
 
 
 def why_not_written(recipe: Recipe) -> str | None:
@@ -58,15 +62,60 @@ def why_not_written(recipe: Recipe) -> str | None:
     return why_not(recipe.export_path, recipe.executor_type != "default")
 
 
-def keep_inputs(prepared: Prepared) -> None:
-    """See that the run does not write over what it reads. Raises OutputError."""
-    path = Workplace.of(prepared.recipe.work_dir).file_of_export(prepared.recipe.export_path)
-    if prepared.recipe.export_format == "none":
-        return
-    written = {_place_of(name) for name in (path, stats_path(path))}
-    for source in prepared.sources:
-        if source.table is None and _place_of(source.path) in written:
-            raise OutputError(f"{source.path}: cannot be written: it is also read. Choose another export_path")
+def require_folders(recipe: Recipe) -> None:
+    """See that the folders of a run can be made and written. Raises OutputError."""
+    for path in filter(None, (recipe.work_dir, recipe.temp_dir)):
+        if is_url(path):
+            continue
+        folder = os.path.abspath(os.path.expanduser(path) if path == recipe.temp_dir else path)
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        with writing(path):
+            if not os.path.isdir(folder):
+                raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
+    """See that a run does not write over what it reads, nor reads what an earlier run has written. Raises OutputError."""
+    paths = [source.path for source in sources if source.table is None]
+    read = {path: _place_of(path) for path in paths}
+    for path, place in read.items():
+        if cure := _written(recipe, place):
+            raise OutputError(f"{path}: cannot be written: it is also read. {cure}")
+
+
+def _written(recipe: Recipe, place: str) -> str | None:
+    """How to keep a run from writing at a place; None where it does not."""
+    path = recipe.export_path
+    if is_stdout(path):
+        path = Workplace.of(recipe.work_dir).file_of_export(path)
+    if recipe.export_format != "none" and (
+        place in {_place_of(path), _place_of(stats_path(path))} or _is_piece(recipe, place)
+    ):
+        return "Choose another export_path"
+    if any(_is_below(place, str(step.params["index"])) for step in recipe.steps if step.params.get("index")):
+        return "Choose another folder for index"
+    if recipe.stat_summary.export and _is_below(place, recipe.stat_summary.export):
+        return "Choose another folder for stat_summary.export"
+    if not is_url(recipe.work_dir) and place in map(_place_of, map(str, RunDir(Path(recipe.work_dir)).traces())):
+        return "Choose another work_dir"
+    return None
+
+
+def _is_piece(recipe: Recipe, place: str) -> bool:
+    """Whether a place is one of several files that the export is written to."""
+    path, kind = recipe.export_path, recipe.export_format
+    if recipe.executor_type != "default" and _is_below(place, path):
+        return True
+    stem = path[: -len(kind) - 1] if path.lower().endswith(f".{kind}") else os.path.splitext(path)[0]
+    pattern = re.escape(_place_of(stem)) + r"-\d+-of-\d+\." + re.escape(kind)
+    return bool(recipe.export_shard_size) and re.fullmatch(pattern, place) is not None
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(_place_of(folder).rstrip("/") + "/")
 
 
 def _place_of(path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from collections.abc import Sequence as AnySequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from refinery.errors import RefineryError, suggestion
@@ -14,7 +15,7 @@ from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
 from refinery.recipe.located import located
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
-from refinery.recipe.steps import Notes, check_names, read_steps
+from refinery.recipe.steps import Lost, Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Place, Problems, Scalar, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
@@ -29,9 +30,17 @@ LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 _SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials", "stat_summary"}
 
 
-# Keys that are checked, but that this version does nothing with, when they are set to what asks for something.
-def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Recipe | None:
-    """The recipe of a tree; None when something is wrong, which `problems` then says."""
+@dataclass(frozen=True)
+class Checked:
+    """A recipe, the operators that it was checked against, and the steps that were left out of it."""
+
+    recipe: Recipe
+    library: LibraryLike
+    lost: Lost
+
+
+def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Checked:
+    """The recipe of a tree; when something is wrong, which `problems` then says, what is left without it."""
     return _Checker(root, library, problems, need_inputs).run()
 
 
@@ -39,9 +48,10 @@ class _Checker:
     def __init__(self, root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool) -> None:
         self.root, self.source, self.problems, self.need_inputs = root, library, problems, need_inputs
         self.notes: Notes = []
+        self.lost = Lost()
         self.unknown: list[tuple[str, Entry]] = []
 
-    def run(self) -> Recipe | None:
+    def run(self) -> Checked:
         credentials = self._credentials()  # first: from now on they are in no message
         values = self._keys()
         library = self._library(values.get("operators") or ())
@@ -51,8 +61,6 @@ class _Checker:
         self._trace_list(values.get("op_list_to_trace") or (), library)
         summary = read_summary(self.root.entries.get("stat_summary"), self.problems)
         self._folders(values)
-        if self.problems.found:
-            return None
         self._tell(values, inputs, most)
         notes = sorted(self.notes, key=lambda note: order(note[0]))
         recipe = Recipe(
@@ -61,11 +69,12 @@ class _Checker:
             max_sample_num=most,
             export_aws_credentials=credentials,
             stat_summary=summary,
+            places={name: str(entry.node.place) for name, entry in self.root.entries.items()},
             given=frozenset(ALIASES.get(name, name) for name in self.root.entries),
             ignored=tuple(Note(str(place), text) for place, text in notes),
             **values,
         )
-        return located(recipe)
+        return Checked(located(recipe), library, self.lost)
 
     # Keys
 
@@ -151,10 +160,11 @@ class _Checker:
     def _steps(self, library: LibraryLike) -> Any:
         entry = self.root.entries.get("process")
         if entry is None:
+            self.lost.unknown = True
             hint = "Write process: with a list of operators below it."
             self.problems.add(self.root.place, "has no process, so there is nothing to do", hint)
             return ()
-        return read_steps(entry, library, self.problems, self.notes)
+        return read_steps(entry, library, self.problems, self.notes, self.lost)
 
     def _trace_list(self, names: tuple[str, ...], library: LibraryLike) -> None:
         entry = self.root.entries.get("op_list_to_trace")

@@ -16,6 +16,7 @@ from refinery.recipe.check import LibrarySource, check
 from refinery.recipe.model import Recipe
 from refinery.recipe.override import Override, apply
 from refinery.recipe.parse import parse, parse_python
+from refinery.recipe.steps import normalize_process
 from refinery.recipe.template import Values, Variable
 from refinery.recipe.tree import Mapping, Place, Problems
 
@@ -42,7 +43,8 @@ def load(
     returns what has. environ: for `${NAME}`, the process's own by default. need_inputs: False when the samples are
     handed over otherwise. guard: looks through the recipe before anything of it is used; it reads no environment then.
 
-    Raises RecipeError with every problem of the recipe, of those that the guard finds before all others.
+    Raises RecipeError with every problem of the recipe, of those that the guard finds before all others; its `partial` is
+    what is left of the recipe, a `Checked`, where there is anything.
     """
     if isinstance(recipe, AnyMapping):
         problems, values = Problems(), _values(variables, environ, guard)
@@ -90,14 +92,17 @@ def _finish(
 ) -> Recipe:
     _unused(root, values, problems)
     apply(root, overrides, problems)
+    normalize_process(root)
     if guard is not None:
         guard(root, problems)
         if problems.found:
             raise RecipeError(problems.sorted())
-    recipe = check(root, library, problems, need_inputs)
-    if recipe is None:
-        raise RecipeError(problems.sorted())
-    return recipe
+    checked = check(root, library, problems, need_inputs)
+    if problems.found:
+        error = RecipeError(problems.sorted())
+        error.partial = checked
+        raise error
+    return checked.recipe
 
 
 def _unused(root: Mapping, values: Values, problems: Problems) -> None:

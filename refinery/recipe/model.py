@@ -166,6 +166,11 @@ class Recipe:
     ignored: tuple[Note, ...] = field(default=(), compare=False)
     source: str = field(default="", compare=False, repr=False)
     path: str | None = field(default=None, compare=False)
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def place_of(self, key: str) -> str:
+        """Where a key of the recipe stands, for messages; the recipe itself for a key that it does not give."""
+        return self.places.get(key) or self.path or "recipe"
 
     @property
     def text_key(self) -> str:

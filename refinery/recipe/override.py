@@ -16,7 +16,7 @@ from typing import Any
 from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
 from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.parse import parse_option, plain_scalar
-from refinery.recipe.steps import operator_of
+from refinery.recipe.steps import normalize_process, operator_of
 from refinery.recipe.template import Variable
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, from_python
 
@@ -108,6 +108,7 @@ def overrides_of(values: AnyMapping[str, Any]) -> list[Override]:
 def apply(root: Mapping, overrides: AnySequence[Override], problems: Problems) -> None:
     """Change the tree; the last change of a place wins."""
     for override in overrides:
+        normalize_process(root)
         place = Place(override.option)
         value = parse_option(str(override.value), place) if override.is_text else _python(override, problems)
         if override.every:

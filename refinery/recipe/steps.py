@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence as AnySequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,23 +24,58 @@ Notes = list[tuple[Place, str]]
 Given = dict[str, Entry]
 
 
-def read_steps(entry: Entry, library: LibraryLike, problems: Problems, notes: Notes) -> tuple[Step, ...]:
-    """The steps of a recipe's `process:`."""
+@dataclass
+class Lost:
+    """Steps with problems, which a partial recipe leaves out. stats: the statistics that they compute.
+
+    unknown: whether there are any of which not even that is known.
+    """
+
+    stats: dict[str, str] = field(default_factory=dict)
+    unknown: bool = False
+
+
+def read_steps(
+    entry: Entry, library: LibraryLike, problems: Problems, notes: Notes, lost: Lost | None = None
+) -> tuple[Step, ...]:
+    """The steps of a recipe's `process:` that have no problem; lost: is told of the others."""
+    node = entry.node
+    if not isinstance(node, Sequence):
+        problems.add(entry.place, *_not_a_list(node))
+        return ()
+    if not node.items:
+        notes.append((entry.place, "process is empty: samples are exported as they are read"))
+    reader = _Reader(library, problems, notes, lost or Lost())
+    steps = [reader.step(index, item) for index, item in enumerate(node.items, 1)]
+    return tuple(step for step in steps if step is not None)
+
+
+def normalize_process(root: Mapping) -> None:
+    """Make `process:` a list of steps: nothing is none, one operator without a list is one."""
+    entry = root.entries.get("process")
+    if entry is None:
+        return
     node = entry.node
     if isinstance(node, Scalar) and node.collection is not None:
         node = node.collection
-    if isinstance(node, Mapping):
-        problems.add(entry.place, "process must be a list, not a mapping", "Put '- ' before every operator.")
-        return ()
-    if not isinstance(node, Sequence):
-        what = "process is empty" if node.value is None else f"process must be a list, not {describe(node)}"
-        problems.add(entry.place, what, _EXAMPLE)
-        return ()
-    if not node.items:
-        problems.add(entry.place, "process is empty", _EXAMPLE)
-    reader = _Reader(library, problems, notes)
-    steps = [reader.step(index, item) for index, item in enumerate(node.items, 1)]
-    return tuple(step for step in steps if step is not None)
+    if isinstance(node, Scalar) and node.value is None and not node.broken:
+        node = Sequence([], node.place)
+    elif _is_step(node):
+        node = Sequence([node], node.place)
+    root.entries["process"] = Entry(entry.place, node)
+
+
+def _is_step(node: Node) -> bool:
+    """Whether a node that is no list is one operator."""
+    if isinstance(node, Scalar):
+        return isinstance(node.value, str) and bool(node.text) and not node.broken
+    return isinstance(node, Mapping) and len(node.entries) == 1
+
+
+def _not_a_list(node: Node) -> tuple[str, str]:
+    if isinstance(node, Mapping) and node.entries:
+        return "process must be a list when it has several operators, not a mapping", "Put '- ' before every operator."
+    return f"process must be a list, not {describe(node)}", _EXAMPLE
 
 
 def operator_of(item: Node) -> tuple[str, Entry] | None:
@@ -52,29 +88,37 @@ def operator_of(item: Node) -> tuple[str, Entry] | None:
 
 
 class _Reader:
-    def __init__(self, library: LibraryLike, problems: Problems, notes: Notes) -> None:
-        self.library, self.problems, self.notes = library, problems, notes
+    def __init__(self, library: LibraryLike, problems: Problems, notes: Notes, lost: Lost) -> None:
+        self.library, self.problems, self.notes, self.lost = library, problems, notes, lost
         self.noted: set[str] = set()
 
     def step(self, index: int, item: Node) -> Step | None:
+        before = len(self.problems.found)
         found = operator_of(item)
         if found is None:
             self._not_one(item)
+        name, entry = found or ("", None)
+        operator = self._operator(name, entry.place) if entry is not None else None
+        given = self._given(name, entry.node) if entry is not None and operator is not None else None
+        if entry is None or operator is None or given is None:
+            self.lost.unknown = True
             return None
-        name, entry = found
-        operator = self._operator(name, entry.place)
-        if operator is None:
-            return None
-        given = self._given(name, entry.node)
-        if given is None:
-            return None
-        before = len(self.problems.found)
         params = self._params(operator, given, entry.place)
         whole = not any(isinstance(entry.node, Scalar) and entry.node.broken for entry in given.values())
         if len(self.problems.found) == before and whole:
             self._check(operator, params, given, entry.place)
+        if len(self.problems.found) > before or not whole:
+            self._lose(operator, params, index)
+            return None
         line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
         return Step(index, name, params, frozenset(given) & frozenset(params), line, file)
+
+    def _lose(self, operator: OperatorLike, params: dict[str, Any], index: int) -> None:
+        """Note which statistics the step would have computed: other steps may name them."""
+        stats_of = getattr(operator, "stats_of", None)
+        for name, spec in (stats_of(params) if stats_of is not None else {}).items():
+            kind = spec.get("type", "DOUBLE")
+            self.lost.stats |= {name: kind, f"{name}_{index}": kind}
 
     def _not_one(self, item: Node) -> None:
         if not isinstance(item, Mapping) or not item.entries:

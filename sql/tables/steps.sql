@@ -46,6 +46,12 @@ FROM (
   FROM quarantine
 ) AS q
 {% else %}
-SELECT NULL AS step WHERE FALSE
+SELECT
+  CAST(0 AS INTEGER) AS step, '' AS operator, '' AS kind, '' AS parameters, '' AS recipe_line,
+  {% for name in ('rows_in', 'rows_out', 'removed', 'changed', 'quarantined', 'bytes_in', 'bytes_out') %}
+  CAST(0 AS BIGINT) AS {{ name }},
+  {% endfor %}
+  CAST(0 AS DOUBLE) AS seconds
+WHERE FALSE
 {% endfor %}
 ORDER BY step

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from click.shell_completion import BashComplete
 
 import refinery
@@ -27,15 +26,6 @@ def test_check(call: Call, folder: Path) -> None:
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("missing", ["nothing.jsonl", "no/*.jsonl", "docs.jsonl,nothing.jsonl"])
-def test_check_without_the_data(call: Call, missing: str) -> None:
-    """A recipe can be checked before its data is there: all but the names of columns."""
-    done = call("check", "recipe.yaml", "--dataset_path", missing)
-    assert done.code == 0
-    assert "recipe.yaml: 3 steps, no problems" in done.lines
-    assert "not there, so the names of columns were not checked" in done.out
-
-
 def test_check_finds_wrong_sql_without_the_data(call: Call) -> None:
     done = call("check", "recipe.yaml", "--dataset_path", "nothing.jsonl", "--set", "process.3.where=score > random()")
     assert done.code == 2 and "recipe.yaml:10" in done.err
@@ -46,7 +36,7 @@ def test_check_of_every_stage_without_the_data(call: Call, folder: Path) -> None
     steps = [{"document_simhash_deduplicator": {"keep": "score desc"}}, "paragraph_deduplicator", "words_num_filter"]
     recipe = {"dataset_path": "nothing.jsonl", "process": steps}
     (folder / "stages.json").write_text(json.dumps(recipe))
-    assert "3 steps, no problems" in call("check", "stages.json").out
+    assert call("check", "stages.json").code == 3
     done = call("check", "stages.json", "--set", "process.1.keep=score nowhere")
     assert done.code == 2 and "document_simhash_deduplicator" in done.err
 

@@ -101,7 +101,7 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
     (["run", "recipe.yaml", "--dataset_path", "*.arrow"], 3, ["no file matches"]),
     (["run", "recipe.yaml", "--dataset_path", "recipe.yaml"], 3, ["recipe.yaml"]),
     (["run", "recipe.yaml", "--dataset_path", "broken.parquet"], 3, ["broken.parquet: no readable parquet file"]),
-    (["run", "recipe.yaml", "--dataset_path", "table.csv"], 3, ["no column 'text' among", "Did you mean 'texts'?"]),
+    (["run", "recipe.yaml", "--dataset_path", "table.csv"], 2, ["names the field 'text'", "Did you mean 'texts'?"]),
     (["run", "recipe.yaml", "--operators", "broken"], 2, ["broken/filters/my_filter.sql", "no header"]),
     (["run", "recipe.yaml", "--operators", "twice"], 4, ["text_length_filter", "rename the file"]),
     (["run", "recipe.yaml", "--work_dir", "docs.jsonl/run"], 6, ["docs.jsonl/run", "cannot be written"]),

@@ -220,7 +220,14 @@ def test_null_texts_of_tables(tmp_path: Path) -> None:
 
 
 def test_only_bad_lines(tmp_path: Path) -> None:
-    run = refine(tmp_path, [line for line, _ in BAD], [LENGTH, {"clean_email_mapper": None}], np=2, shard_size=30)
+    run = refine(
+        tmp_path,
+        [line for line, _ in BAD],
+        [LENGTH, {"clean_email_mapper": None}],
+        np=2,
+        shard_size=30,
+        max_quarantined="100%",
+    )
     assert run.counts.quarantined == run.counts.read == len(BAD)
     assert run.outputs[0].read_bytes() == b"" and rows(run, "stats") == []
     assert rows(run, "steps", "DISTINCT rows_in, rows_out") == [(0, 0)]

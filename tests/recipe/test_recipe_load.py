@@ -16,6 +16,7 @@ from refinery.errors import OperatorError, RecipeError
 from refinery.recipe import Recipe, dump, load, loads
 from refinery.recipe.inputs import from_path
 from refinery.recipe.keys import ALIASES, KEYS
+from refinery.recipe.override import parse_overrides, parse_set
 from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Place, Problems, Scalar
 from tests.conftest import RECORDED
@@ -50,6 +51,45 @@ def test_public_recipe(name: str) -> None:
                 assert (list(read) if isinstance(read, tuple) else read) == (
                     float(value) if type(read) is int else value
                 )
+
+
+ONE = {"text_length_filter": {"min_len": 3}}
+
+
+@pytest.mark.parametrize(
+    ("written", "same"),
+    [
+        (None, []),
+        ([], []),
+        ("words_num_filter", [{"words_num_filter": None}]),
+        ({"words_num_filter": None}, [{"words_num_filter": None}]),
+        (ONE, [ONE]),
+        (["words_num_filter", ONE], [{"words_num_filter": None}, ONE]),
+    ],
+)
+def test_process_without_a_list(written: Any, same: list[Any]) -> None:
+    """As Data-Juicer's executors take it: nothing, one operator, a list."""
+    given = load({"dataset_path": "a.jsonl", "process": written}, library=COMPLETE)
+    assert given == load({"dataset_path": "a.jsonl", "process": same}, library=COMPLETE)
+    as_text = loads(json.dumps({"dataset_path": "a.jsonl", "process": written}), library=COMPLETE)
+    assert as_text == given and loads(dump(given), library=COMPLETE) == given
+    assert any("process is empty" in note.text for note in given.ignored) == (not same)
+
+
+def test_one_operator_can_be_changed_from_the_command_line() -> None:
+    recipe = {"dataset_path": "a.jsonl", "process": "text_length_filter"}
+    changes = [*parse_overrides(["--text_length_filter.min_len", "5"]), parse_set("process.1.max_len=9")]
+    [step] = load(recipe, changes, library=COMPLETE).steps
+    assert (step.params["min_len"], step.params["max_len"]) == (5, 9)
+    [step] = load(recipe, parse_overrides(["--process", "words_num_filter"]), library=COMPLETE).steps
+    assert step.name == "words_num_filter"
+    assert load(recipe, parse_overrides(["--process", "null"]), library=COMPLETE).steps == ()
+
+
+@pytest.mark.parametrize("key", ["load_data_np", "enable_optimizer", "optimizer_strategies"])
+def test_keys_of_data_juicer_that_need_nothing_here(key: str) -> None:
+    [note] = load({"dataset_path": "a.jsonl", "process": "words_num_filter", key: 2}, library=COMPLETE).ignored
+    assert note.text.startswith(f"{key} has no effect: ")
 
 
 @pytest.mark.parametrize("name", sorted(HUB))

@@ -1,0 +1,81 @@
+"""The fields that a recipe names, held against those that the first samples have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refinery.errors import Problem, suggestion
+from refinery.library import Library
+from refinery.recipe import Recipe
+from refinery.recipe.model import Step
+from refinery.samples.glimpse import Glimpse
+
+# What operators ask for with `field(language_key)` or `field('url')` in their SQL.
+_ASKED = re.compile(r"\bfield\(\s*(?:(?P<param>[A-Za-z_]\w*)|'(?P<name>[^']+)')\s*\)")
+# Fields that are made here, so no sample needs to have them.
+_OWN = ("__dj__stats__", "__dj__suffix__")
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Named:
+    """A field that a recipe names. where: the place; by: what names it. is_text: rows without it cannot be read."""
+
+    field: str
+    where: str
+    by: str
+    is_text: bool = False
+
+
+def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[Named]:
+    """The fields that a recipe and its steps name, but those within SQL, which DuckDB looks up itself."""
+    found = [Named(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
+    for step in steps:
+        if key := step.params.get("text_key"):
+            found.append(Named(key, step.where, f"{step.name}.text_key", True))
+        for asked in _ASKED.finditer(library.operators[step.name].sql):
+            param = asked["param"]
+            value = step.params.get(param) if param else asked["name"]
+            if isinstance(value, str) and value:
+                found.append(Named(value, step.where, f"{step.name}.{param}" if param else step.name))
+    if recipe.open_tracer:
+        found += [Named(key, recipe.place_of("trace_keys"), "trace_keys") for key in recipe.trace_keys]
+    return [named for named in found if named.field not in _OWN]
+
+
+def missing_fields(recipe: Recipe, library: Library, seen: Sequence[Glimpse]) -> tuple[list[Problem], list[str]]:
+    """Problems of fields that no sample has, and notes on files in which no sample has a text field."""
+    problems: list[Problem] = []
+    notes: list[str] = []
+    typed = all(glimpse.typed for glimpse in seen)  # compiling looks up what steps name then
+    for named in named_fields(recipe, () if typed else recipe.steps, library) if seen else ():
+        lacking = [glimpse for glimpse in seen if not glimpse.has(named.field)]
+        if len(lacking) == len(seen):
+            problems.append(_problem(named, seen))
+        elif named.is_text:
+            notes += [_note(named, glimpse) for glimpse in lacking]
+    return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
+
+
+def _problem(named: Named, seen: Sequence[Glimpse]) -> Problem:
+    paths = list(dict.fromkeys(glimpse.path for glimpse in seen))
+    files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
+    looked = sum(glimpse.samples for glimpse in seen)
+    samples = f"none of the {looked} samples looked at in {files} has" if looked else f"{files} does not have"
+    return Problem(named.where, f"{named.by} names the field {named.field!r}, which {samples}", _cure(named, seen))
+
+
+def _cure(named: Named, seen: Sequence[Glimpse]) -> str:
+    top = list(dict.fromkeys(name for glimpse in seen for name in glimpse.top))
+    names = sorted({name for glimpse in seen for name in glimpse.names}, key=lambda name: (name.count("."), name))
+    shown = ", ".join(top[:_SHOWN]) + (", ..." if len(top) > _SHOWN else "")
+    near = suggestion(named.field, names)
+    return f"Fields there: {shown}.{f' {near}' if near else ''}"
+
+
+def _note(named: Named, glimpse: Glimpse) -> str:
+    shown = ", ".join(glimpse.top[:_SHOWN])
+    cure = f"it has {shown}"
+    return f"{glimpse.path}: no sample looked at has the field {named.field!r} of {named.by}: {cure}"

@@ -1,0 +1,87 @@
+"""What a run must say loudly: most rows could not be read, or none is left; with the reasons that cost the most rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from refinery.outputs.database import Counts, Database
+
+_MOST = 5
+# Places within a line do not make another error.
+_PLACES = r"'(column|position|character|char|byte|line) (0x)?[0-9a-fA-F]+', '\1 …', 'g'"
+# Kinds of errors in the quarantine, and why rows were removed, with the place of the first.
+KINDS = f"""
+SELECT step, operator, regexp_replace(left(error, 200), {_PLACES}) AS reason, count(*) AS rows,
+  arg_min(file || ':' || line, _row) AS place
+FROM quarantine GROUP BY step, operator, reason
+"""
+_REMOVED = "SELECT step, operator, reason, count(*) AS rows, NULL AS place FROM ledger GROUP BY ALL"
+_REASONS = f"{KINDS} UNION ALL {_REMOVED} ORDER BY rows DESC, step, reason LIMIT {_MOST}"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rows are gone. step: 0 where a row could not be read. place: of the first such row of the quarantine."""
+
+    step: int
+    operator: str | None
+    reason: str | None
+    rows: int
+    place: str | None
+
+    def __str__(self) -> str:
+        by = f"by step {self.step} {self.operator}" if self.step else "not readable"
+        why = f"{by}: {self.reason}" if self.reason else by
+        return f"{self.rows:,} {why}{f' (first {self.place})' if self.place else ''}"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One thing to say. event: its name in the log. unreadable: rows that could not be read. fatal: that was all of them."""
+
+    event: str
+    what: str
+    counts: Counts
+    unreadable: int = 0
+    reasons: tuple[Reason, ...] = field(default=())
+    fatal: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.what}: {'; '.join(map(str, self.reasons))}" if self.reasons else self.what
+
+    def fields(self) -> dict[str, Any]:
+        """What the log says of it as plain data."""
+        counts = {name: getattr(self.counts, name) for name in ("read", "kept", "removed", "quarantined")}
+        return counts | {"unreadable": self.unreadable, "reasons": [vars(reason) for reason in self.reasons]}
+
+
+def alarms(db: Database, counts: Counts, files: Sequence[str], allowed: bool) -> list[Alarm]:
+    """The alarms of a run whose tables are there; nothing is asked of them where there is none.
+
+    files: the inputs. allowed: `max_quarantined` allows that all rows are in quarantine.
+    """
+    if not counts.read:
+        return [Alarm("no_samples", f"{_named(files)}: the input holds no sample, so nothing was done", counts)]
+    half = 2 * counts.quarantined > counts.read
+    if counts.kept and not half:
+        return []
+    unreadable = db.count("SELECT count(*) FROM quarantine WHERE step = 0") if counts.quarantined else 0
+    reasons = tuple(Reason(*row) for row in db.rows(_REASONS))
+    fatal = unreadable == counts.read and not allowed
+    event = "unreadable" if half else "nothing_kept"
+    return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal)]
+
+
+def _what(counts: Counts, unreadable: int) -> str:
+    if unreadable == counts.read:
+        return f"no row could be read, all {counts.read:,} are in quarantine"
+    if counts.kept:
+        share = f"{counts.quarantined:,} of {counts.read:,} rows are in quarantine"
+        return f"{share} ({unreadable:,} could not be read)" if unreadable else share
+    return f"no row is left of {counts.read:,}"
+
+
+def _named(files: Sequence[str]) -> str:
+    return files[0] if len(files) == 1 else f"{len(files):,} files"
