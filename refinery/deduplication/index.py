@@ -25,6 +25,7 @@ from refinery.library import Operator, is_shipped, local_modules, read_operator
 from refinery.library.assets import by_contents
 from refinery.recipe.sql_files import files_of
 from refinery.samples.side_files import digest, digests
+from refinery.store.urls import is_url
 
 # Parameters that decide which sample stays or what is reported, not what is compared.
 _ELSEWHERE = {
@@ -72,6 +73,10 @@ def open_index(folder: str, step: Any, operator: Operator, run: str = "") -> Ind
     """
     path = Path(os.path.expanduser(folder))
     place = f"{step.where}: {step.name}: index {folder}"
+    if is_url(folder):
+        raise OperatorError(
+            f"{place} is a URL, and an index is a folder of this machine: copy it here before the run, and back after it"
+        )
     if "\0" in folder:
         raise OperatorError(f"{step.where}: {step.name}: index {folder!r} is not a path")
     made_by = _made_by(step, operator)

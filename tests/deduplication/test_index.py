@@ -167,6 +167,15 @@ def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path) -
         refine(tmp_path / "3", texts(["b", "c"]), steps)
 
 
+@pytest.mark.parametrize("url", ["s3://bucket/index", "memory://index", "file:///tmp/index"])
+def test_an_index_at_a_url_is_refused(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no folder of that name below the current one."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OperatorError, match=f"index {url} is a URL, and an index is a folder of this machine"):
+        refine(tmp_path / "1", texts(["a", "b"]), [{"document_deduplicator": {"index": url}}])
+    assert not list(tmp_path.rglob("marks-*")) and not list(tmp_path.glob(f"{url.partition('//')[0]}*"))
+
+
 def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Path) -> None:
     def attempt(path: Path, message: str) -> None:
         step = {"document_deduplicator": {"index": str(path), "lowercase": True}}
