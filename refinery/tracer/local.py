@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from refinery.errors import OutputError
+from refinery.places import absolute
 from refinery.rundir import RunDir
 from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
 
@@ -35,7 +36,7 @@ class Tracer:
         trace_keys: fields of the original sample (dots for nested ones) that a mapper's records begin with.
         Raises ValueError for a negative number.
         """
-        self._run = RunDir(Path(work_dir))
+        self._run = RunDir(Path(absolute(os.fspath(work_dir))))  # another process may have another current folder
         self._wanted = Wanted.of(op_list_to_trace, show_num, trace_keys)
         self._seen: dict[str, tuple[int, int]] = {}  # by operator: bytes of its file that were looked at, lines in them
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.errors import OperatorError
+from refinery.places import absolute
 from refinery.rundir import RunDir, aside
 from refinery.samples.write import writing
 from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
@@ -28,7 +29,7 @@ class Collector:
         show_num: int | None = 10,
         trace_keys: Sequence[str] | None = None,
     ) -> None:
-        """The arguments are those of `Tracer`; a relative work_dir is one of the actor's process."""
+        """The arguments are those of `Tracer`; `RayTracer` makes a relative work_dir absolute."""
         self._run = RunDir(Path(work_dir))
         self._wanted = Wanted.of(op_list_to_trace, show_num, trace_keys)
         self._found: dict[str, list[bytes]] = {}
@@ -75,4 +76,19 @@ class Collector:
         return True
 
 
-RayTracer = ray.remote(num_cpus=0)(Collector)
+class _Actors:
+    """Makes actors that write below the folder of who asks for one; the actor's process stands in another."""
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    def remote(self, work_dir: str | os.PathLike[str], *arguments: Any, **named: Any) -> Any:
+        """An actor; the arguments are those of `Tracer`."""
+        return self._made.remote(absolute(os.fspath(work_dir)), *arguments, **named)
+
+    def options(self, **options: Any) -> _Actors:
+        """The same with Ray's options for actors."""
+        return _Actors(self._made.options(**options))
+
+
+RayTracer = _Actors(ray.remote(num_cpus=0)(Collector))

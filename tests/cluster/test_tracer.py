@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from refinery.tracer import (
     check_tracer_collect_complete,
     collect_for_filter,
@@ -51,3 +53,17 @@ def test_operators_that_are_not_listed_are_not_traced(driver: Any, tmp_path: Pat
     assert driver.get(tracer.should_trace_op.remote("some_filter"))
     assert not collect_for_mapper(tracer, "some_mapper", {"text": "a"}, {"text": "b"}, "text")
     assert driver.get(tracer.finalize_traces.remote()) == []
+
+
+def test_a_relative_folder_is_that_of_who_asks(
+    driver: Any, elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from refinery.tracer import RayTracer
+
+    monkeypatch.chdir(tmp_path)
+    for made in (RayTracer.remote("own"), RayTracer.options(num_cpus=0).remote(work_dir="own")):
+        driver.get(made.collect_filter_sample.remote("some_filter", {"text": "a"}, False))
+        assert driver.get(made.finalize_traces.remote()) == [
+            str(tmp_path / "own" / "trace" / "sample_trace-some_filter.jsonl")
+        ]
+    assert (tmp_path / "own" / "trace").is_dir() and not (elsewhere / "own").exists()
