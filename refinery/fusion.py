@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from refinery.compiler.compiled import Chain, Stat
-from refinery.compiler.explain import called
+from refinery.compiler.compiled import Chain, Stat, bytes_name
+from refinery.compiler.naming import called
 from refinery.compiler.program import Program
 from refinery.engine.worker import Worker, by_step
 from refinery.kernels.arrow import numbers
@@ -165,7 +165,7 @@ def measured(program: Program, chain: Chain, shards: Sequence[Shard]) -> Costs:
                 continue
             for step, column in chain.passes.items():
                 kept[step].append(numbers(done[column].cast(pa.int8())).astype(bool))
-            weights.append(_weights(done))
+            weights.append(_weights(done, chain))
             for number, seconds in _fastest(worker, batch.take(numbers(done["_i"])), owners).items():
                 costs.spent[number] += seconds
     finally:
@@ -185,9 +185,9 @@ def _sample(shards: Sequence[Shard]) -> Iterator[Batch]:
         yield from islice(read(shards[place], _PIECE), 1)
 
 
-def _weights(done: pa.Table) -> np.ndarray:
+def _weights(done: pa.Table, chain: Chain) -> np.ndarray:
     """Bytes of each row's text, and one for the row."""
-    sizes = [name for name in done.column_names if name.startswith("_bytes_")]
+    sizes = [bytes_name(step) for step in chain.versions]
     return numbers(done[sizes[0]].cast(pa.int64())) + 1.0 if sizes else np.ones(len(done))
 
 
@@ -196,6 +196,6 @@ def _fastest(worker: Worker, batch: Batch, owners: dict[str, int]) -> dict[int, 
     rounds: list[tuple[float, int, dict[int, float]]] = []
     for _ in range(_ROUNDS):
         worker.measure(batch)
-        spent = by_step(json.loads(worker.profile()), owners, 0.0)
+        spent = by_step(json.loads(worker.profile()), owners, worker.program.light, 0.0)
         rounds.append((sum(spent.values()), len(rounds), spent))
     return min(rounds)[2]

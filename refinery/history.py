@@ -11,7 +11,6 @@ from typing import Any
 
 import duckdb
 
-from refinery.compiler.deduplicators import MARK
 from refinery.compiler.program import build
 from refinery.engine import schema as schemas
 from refinery.engine.replay import versions_before
@@ -207,7 +206,8 @@ class Histories:
             others = ", ".join(str(other) for other in cluster.rows[:_SHOWN]) + (", …" if cluster.rows[_SHOWN:] else "")
             reason = f"survivor of a cluster of {cluster.size} (rows {others})"
         else:
-            marks = [seen.row.values[name] for name in seen.program.marks if not name.startswith(f"{MARK}order_")]
+            order = {term.column for term in seen.program.order}
+            marks = [seen.row.values[name] for name in seen.program.marks if name not in order]
             reason = "no duplicate" if any(mark is not None for mark in marks) else "nothing to compare it by"
         return Event(*place, "kept", reason=reason, cluster=cluster)
 

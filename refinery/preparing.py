@@ -38,6 +38,7 @@ from refinery.places import shorter
 from refinery.plan.order import Ordering, movable
 from refinery.plan.stages import Stage, cut_at_barriers, ordered
 from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.safety.confined import refused
@@ -156,7 +157,7 @@ def prepare(
     if dataset is None:
         shards, few = _drawn(recipe, shards, workers)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    text_key = tuple(recipe.text_key.split("."))
+    text_key = keys_of(recipe.text_key)
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
@@ -215,7 +216,7 @@ def compile_stages(
 
     Raises RecipeError with the problems of all of them.
     """
-    text_key = tuple(recipe.text_key.split("."))
+    text_key = keys_of(recipe.text_key)
     found: list[Planned] = []
     problems: list[Problem] = []
     earlier: list[Stat] = []

@@ -20,6 +20,7 @@ from refinery.engine.replay import Replayed, versions_before
 from refinery.engine.worker import Task, Worker
 from refinery.errors import DataError
 from refinery.preparing import Planned, Prepared, compile_stage
+from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.samples.batch import Batch
 from refinery.samples.read import read
@@ -65,7 +66,7 @@ class Seen:
     def text_given_to(self, step: Any) -> str | None:
         """The text that a step of the stage, or the deduplicator after it, works on."""
         own = step.params.get("text_key")
-        field = tuple(own.split(".")) if own else self.program.text_key
+        field = keys_of(own) if own else self.program.text_key
         text = self.row.values[versions_before(self.program, step.index)[field]]
         return None if text is None else str(text)
 

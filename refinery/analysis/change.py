@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
+from sqlglot import exp
 
 from refinery.analysis.verdicts import verdicts
 from refinery.compiler.compiled import Chain
+from refinery.compiler.naming import replaced
 from refinery.plan.stages import Stage
 from refinery.preparing import Planned
 
 # Flags of earlier steps stand in every expression; whether a sample is there is not what it computes.
-_ALIVE = re.compile(r"_alive_\d+")
+_ALIVE = "_alive"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
     differ = {name for name, (sql, _) in new.items() if old.get(name, ("",))[0] != sql}
     conditions = {step: alive for planned in after for step, alive in planned.chain.alive.items()}
     decided_otherwise = {step for step, alive in conditions.items() if alive in differ}
-    computed = {max(1, new[name][1]) for name in differ if not _ALIVE.fullmatch(name)}
+    flags = {name for planned in after for name in planned.chain.columns_of("alive")}
+    computed = {max(1, new[name][1]) for name in differ - flags}
     computed |= _barriers(before, after)
     told = verdicts([planned.chain for planned in after])
     unknown = computed | {step for step in decided_otherwise if told[step] is None}
@@ -95,8 +97,9 @@ def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:
     """What every column is computed by, and the step that needs it first."""
     found: dict[str, tuple[str, int]] = {}
     for planned in stages:
+        alive = planned.chain.columns_of("alive")
         for definition in planned.chain.layers.definitions():
-            sql = _ALIVE.sub("_alive", definition.expression.sql("duckdb"))
+            sql = replaced(definition.expression, alive, exp.column(_ALIVE)).sql("duckdb")
             found[definition.name] = sql, definition.step
     return found
 

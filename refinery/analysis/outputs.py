@@ -21,6 +21,7 @@ from refinery.history import Histories
 from refinery.kernels.arrow import from_zero
 from refinery.library import read_sql
 from refinery.outputs.delivery import state_of
+from refinery.recipe.fields import keys_of
 from refinery.samples.batch import LINE
 from refinery.samples.read import read
 from refinery.samples.sources import cut, find
@@ -87,7 +88,7 @@ def _unreadable(stored: Stored) -> str | None:
 
 def _batches(stored: Stored) -> Iterator[tuple[int, pa.Table, str]]:
     """The exports: place of a batch's first sample, the batch, and SQL for the text of its samples."""
-    keys = tuple(stored.recipe.text_key.split("."))
+    keys = keys_of(stored.recipe.text_key)
     place = 0
     for item in stored.manifest["outputs"]:
         if not item["rows"]:

@@ -28,6 +28,7 @@ from refinery.pipeline import Outcome, Progress, execute_prepared
 from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, around_of, prepare
 from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
 from refinery.recipe.override import Override, overrides_of, parse_set
 from refinery.store.urls import is_stdout
 
@@ -215,6 +216,8 @@ def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
             "the operators, or files that they read, have changed since the run, so what it has stored cannot be used; run it again"
         )
     named, text_key = bool(old.stat_summary.group_by), tuple(old.text_key.split("."))
+        raise DataError("the operators have changed since the run, so what it has stored cannot be used; run it again")
+    named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
     found: list[Ran] = []
     earlier: list[Stat] = []

@@ -19,6 +19,7 @@ from refinery.library import Library
 from refinery.opening import open_recipe
 from refinery.plan.stages import cut_at_barriers
 from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
 from refinery.rundir import RunDir
 from refinery.samples.side_files import require_unchanged
 
@@ -76,7 +77,7 @@ class Stored:
     def compiled(self) -> list[Chain]:
         """The stages of the recipe with their conditions, also where the run has measured only; no input is read."""
         recipe = replace(self.recipe, measure_only=False)
-        schema, text_key = Schema(True, _AnyColumn()), tuple(recipe.text_key.split("."))
+        schema, text_key = Schema(True, _AnyColumn()), keys_of(recipe.text_key)
         found: list[Chain] = []
         earlier: list[Stat] = []
         for stage in cut_at_barriers(recipe.steps, self.library):

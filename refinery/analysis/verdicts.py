@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from refinery.compiler.compiled import Chain
+from refinery.compiler.naming import called, replaced
 
 # Of the tables `stats` and `fates`, besides the statistics.
 NUMBER = "_row"
@@ -24,19 +25,14 @@ def verdicts(chains: Sequence[Chain]) -> dict[int, str | None]:
         definitions = {definition.name: definition.expression for definition in chain.layers.definitions()}
         stored |= {stat.column for stat in chain.stats}
         for step, alive in chain.alive.items():
-            found[step] = _over(stored, definitions[alive], chain.functions)
+            found[step] = _over(stored, definitions[alive], chain)
     return found
 
 
-def _over(stored: set[str], condition: exp.Expr, functions: set[str]) -> str | None:
+def _over(stored: set[str], condition: exp.Expr, chain: Chain) -> str | None:
     """The condition of a sample that is still there, unless it asks for more than what is stored."""
+    alive = chain.columns_of("alive")
     names = {column.parts[0].name for column in condition.find_all(exp.Column)}
-    if not all(name in stored or name.startswith("_alive_") for name in names) or condition.find(exp.Select):
+    if not names <= stored | alive or condition.find(exp.Select) or called(condition) & chain.functions:
         return None
-    if any(call.name.lower() in functions for call in condition.find_all(exp.Anonymous)):
-        return None
-    return condition.transform(_alive).sql("duckdb")
-
-
-def _alive(node: exp.Expr) -> exp.Expr:
-    return exp.true() if isinstance(node, exp.Column) and node.name.startswith("_alive_") else node
+    return replaced(condition, alive, exp.true()).sql("duckdb")

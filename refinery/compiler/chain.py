@@ -6,8 +6,8 @@ only, and the last SELECT tells of every row where it stopped, what was measured
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,21 +19,22 @@ from refinery.compiler.compiled import (
     Around,
     Chain,
     Change,
-    Keys,
+    Given,
     Order,
     Schema,
     Stat,
-    base_name,
 )
 from refinery.compiler.conditions import in_range, order_terms
 from refinery.compiler.deduplicators import MARK
-from refinery.compiler.env import ident, json_path, lit, template
+from refinery.compiler.env import arguments, asks_for, ident, json_path, lit, template
 from refinery.compiler.groups import Reader, key_columns
 from refinery.compiler.layers import Layers
 from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line
+from refinery.compiler.naming import OF_BATCH, Keys, Names, called, column, stem
 from refinery.compiler.stability import unstable
 from refinery.errors import Problem, RecipeError, did_you_mean
-from refinery.library import Library, Operator
+from refinery.library import Function, Library, Operator
+from refinery.recipe.fields import keys_of
 from refinery.recipe.sql_files import file_names
 
 
@@ -53,6 +54,14 @@ def compile_chain(
     return _Compiler(steps, library, schema, text_key, share, around).run()
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What is read of a sample: SQL over the batch, and over the line without its main text where that has it too."""
+
+    sql: str
+    of_rest: str | None = None
+
+
 class _Compiler:
     def __init__(
         self,
@@ -66,11 +75,14 @@ class _Compiler:
         self.steps, self.library, self.schema, self.text_key, self.share = steps, library, schema, text_key, share
         self.around = around
         self.version: dict[Keys, tuple[str, int]] = {}
-        self.alive = "_alive_0"
+        self.names = Names(taken=[stat.column for stat in around.stats])
+        self.batch_names = Names(OF_BATCH)
+        self.alive = self.names.fixed("alive", 0)
         self.latest: dict[str, str] = {}  # statistic name -> its newest column
+        self.numbered: dict[str, str] = {}  # the same with the step's number -> its column
         for stat in around.stats:
-            self.latest |= {stat.name: stat.column, f"{stat.name}_{stat.step}": stat.column}
-        self.source_columns: dict[str, str] = {"_i": "_i"}
+            self._remember(stat)
+        self.source_columns: dict[str, _Read] = {"_i": _Read("_i")}
         self.users: dict[tuple[Keys, int, str], int] = {}
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
@@ -78,21 +90,19 @@ class _Compiler:
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
         fields = list(dict.fromkeys([self.text_key, *map(self._keys, self._all_steps())]))
-        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), set())
+        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set())
         for keys in fields:
-            column = f"_{base_name(keys)}_0"
-            self.version[keys] = (column, 0)
-            self.chain.read[keys] = column
+            name = self._version(keys, 0)
+            self.version[keys] = (name, 0)
+            self.chain.read[keys] = name
             if keys == self.text_key and before is None:
-                self.chain.versions[0] = column
-            self._source(column, self._text(keys))
-            if not self.schema.lines:
-                self.chain.inputs.add(keys[0])
+                self.chain.versions[0] = name
+            self._source(name, self._text(keys))
         self._bad()
         self._count_feature_users()
         problems: list[Problem] = []
         layers = self.chain.layers = Layers({*self.source_columns})
-        layers.add("_alive_0", parse("_bad IS NULL"), 0, "rows that could be read")
+        layers.add(self.alive, parse("_bad IS NULL"), 0, "rows that could be read", "alive")
         problems += self._group_keys()
         for step in self._all_steps():
             self.current = step.index
@@ -106,9 +116,22 @@ class _Compiler:
         for stat in self.around.stats if self.around.carry_all else ():
             self._stat(stat.column)
         self.chain.stats.sort(key=lambda stat: stat.step)  # tables list them as the recipe does, whatever ran first
-        self.chain.texts = {keys: column for keys, (column, _) in self.version.items()}
+        self.chain.texts = {keys: name for keys, (name, _) in self.version.items()}
+        self._outs()
         self.chain.source, self.chain.plain_source = self._source_sql(), self._source_sql(plain=True)
         return self.chain
+
+    def _version(self, keys: Keys, step: int) -> str:
+        """The column of a field's text after a step; 0: as it is read."""
+        name = stem(keys)
+        return self.names.free(f"_{name}_{step}", "text", keys, step, otherwise=f"_field_{name}_{step}")
+
+    def _outs(self) -> None:
+        """Name the results that hold new texts, in the order of the fields."""
+        changed = {change.field for change in self.chain.changes}
+        for keys in self.version:
+            if keys in changed:
+                self.chain.outs[keys] = self.names.free(f"_out_{stem(keys)}", "out", keys)
 
     def _group_keys(self) -> list[Problem]:
         """Define what statistics are summed up by: of samples as they are read, so in the first stage."""
@@ -118,8 +141,8 @@ class _Compiler:
         lookup = partial(self._lookup, keys=self.text_key, user_sql=True)
         own = partial(own_expression, lookup=lookup, known=self._known())
         try:
-            for name, sql, note in key_columns(summary, Reader(self.schema, self._from_source, self._input, own)):
-                self.chain.layers.add(name, self._parsed(sql), 0, note)
+            for name, sql, note in key_columns(summary, Reader(self.schema, self._from_line, self._input, own)):
+                self.chain.layers.add(name, self._parsed(sql), 0, note, "key")
                 self.chain.keys.append(name)
         except ValueError as error:
             hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]
@@ -135,7 +158,8 @@ class _Compiler:
             return
         if text not in self.chars:
             count = f"CASE WHEN {self.alive} THEN length({text}) END"
-            self.chars[text] = self._define(step, f"_chars_{step.index}", count, "code points of the text")
+            name = self.names.fixed("chars", step.index)
+            self.chars[text] = self._define(step, name, count, "code points of the text", "chars")
         self.chain.chars[step.index] = self.chars[text]
 
     def _all_steps(self) -> list[Any]:
@@ -148,27 +172,46 @@ class _Compiler:
 
     def _keys(self, step: Any) -> Keys:
         given = step.params.get("text_key")
-        return self.text_key if not given else tuple(given.split("."))
+        return self.text_key if not given else keys_of(given)
 
-    def _text(self, keys: Keys) -> str:
+    def _text(self, keys: Keys) -> _Read:
         if self.schema.lines and keys == self.text_key:
-            return f"_line ->> {lit(json_path(keys))}"
+            return _Read(f"_line ->> {lit(json_path(keys))}")
         if self.schema.lines:
-            return text_of_line(keys)
-        return text_of_columns(keys)
+            return self._of_line(partial(text_of_line, keys), [keys])
+        head = self._given("input", keys[0], keys[0], otherwise=f"_input_{stem(keys[:1])}")
+        return _Read(text_of_columns((head, *keys[1:])))
 
-    def _source(self, name: str, sql: str) -> str:
-        self.source_columns.setdefault(name, sql)
+    def _of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> _Read:
+        """What is read of a line. make: gives the SQL over a column with lines. fields: that are looked at."""
+        rest = all(keys[0] != self.text_key[0] for keys in fields)
+        return _Read(make("_line"), make(REST) if rest else None)
+
+    def _source(self, name: str, read: _Read) -> str:
+        self.source_columns.setdefault(name, read)
         return name
+
+    def _given(self, kind: str, name: str, wanted: str, otherwise: str = "") -> str:
+        """A column of the batch, which it must have from now on."""
+        found = self.batch_names.free(wanted, kind, name, otherwise=otherwise)
+        self.chain.given[found] = Given(found, kind, name)
+        return found
+
+    def _own(self, kind: str) -> str:
+        """A column that the batch has under the one name that it always has."""
+        found = f"_{kind}"
+        self.chain.given[found] = Given(found, kind)
+        return found
 
     def _bad(self) -> None:
         if not self.schema.lines:
-            self._source("_bad", f"CASE WHEN {self.version[self.text_key][0]} IS NULL THEN 'no text' END")
+            text = self.source_columns[self.version[self.text_key][0]].sql
+            self._source("_bad", _Read(f"CASE WHEN {text} IS NULL THEN 'no text' END"))
 
     def _source_sql(self, plain: bool = False) -> str:
         if not self.schema.lines:
-            columns = ", ".join(f"{sql} AS {ident(name)}" for name, sql in self.source_columns.items())
-            return f"SELECT {columns.replace('_i AS _i', '_i')} FROM batch"
+            columns = [_aliased(read.sql, name) for name, read in self.source_columns.items()]
+            return f"SELECT {', '.join(columns)} FROM batch"
         # One look at the line tells whether it is JSON with a text; only for others it is asked what is wrong.
         bad = (
             "CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN NOT json_valid(_line) THEN 'malformed JSON' "
@@ -176,28 +219,24 @@ class _Compiler:
         )
         known = len(self.text_key) == 1 and not plain
         found = {
-            name: f"CASE WHEN _kind = 'VARCHAR' THEN {self._of_rest(sql) if known else sql} END AS {ident(name)}"
-            for name, sql in self.source_columns.items()
+            name: f"CASE WHEN _kind = 'VARCHAR' THEN {self._line_or_rest(read, known)} END AS {ident(name)}"
+            for name, read in self.source_columns.items()
         }
         found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
         kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))}))"
         if known:  # NULL says that the text is not known, not that there is none
             name = self.chain.read[self.text_key]
             kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
-            text = f"CASE WHEN _kind = 'VARCHAR' THEN {self.source_columns[name]} END"
+            text = f"CASE WHEN _kind = 'VARCHAR' THEN {self.source_columns[name].sql} END"
             found[name] = f"CASE WHEN _text IS NULL THEN {text} ELSE _text END AS {ident(name)}"
         return f"SELECT {', '.join(found.values())}, {bad} FROM (SELECT *, {kind} AS _kind FROM batch)"
 
-    def _of_rest(self, sql: str) -> str:
-        """What is read of a line, from the line without its main text."""
-        if json_path(self.text_key) in sql:
-            return sql
-        parts = re.split("('(?:[^']|'')*')", sql)  # texts, at odd places, stay
-        parts[::2] = [re.sub(r"\b_line\b", REST, part) for part in parts[::2]]
-        found = "".join(parts)
-        if found != sql:
-            self.chain.inputs.add(REST)
-        return found
+    def _line_or_rest(self, read: _Read, known: bool) -> str:
+        """What is read of a line; from the line without its main text where that is at hand."""
+        if not known or read.of_rest is None:
+            return read.sql
+        self._own("rest")
+        return read.of_rest
 
     # Steps
 
@@ -219,13 +258,15 @@ class _Compiler:
     def _take_out(self, step: Any, operator: Operator) -> None:
         """The text without the units that the deduplicator has found before."""
         keys = self._keys(step)
-        column = f"_removed_{step.index}"
-        self.chain.removed = self._from_source(column, column)
+        name = self.names.fixed("removed", step.index)
+        self.chain.removed = name
+        self.chain.given[name] = Given(name, "removed", name)
+        self._from_source(name, _Read(name))
         note = f"{step.where} step {step.index} {step.name}"
         self._mapper(step, keys, self._render(step, operator, keys, operator.apply), note)
         if step.params.get(operator.rule.get("drop_empty", "")):
-            text = self.version[keys][0]
-            self._end_filter(step, f"{self.alive} AND NOT (_changed_{step.index} AND {text} = '')")
+            text, changed = self.version[keys][0], self.names.fixed("changed", step.index)
+            self._end_filter(step, f"{self.alive} AND NOT ({changed} AND {text} = '')")
 
     def _mark(self, step: Any, operator: Operator) -> None:
         """What the deduplicator compares of each sample that is still there, and prefers one by."""
@@ -240,11 +281,11 @@ class _Compiler:
         for number, (term, direction) in enumerate([] if keep == "first" else order_terms(keep)):
             lookup = partial(self._lookup, keys=keys, user_sql=True)
             expression = parse(own_expression(term, lookup, self._known()))
-            column = self._define_mark(step, f"{MARK}order_{number}", expression, "the order in which one is kept")
-            self.chain.order.append(Order(column, direction))
+            name = self._define_mark(step, f"{MARK}order_{number}", expression, "the order in which one is kept")
+            self.chain.order.append(Order(name, direction))
 
     def _define_mark(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
-        self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note)
+        self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note, "mark")
         self.chain.marks.append(name)
         return name
 
@@ -284,13 +325,19 @@ class _Compiler:
                 inner[name] = self._inner(step, name, expression)
             else:
                 found[name] = expression
-        self.chain.functions |= {f.name for f in operator.functions if f.name in body}
+        self._calls(select, operator.functions)
         return found
+
+    def _calls(self, sql: exp.Expr, functions: Sequence[Function]) -> None:
+        """Note which functions of an operator or feature its SQL calls."""
+        found = called(sql)
+        self.chain.functions |= {function.name for function in functions if function.name.lower() in found}
 
     def _inner(self, step: Any, name: str, expression: exp.Expr) -> str:
         """A column that an operator computes for its other columns, once."""
         guarded = f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END"
-        return self._define(step, f"_inner_{step.index}{name}", guarded, f"what step {step.index} needs")
+        given = self.names.free(f"_inner_{step.index}{stem((name,))}", "inner", step.index, name)
+        return self._define(step, given, guarded, f"what step {step.index} needs", "inner")
 
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
@@ -303,7 +350,6 @@ class _Compiler:
 
     def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expr], note: str) -> None:
         before, _ = self.version[keys]
-        stem = base_name(keys)
         if "delta" in select:
             delta = select["delta"]
         elif "text" in select:
@@ -311,12 +357,12 @@ class _Compiler:
             delta = parse(f"nullif({select['text'].sql('duckdb')}, {before})")
         else:
             raise ValueError("a mapper must select `AS text` or `AS delta`")
-        name = f"_delta_{step.index}"
-        self._define(step, name, f"CASE WHEN {self.alive} THEN {delta.sql('duckdb')} END", note)
-        after = f"_{stem}_{step.index}"
-        self._define(step, after, f"coalesce({name}, {before})", f"text after step {step.index}")
-        changed = f"_changed_{step.index}"
-        self._define(step, changed, f"{name} IS NOT NULL", f"whether step {step.index} changed it")
+        name = self.names.fixed("delta", step.index)
+        self._define(step, name, f"CASE WHEN {self.alive} THEN {delta.sql('duckdb')} END", note, "delta")
+        after = self._version(keys, step.index)
+        self._define(step, after, f"coalesce({name}, {before})", f"text after step {step.index}", "text")
+        changed = self.names.fixed("changed", step.index)
+        self._define(step, changed, f"{name} IS NOT NULL", f"whether step {step.index} changed it", "changed")
         self.version[keys] = (after, step.index)
         if keys == self.text_key:
             self.chain.versions[step.index] = after
@@ -327,9 +373,7 @@ class _Compiler:
         bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
         conditions = [in_range(ident(columns[name]), step.params, *ends) for name, ends in bounded.items()]
         if "keep" in select:
-            keep = resolve(
-                select["keep"], lambda n: exp.column(columns[n], quoted=True) if n in columns else exp.column(n), ()
-            )
+            keep = resolve(select["keep"], lambda n: column(columns.get(n, n)), ())
             conditions.append(keep.unnest().sql("duckdb"))
         if not conditions:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
@@ -338,8 +382,9 @@ class _Compiler:
         if "keep" in select:  # AND looks at both sides; only CASE spares a predicate the rows that are gone
             kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
         if self.around.probe:
-            self.chain.passes[step.index] = self._define(step, f"_pass_{step.index}", kept, "what it would keep")
-            kept = f"{self.alive} AND _pass_{step.index} IS NOT NULL"
+            name = self._define(step, self.names.fixed("pass", step.index), kept, "what it would keep", "pass")
+            self.chain.passes[step.index] = name
+            kept = f"{self.alive} AND {name} IS NOT NULL"
         self._end_filter(step, kept)
 
     def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
@@ -351,32 +396,30 @@ class _Compiler:
                 continue
             if name not in stats:
                 raise ValueError(f"selects {name!r}, which its header's stats do not name")
-            column = self.stat_column(name, step.index)
+            # Its own name, or with the step when an earlier step, or a table of the run, has taken the name.
+            given = self.names.free(name, "stat", step.index, name, otherwise=f"{name}_{step.index}")
             kind = stats[name].get("type", "DOUBLE")
-            self.chain.stats.append(Stat(column, name, step.index, kind, *operator.bounds.get(name, ())))
+            self.chain.stats.append(Stat(given, name, step.index, kind, *operator.bounds.get(name, ())))
             value = f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END"
-            columns[name] = self._define(step, column, value, note)
-        for name, column in columns.items():
-            self.latest[name] = column
-            self.latest[f"{name}_{step.index}"] = column  # an earlier one, where the name stands for a later
+            columns[name] = self._define(step, given, value, note, "stat")
+        for stat in self.chain.stats:
+            if stat.step == step.index:
+                self._remember(stat)
         return columns
 
+    def _remember(self, stat: Stat) -> None:
+        """Let later steps name a statistic: by its name, by that of its column, and with its step's number."""
+        self.latest[stat.name] = stat.column
+        self.numbered[stat.column] = self.numbered[f"{stat.name}_{stat.step}"] = stat.column
+
     def _end_filter(self, step: Any, kept: str) -> None:
-        alive = f"_alive_{step.index}"
-        self._define(step, alive, kept, f"whether step {step.index} keeps it")
+        alive = self.names.fixed("alive", step.index)
+        self._define(step, alive, kept, f"whether step {step.index} keeps it", "alive")
         self.alive = alive
         self.chain.alive[step.index] = alive
 
-    def stat_column(self, name: str, step: int) -> str:
-        """A statistic's column: its own name, or with the step when an earlier step has taken the name.
-
-        SQL does not tell letter cases apart, so neither does this.
-        """
-        taken = {stat.column.lower() for stat in (*self.around.stats, *self.chain.stats)}
-        return f"{name}_{step}" if name.lower() in taken else name
-
-    def _define(self, step: Any, name: str, sql: str, note: str) -> str:
-        return self.chain.layers.add(name, self._parsed(sql), step.index, note)
+    def _define(self, step: Any, name: str, sql: str, note: str, kind: str) -> str:
+        return self.chain.layers.add(name, self._parsed(sql), step.index, note, kind)
 
     def _parsed(self, sql: str) -> exp.Expr:
         """An expression of the chain; the files that it reads are noted."""
@@ -388,96 +431,101 @@ class _Compiler:
 
     def _feature(self, name: str, keys: Keys, step: Any) -> str:
         text, version = self.version[keys]
-        column = f"_{name}_{base_name(keys)}_{version}" + ("" if self.share else f"_{step.index}")
-        self.chain.features.setdefault(column, []).append(step.index)
-        if column not in self.chain.layers:
+        alone = None if self.share else step.index
+        wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")
+        given = self.names.free(wanted, "feature", name, keys, version, alone)
+        self.chain.features.setdefault(given, []).append(step.index)
+        self.chain.used_features.add(name)
+        if given not in self.chain.layers:
             feature = self.library.features[name]
             sql = template(feature.sql).render({"text": text})
-            if reason := unstable(parse(sql)):
+            expression = parse(sql)
+            if reason := unstable(expression):
                 raise ValueError(f"feature {name}: {reason}")
-            self.chain.functions |= {f.name for f in feature.functions if f.name in sql}
-            self._define(
-                step, column, f"CASE WHEN {self.alive} THEN {sql} END", f"{name} of the text after step {version}"
-            )
-        return column
+            self._calls(expression, feature.functions)
+            note = f"{name} of the text after step {version}"
+            self._define(step, given, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
+        return given
 
     def _count_feature_users(self) -> None:
         """How many steps ask for each feature of each text version: what `shares` answers."""
         version = {keys: 0 for keys in self.version}
         for step in self._all_steps():
             operator, keys = self.library.operators[step.name], self._keys(step)
-            for name in self.library.features:
-                if f"feature('{name}')" in operator.sql:
-                    self.users[keys, version[keys], name] = self.users.get((keys, version[keys], name), 0) + 1
+            for name in arguments(operator.sql, "feature"):
+                self.users[keys, version[keys], name] = self.users.get((keys, version[keys], name), 0) + 1
             if operator.kind == "mapper":
                 version[keys] = step.index
 
     def _suffix(self, operator: Operator) -> str:
-        if "suffix" not in operator.sql.replace("suffixes", ""):
+        if not asks_for(operator.sql, "suffix"):
             return "_suffix"
-        self.chain.uses_suffix = True
-        own = "_line ->> '$.__dj__suffix__'" if self.schema.lines else None
-        if not self.schema.lines and "__dj__suffix__" in self.schema.columns:
-            own = "__dj__suffix__"
-            self.chain.inputs.add("__dj__suffix__")
-        return self._from_source("_file_suffix", f"coalesce({own}, _suffix)" if own else "_suffix")
+        of_file, field = self._own("suffix"), "__dj__suffix__"
+        if self.schema.lines:
+            path = lit(json_path((field,)))
+            read = self._of_line(lambda line: f"coalesce({line} ->> {path}, {of_file})", [(field,)])
+        elif field in self.schema.columns:
+            read = _Read(f"coalesce({ident(self._given('input', field, field))}, {of_file})")
+        else:
+            read = _Read(of_file)
+        return self._from_source("_file_suffix", read)
 
     def _known(self) -> list[str]:
-        return [*self.latest, "text", *self.schema.columns, "_row"]
+        return [*self.latest, *self.numbered, "text", *self.schema.columns, "_row"]
 
     def _own_or_other(self, own: Mapping[str, str], keys: Keys, name: str) -> exp.Expr | None:
-        return exp.column(own[name]) if name in own else self._lookup(name, keys, user_sql=False)
+        return column(own[name]) if name in own else self._lookup(name, keys, user_sql=False)
 
     def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expr | None:
         self.chain.asked.setdefault(self.current, set()).add(name.lower())
         if name in self.chain.layers and not user_sql:
-            return exp.column(name)
-        if name in self.latest:
-            return exp.column(self._stat(self.latest[name]))
+            return column(name)
+        if name in self.latest or name in self.numbered:
+            return column(self._stat(self.latest.get(name) or self.numbered[name]))
         if name in ("text", keys[-1]) and (len(keys) == 1 or name == "text") and name not in self._shadowing(keys):
-            return exp.column(self.version[keys][0])
+            return column(self.version[keys][0])
         if (name,) in self.version:
-            return exp.column(self.version[(name,)][0])
+            return column(self.version[(name,)][0])
         if name == "_row":
-            self.chain.uses_row = True
-            return exp.column(self._from_source("_row", "_row"))
+            return column(self._from_source("_row", _Read(self._own("row"))))
         if name in self.schema.columns or (not user_sql and self.schema.lines):
-            return exp.column(self._input(name))
+            return column(self._input(name))
         if not user_sql:
-            return exp.column(name)  # an alias of the operator's own body
+            return column(name)  # an alias of the operator's own body
         return exp.Null() if self.schema.unknown else None
 
-    def _stat(self, column: str) -> str:
+    def _stat(self, name: str) -> str:
         """The column of a statistic; one of an earlier stage comes with the samples."""
-        if column in {stat.column for stat in self.chain.stats}:
-            return column
-        self.chain.carried.add(column)
-        return self._from_source(column, ident(column))
+        if name in {stat.column for stat in self.chain.stats}:
+            return name
+        taken = not self.schema.lines and name.lower() in {known.lower() for known in self.schema.columns}
+        given = self._given("carried", name, f"_carried_{stem((name,))}" if taken else name)
+        return self._from_source(name, _Read(ident(given)))
 
     def _shadowing(self, keys: Keys) -> set[str]:
         return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()
 
     def _input(self, name: str) -> str:
-        column = f"_in_{base_name((name,))}"
+        wanted = self.names.free(f"_in_{stem((name,))}", "input", name)
         if self.schema.lines:
-            return self._from_source(column, json_column(name, self.schema.columns.get(name, "VARCHAR")))
+            kind = self.schema.columns.get(name, "VARCHAR")
+            return self._from_line(wanted, partial(json_column, name, kind), [(name,)])
         self._check_column(name)
-        self.chain.inputs.add(name)
-        return self._from_source(column, ident(name))
+        return self._from_source(wanted, self._text((name,)))
 
     def _check_column(self, name: str) -> None:
-        """Whether SQL can name a column of a table. Raises ValueError with the cure."""
+        """Raise ValueError, with the cure, when a table does not have a column."""
         known = self.schema.columns
         if known and name not in known:
             raise ValueError(f"no column {name!r}{did_you_mean(name, known)}")
-        if name in ("_i", "_row", "_suffix"):
-            raise ValueError(f"column {name!r} has a name that is used for something else here; rename it")
-        alike = [other for other in self.chain.inputs if other != name and other.lower() == name.lower()]
-        if alike:
-            raise ValueError(
-                f"columns {name!r} and {alike[0]!r} differ in letter case only, which SQL does not see; rename one"
-            )
 
-    def _from_source(self, name: str, sql: str) -> str:
-        self._source(name, sql)
+    def _from_line(self, name: str, make: Callable[[str], str], fields: Sequence[Keys]) -> str:
+        return self._from_source(name, self._of_line(make, fields))
+
+    def _from_source(self, name: str, read: _Read) -> str:
+        self._source(name, read)
         return self.chain.layers.provide(name)
+
+
+def _aliased(sql: str, name: str) -> str:
+    return sql if sql == ident(name) else f"{sql} AS {ident(name)}"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.compiler.env import ident
 from refinery.compiler.layers import Layers
+from refinery.compiler.naming import Keys
 from refinery.recipe.model import StatSummary
-
-Keys = tuple[str, ...]
 
 # Column of a batch of JSON lines: the lines with an empty main text, which other fields are read from much sooner.
 REST = "_rest"
@@ -54,6 +52,19 @@ class Change:
     before: str
     after: str
     changed: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """A column of the relation `batch`, besides `_i` and those of lines.
+
+    kind: "row", "suffix", "rest", "input", "carried" or "removed". name: of the input's column, or of the statistic or
+    the units that an earlier stage has left.
+    """
+
+    column: str
+    kind: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,13 +113,12 @@ class Chain:
     alive: dict[int, str]  # filter step -> its flag
     features: dict[str, list[int]]  # feature column -> steps that use it
     functions: set[str]
-    inputs: set[str]  # input columns of typed samples that the batch must carry; of lines, REST
+    given: dict[str, Given] = field(default_factory=dict)  # columns that the batch must have, by their names
+    outs: dict[Keys, str] = field(default_factory=dict)  # field that a step changes -> result column with the new text
+    used_features: set[str] = field(default_factory=set)  # names of the features
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
-    uses_row: bool = False
-    uses_suffix: bool = False
     marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
     order: list[Order] = field(default_factory=list)
-    carried: set[str] = field(default_factory=set)  # statistics of earlier stages that the batch must carry
     removed: str | None = None  # column of the batch with the units that the deduplicator before the chain takes out
     plain_source: str = ""  # what `source` is for a batch without `_text`
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
@@ -122,9 +132,14 @@ class Chain:
 
         A batch of JSON lines has their texts in `_text`, unless these are nested members; plain: it never has.
         """
+        relations, last = self.relations(plain)
+        return f"{relations} SELECT {', '.join(columns)} FROM {last}"
+
+    def relations(self, plain: bool = False) -> tuple[str, str]:
+        """The relations of a statement, from what is read to the last layer, and the name of that one."""
         ctes, last = self.layers.ctes("_read")
         ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.plain_source if plain else self.source})")
-        return f"WITH {', '.join(ctes)} SELECT {', '.join(columns)} FROM {last}"
+        return f"WITH {', '.join(ctes)}", last
 
     def dropped(self) -> str:
         """SQL for the step that removed the row; NULL for a row that stays."""
@@ -140,11 +155,19 @@ class Chain:
         columns += [ident(mark) for mark in self.marks]
         columns += [*self.keys, *dict.fromkeys(self.chars.values())]
         last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
-        for keys, column in self.texts.items():
+        for keys, out in self.outs.items():
             flags = [change.changed for change in self.changes if change.field == keys]
-            if flags:
-                columns.append(f"CASE WHEN {last} AND ({' OR '.join(flags)}) THEN {column} END AS {out_name(keys)}")
+            columns.append(f"CASE WHEN {last} AND ({' OR '.join(flags)}) THEN {self.texts[keys]} END AS {out}")
         return columns
+
+    def facts(self) -> list[str]:
+        """Result columns that are kept of every sample, besides its number: not its texts, nor what is compared."""
+        found = ["_dropped", *(stat.column for stat in self.stats), *(change.changed for change in self.changes)]
+        return [*found, *map(bytes_name, self.versions), *self.keys, *dict.fromkeys(self.chars.values())]
+
+    def columns_of(self, *kinds: str) -> frozenset[str]:
+        """Columns of some kinds."""
+        return frozenset(definition.name for definition in self.layers.definitions() if definition.kind in kinds)
 
     def replay_columns(self) -> list[str]:
         """Every version of every text, every statistic: for tracing and explaining single rows."""
@@ -152,20 +175,6 @@ class Chain:
         return [*self.pass_columns(), *dict.fromkeys(versions)]
 
 
-def out_name(keys: Keys) -> str:
-    """Name of the result column that holds the new text of a field."""
-    return "_out_" + base_name(keys)
-
-
 def bytes_name(step: int) -> str:
     """Name of the result column with the bytes of the main text after a step (0: as read)."""
     return f"_bytes_{step}"
-
-
-def base_name(keys: Keys) -> str:
-    """A column name stem for a (nested) field; distinct for distinct fields."""
-    plain = "_".join(keys)
-    if plain.isidentifier() and plain.isascii() and plain == plain.lower() and len(keys) == 1:
-        return plain
-    cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in plain.lower())
-    return f"{cleaned}_{zlib.crc32(chr(1).join(keys).encode()):08x}"  # SQL does not tell letter cases apart

@@ -8,7 +8,23 @@ from functools import lru_cache
 from typing import Any
 
 import jinja2
+from jinja2 import meta
 from jinja2.sandbox import SandboxedEnvironment
+
+
+@lru_cache(maxsize=1024)
+def asks_for(body: str, name: str) -> bool:
+    """Whether a template asks for a variable."""
+    return name in meta.find_undeclared_variables(environment().parse(body))
+
+
+@lru_cache(maxsize=1024)
+def arguments(body: str, function: str) -> tuple[str, ...]:
+    """The names with which a template calls a function, each once, as far as they are written there."""
+    calls = environment().parse(body).find_all(jinja2.nodes.Call)
+    own = [call for call in calls if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function]
+    given = [call.args[0].value for call in own if call.args and isinstance(call.args[0], jinja2.nodes.Const)]
+    return tuple(dict.fromkeys(given))
 
 
 def lit(value: Any) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot import exp
-
 from refinery.compiler.compiled import Chain
 from refinery.compiler.conditions import order_terms
+from refinery.compiler.naming import called
 from refinery.compiler.program import Program, StepInfo, pretty
 from refinery.compiler.script_stages import body, matched
 from refinery.library import Library, Operator
@@ -59,11 +58,6 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
             )
         )
     return found
-
-
-def called(expression: exp.Expr) -> set[str]:
-    """Names of functions that DuckDB itself does not have."""
-    return {node.name.lower() for node in expression.find_all(exp.Anonymous)}
 
 
 @dataclass(frozen=True)

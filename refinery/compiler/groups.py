@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from refinery.compiler.compiled import Schema
 from refinery.compiler.env import ident, json_path, lit
+from refinery.compiler.naming import Keys
 from refinery.errors import did_you_mean
+from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.recipe.sql import parse
 
@@ -21,11 +23,11 @@ _MOST_TOKENS = 2**40
 
 @dataclass(frozen=True)
 class Reader:
-    """How a chain reads samples. source(name, sql): a column from what the batch holds. column(name): one of the
-    input's. own(sql): a person's expression, names resolved."""
+    """How a chain reads samples. line(name, make, fields): a column made of lines, see `_Compiler._of_line`.
+    column(name): one of the input's. own(sql): a person's expression, names resolved."""
 
     schema: Schema
-    source: Callable[[str, str], str]
+    line: Callable[[str, Callable[[str], str], Sequence[Keys]], str]
     column: Callable[[str], str]
     own: Callable[[str], str]
 
@@ -66,7 +68,7 @@ def key_columns(summary: StatSummary, reader: Reader) -> Iterator[tuple[str, str
 def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Schema) -> str:
     """SQL for a part of the address; a field of the part's name goes before it, and nothing is the empty text."""
     if "url" not in fields and group not in fields:
-        head = summary.url_key.partition(".")[0]
+        head = keys_of(summary.url_key)[0]
         cure = did_you_mean(head, schema.columns) or ". Name the field with the address in url_key"
         raise ValueError(f"no column {head!r}{cure}")
     parts = [fields[group]] if group in fields else []
@@ -81,14 +83,14 @@ def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
         if group in summary.groups:
             paths[group] = (group,)
     if paths:
-        paths["url"] = tuple(summary.url_key.split("."))
+        paths["url"] = keys_of(summary.url_key)
     if "histogram" in summary.groups:
-        paths["tokens"] = tuple(summary.tokens_key.split("."))
+        paths["tokens"] = keys_of(summary.tokens_key)
     if not paths:
         return {}
     if reader.schema.lines:  # all of them from one look at the line
         names = ", ".join(lit(json_path(path)) for path in paths.values())
-        read = reader.source("_told", f"json_extract_string(_line, [{names}])")
+        read = reader.line("_told", lambda line: f"json_extract_string({line}, [{names}])", [*paths.values()])
         return {role: f"{read}[{number}]" for number, role in enumerate(paths, 1)}
     found = {}
     for role, (head, *inner) in paths.items():

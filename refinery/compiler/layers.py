@@ -11,12 +11,17 @@ from refinery.compiler.env import ident
 
 @dataclass(frozen=True)
 class Definition:
-    """`name` is `expression`; `step` needs it first, `note` says what it is."""
+    """`name` is `expression`; `step` needs it first, `note` says what it is.
+
+    kind: "alive" or "pass" (whether a sample is still there, or would be), "delta", "text" and "changed" (what a mapper
+    makes of a text), "feature", "inner" (what an operator computes for its own columns), "stat", "mark", "key" or "chars".
+    """
 
     name: str
     expression: exp.Expr
     step: int
     note: str
+    kind: str
 
 
 class Layers:
@@ -38,13 +43,15 @@ class Layers:
         self._level.setdefault(name, 0)
         return name
 
-    def add(self, name: str, expression: exp.Expr, step: int, note: str) -> str:
-        """Define a column; returns its name. Raises KeyError when the expression names an unknown column."""
+    def add(self, name: str, expression: exp.Expr, step: int, note: str, kind: str) -> str:
+        """Define a column; returns its name. Raises ValueError when there is a column of that name."""
+        if name in self._level:
+            raise ValueError(f"two columns are named {name!r}")
         used = {column.parts[0].name for column in expression.find_all(exp.Column)}
         level = 1 + max((self._level[other] for other in used if other in self._level), default=0)
         while len(self._layers) < level:
             self._layers.append([])
-        self._layers[level - 1].append(Definition(name, expression, step, note))
+        self._layers[level - 1].append(Definition(name, expression, step, note, kind))
         self._level[name] = level
         return name
 
@@ -67,5 +74,5 @@ class Layers:
 
 
 def _commented(definition: Definition) -> str:
-    note = definition.note.replace("*/", "* /")
+    note = definition.note.replace("*/", "* /").replace("/*", "/ *")
     return f"{definition.expression.sql('duckdb')} AS {ident(definition.name)} /* {note} */"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,11 @@ from refinery.compiler.deduplicators import mark_name
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.library import Operator
+from refinery.recipe.fields import field_name, keys_of
 
-# The table that a batch of samples is, and columns of it that are no fields of a sample.
+# Kinds of columns that belong to one step, others are computed once for all that need them.
 _BATCH = "batch"
+_OF_ONE_STEP = {"delta", "changed", "alive", "mark", "inner"}
 _ABOUT = {"_row": "the number of the sample", "_suffix": "the suffix of the file"}
 
 
@@ -73,7 +75,7 @@ def through_stages(stages: Sequence[Passed], column: str) -> list[Origin]:
     that leave out samples which an earlier step removed are not followed, except for `_dropped`, which consists of
     them. Raises RecipeError for an unknown column.
     """
-    texts = {".".join(keys): keys for stage in stages for keys in stage.program.read}
+    texts = {field_name(keys): keys for stage in stages for keys in stage.program.read}
     stats = {stat.column: number for number, stage in enumerate(stages) for stat in stage.program.stats}
     known = [*stats, *texts, "_dropped", *(["kept_instead"] if any(stage.removes for stage in stages) else [])]
     if column not in known:
@@ -106,8 +108,11 @@ class _Stages:
         from sqlglot.lineage import lineage as trace
 
         program = self.stages[number].program
-        schema = {_BATCH: dict.fromkeys(["_i", "_line", "_suffix", "_row", *program.needs], "VARCHAR")}
-        root = trace(name, _without_guards(program.pass_sql), schema=schema, dialect="duckdb")
+        given = (column.column for column in program.given)
+        schema = {_BATCH: dict.fromkeys(["_i", "_line", "_text", *given], "VARCHAR")}
+        alive = frozenset(name for name, kind in program.kinds.items() if kind == "alive")
+        statement = _without_guards(program.pass_sql, alive | {"_kind", "_bad"})
+        root = trace(name, statement, schema=schema, dialect="duckdb")
         found: list[Origin] = []
         for origin in _Walk(program).from_root(root):
             if origin.meaning.endswith(" at the end") and number + 1 < len(self.stages):
@@ -153,7 +158,7 @@ class _Stages:
                 below += self._carried(number, name, origin.depth)
             elif name == program.removed:
                 below += self._removed(number, name, origin.depth)
-            elif (earlier := self.changed_before(number, tuple(name.split(".")))) is not None:
+            elif (earlier := self.changed_before(number, keys_of(name))) is not None:
                 origin = replace(origin, meaning=f"{name} as stage {earlier + 1} leaves it", step=None)
                 below += self._text(earlier, name, origin.depth + 1)
             else:
@@ -177,7 +182,7 @@ class _Stages:
         return self._compared(number - 1, name, "the units that go", depth)
 
     def _text(self, earlier: int, name: str, depth: int) -> list[Origin]:
-        keys = tuple(name.split("."))
+        keys = keys_of(name)
         outs = self.stages[earlier].program.outs
         found = [
             out for changed, out in outs.items() if changed[: len(keys)] == keys or keys[: len(changed)] == changed
@@ -189,10 +194,11 @@ class _Walk:
     def __init__(self, program: Program) -> None:
         self.steps = dict(program.probes)
         self.lines = program.lines
-        self.meanings = {name: f"{'.'.join(keys)} as read" for keys, name in program.read.items()}
+        self.kinds, self.given = program.kinds, {given.column: given for given in program.given}
+        self.meanings = {name: f"{field_name(keys)} as read" for keys, name in program.read.items()}
         for change in program.changes:
-            self.meanings[change.after] = f"{'.'.join(change.field)} after step {change.step}"
-        self.meanings |= {name: f"{'.'.join(keys)} at the end" for keys, name in program.outs.items()}
+            self.meanings[change.after] = f"{field_name(change.field)} after step {change.step}"
+        self.meanings |= {name: f"{field_name(keys)} at the end" for keys, name in program.outs.items()}
         self.meanings["_dropped"] = "the step that removes the sample"
         self.own = {stat.column for stat in program.stats} | self.meanings.keys()
         self.found: list[Origin] = []
@@ -220,7 +226,7 @@ class _Walk:
         text = expression.transform(_unqualified).sql("duckdb", normalize_functions="lower", comments=False)
         step = self.steps.get(name, None if depth == 0 else 0)
         meaning = self.meanings.get(name, "")
-        if step and name not in self.own and not re.match(r"_(delta|changed|alive|mark|inner)_\w", name):
+        if step and name not in self.own and self.kinds.get(name) not in _OF_ONE_STEP:
             step, meaning = None, "computed once for all steps that need it"
         self.found.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
 
@@ -228,7 +234,7 @@ class _Walk:
         names: list[str] = []
         for node in expression.walk(bfs=False):
             if isinstance(node, exp.JSONPath):
-                names.append(".".join(str(part.this) for part in node.find_all(exp.JSONPathKey)))
+                names.append(field_name(tuple(str(part.this) for part in node.find_all(exp.JSONPathKey))))
             elif isinstance(node, (exp.JSONExtract, exp.JSONExtractScalar)) and isinstance(
                 node.expression, exp.Literal
             ):
@@ -236,8 +242,15 @@ class _Walk:
             elif isinstance(node, exp.Anonymous) and node.name.lower() == "json_type" and len(node.expressions) > 1:
                 names.append(_field(node.expressions[1].name))
             elif isinstance(node, exp.Column) and (node.table == _BATCH or node.name in _ABOUT):
-                names.append(_ABOUT.get(node.name, node.name))
+                names.append(self._given_name(node.name))
         return tuple(dict.fromkeys(name for name in names if name not in ("_line", "_i")))
+
+    def _given_name(self, column: str) -> str:
+        """What a column of the batch is called where it comes from."""
+        given = self.given.get(column)
+        if given is None or not given.name:
+            return _ABOUT.get(column, column)
+        return field_name((given.name,)) if given.kind == "input" else given.name
 
 
 def _column(node: Any) -> str:
@@ -251,10 +264,10 @@ def _field(path: str) -> str:
     """The field that a JSON path or pointer names, as a recipe would name it."""
     if not path.startswith("/"):
         return path.removeprefix("$.").replace('"', "")
-    return ".".join(key.replace("~1", "/").replace("~0", "~") for key in path[1:].split("/"))
+    return field_name(tuple(key.replace("~1", "/").replace("~0", "~") for key in path[1:].split("/")))
 
 
-def _without_guards(sql: str) -> exp.Expr:
+def _without_guards(sql: str, guards: Container[str]) -> exp.Expr:
     """The statement without the conditions that leave out samples which are gone or could not be read."""
     from sqlglot import parse_one
 
@@ -268,7 +281,7 @@ def _without_guards(sql: str) -> exp.Expr:
         condition = node.args["ifs"][0].this
         while isinstance(condition, (exp.And, exp.EQ, exp.Is)):
             condition = condition.this
-        if isinstance(condition, exp.Column) and re.fullmatch(r"_alive_\d+|_kind|_bad", condition.name):
+        if isinstance(condition, exp.Column) and condition.name in guards:
             return node.args["ifs"][0].args["true"].transform(unguarded)
         return node
 

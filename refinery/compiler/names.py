@@ -112,20 +112,20 @@ def _bound(node: exp.Expr) -> bool:
     return False
 
 
-def json_column(name: str, kind: str) -> str:
+def json_column(name: str, kind: str, line: str) -> str:
     """SQL for column `name` of type `kind` of a JSON line; NULL where the value does not fit the type."""
     path = lit(json_path((name,)))
     if kind.upper() == "VARCHAR":
-        return f"_line ->> {path}"
+        return f"{line} ->> {path}"
     if kind.upper() == "JSON":
-        return f"CASE WHEN json_type(_line, {path}) <> 'NULL' THEN _line -> {path} END"
-    return f"TRY_CAST((_line -> {path}) AS {kind})"
+        return f"CASE WHEN json_type({line}, {path}) <> 'NULL' THEN {line} -> {path} END"
+    return f"TRY_CAST(({line} -> {path}) AS {kind})"
 
 
-def text_of_line(keys: tuple[str, ...]) -> str:
+def text_of_line(keys: tuple[str, ...], line: str) -> str:
     """SQL for a text field of a JSON line; NULL unless the value is a string."""
     path = lit(json_path(keys))
-    return f"CASE WHEN json_type(_line, {path}) = 'VARCHAR' THEN _line ->> {path} END"
+    return f"CASE WHEN json_type({line}, {path}) = 'VARCHAR' THEN {line} ->> {path} END"
 
 
 def text_of_columns(keys: tuple[str, ...]) -> str:

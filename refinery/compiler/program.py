@@ -10,10 +10,12 @@ from typing import Any
 from sqlglot import exp
 
 from refinery.compiler.chain import compile_chain
-from refinery.compiler.compiled import ALONE, Around, Chain, Change, Keys, Order, Schema, Stat, out_name
+from refinery.compiler.compiled import ALONE, Around, Chain, Change, Given, Order, Schema, Stat
 from refinery.compiler.env import ident, lit
 from refinery.compiler.layers import Definition
+from refinery.compiler.naming import LIGHT, Keys
 from refinery.library import Function, Library
+from refinery.recipe.fields import keys_of
 from refinery.recipe.sql import parse
 
 
@@ -33,15 +35,16 @@ class Program:
     """The compiled stage.
 
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
-    text. probes: (column, step) in the order in which steps run; probe_sql computes `_probe_`, to find out which step
-    a row fails in. trials: the relation below each probe, and its expression. needs: columns of `batch` besides `_i`
-    (and `_line` for JSON lines). names: operator by step, of all steps that something is computed for. marks, order:
-    result columns for the deduplicator that follows. carried: statistics of earlier stages that the batch carries.
-    removed: column of the batch with the units that the deduplicator before takes out. keys: result columns that
-    statistics are summed up by. chars: by step, the result column with the length of the text that it measured.
-    folders: whose files the SQL may read. files: names of those that it reads. beside: digests of all that results depend
-    on besides the samples, by their names (see samples.side_files), code: what files of a person's operators among them are
-    called in keys; known when a run begins. seconds: how long DuckDB may take for one statement.
+    text. probes: (column, step) in the order in which steps run, each a column of the relation `last` of `layers`, to
+    find out which step a row fails in. trials: the relation below each probe, and its expression. kinds: of the columns,
+    see Definition. given: columns of `batch` besides `_i` (and those of lines). facts: result columns that are kept of
+    every sample. names: operator by step, of all steps that something is computed for. marks, order: result columns for
+    the deduplicator that follows. carried: statistics of earlier stages that the batch carries. removed: column of the
+    batch with the units that the deduplicator before takes out. keys: result columns that statistics are summed up by.
+    chars: by step, the result column with the length of the text that it measured. folders: whose files the SQL may
+    read. files: names of those that it reads. beside: digests of all that results depend on besides the samples, by their
+    names (see samples.side_files), code: what files of a person's operators among them are called in keys; known when a
+    run begins. seconds: how long DuckDB may take for one statement.
     """
 
     steps: tuple[StepInfo, ...]
@@ -49,7 +52,8 @@ class Program:
     text_key: Keys
     pass_sql: str
     replay_sql: str
-    probe_sql: str
+    layers: str
+    last: str
     probes: tuple[tuple[str, int], ...]
     trials: tuple[tuple[str, str], ...]
     functions: tuple[Function, ...]
@@ -57,8 +61,9 @@ class Program:
     changes: tuple[Change, ...]
     read: dict[Keys, str]
     outs: dict[Keys, str]
-    needs: tuple[str, ...]
-    uses_row: bool
+    given: tuple[Given, ...]
+    facts: tuple[str, ...]
+    kinds: Mapping[str, str]
     stats_json: bool
     names: dict[int, str]
     marks: tuple[str, ...] = ()
@@ -90,11 +95,24 @@ class Program:
         named = [f"{step.where}: {step.name}" if step.where else step.name for step in self.steps]
         return ", ".join(named) or ", ".join(self.names.values()) or "the statement"
 
+    @property
+    def uses_row(self) -> bool:
+        """Whether a step's SQL names the number of the sample."""
+        return any(given.kind == "row" for given in self.given)
+
+    @property
+    def light(self) -> frozenset[str]:
+        """Columns that cost next to nothing beside the others of their steps."""
+        return frozenset(name for name, kind in self.kinds.items() if kind in LIGHT)
+
+    def probe(self, number: int) -> str:
+        """SQL that computes the column of a probe."""
+        return f"{self.layers} SELECT {ident(self.probes[number][0])} FROM {self.last}"
+
     def trial(self, number: int) -> str:
         """SQL for the rows on which the expression of a probe raises."""
         below, expression = self.trials[number]
-        layers = self.probe_sql[: self.probe_sql.rindex("SELECT")]
-        return f"{layers}SELECT _i FROM {below} WHERE TRY({{'v': {expression}}}) IS NULL"
+        return f"{self.layers} SELECT _i FROM {below} WHERE TRY({{'v': {expression}}}) IS NULL"
 
 
 def build(
@@ -113,39 +131,37 @@ def build(
     columns = chain.pass_columns()
     if stats_json:
         columns.append(f"{stats_object([*around.stats, *chain.stats])} AS _stats")
-    features = {name for name in library.features if any(c.startswith(f"_{name}_") for c in chain.features)}
-    features |= {"url_parts"} & chain.functions
+    features = chain.used_features | ({"url_parts"} & chain.functions)
     ends = [step for step in (around.before, around.after) if step is not None]
     functions = _functions(chain, library, features, around)
-    needs = [*sorted(chain.inputs)]
-    needs += ["_row"] if chain.uses_row else []
-    needs += ["_suffix"] if chain.uses_suffix else []
-    needs += [*sorted(chain.carried), *([chain.removed] if chain.removed else [])]
     applied = [around.before] if chain.removed else []
     running = [step.index for step in (around.before, *steps, around.after) if step is not None]
     rank = {step: number for number, step in enumerate([0, *running])}
     probes = sorted(_definitions(chain), key=lambda found: rank[found[1].step])
+    layers, last = chain.relations()
     program = Program(
         steps=tuple(_info(step, library, text_key) for step in (*applied, *steps)),
         lines=schema.lines,
         text_key=text_key,
         pass_sql=pretty(chain.select(columns)),
         replay_sql=chain.select(chain.replay_columns()),
-        probe_sql=chain.select(["_probe_"]),
+        layers=layers,
+        last=last,
         probes=tuple((definition.name, definition.step) for _, definition in probes),
         trials=tuple((below, definition.expression.sql("duckdb")) for below, definition in probes),
         functions=functions,
         stats=tuple(chain.stats),
         changes=tuple(chain.changes),
         read=dict(chain.read),
-        outs={keys: out_name(keys) for keys in chain.texts if any(change.field == keys for change in chain.changes)},
-        needs=tuple(needs),
-        uses_row=chain.uses_row,
+        outs=dict(chain.outs),
+        given=tuple(sorted(chain.given.values(), key=lambda given: given.column)),
+        facts=tuple(chain.facts()),
+        kinds={definition.name: definition.kind for _, definition in probes},
         stats_json=stats_json,
         names={step.index: step.name for step in (*steps, *ends)},
         marks=tuple(chain.marks),
         order=tuple(chain.order),
-        carried=tuple(sorted(chain.carried)),
+        carried=tuple(sorted(given.name for given in chain.given.values() if given.kind == "carried")),
         removed=chain.removed,
         first=around.before is None,
         keys=tuple(chain.keys),
@@ -164,7 +180,7 @@ def _definitions(chain: Chain) -> list[tuple[str, Definition]]:
 def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
     own = step.params.get("text_key")
     kind = library.operators[step.name].kind
-    return StepInfo(step.index, step.name, kind, step.where, tuple(own.split(".")) if own else text_key)
+    return StepInfo(step.index, step.name, kind, step.where, keys_of(own) if own else text_key)
 
 
 def _functions(chain: Chain, library: Library, features: set[str], around: Around) -> tuple[Function, ...]:

@@ -1,4 +1,4 @@
-"""What each step of a compiled stage reads and makes, told by its expressions and not by what its operator says."""
+"""The columns that each step of a compiled stage reads and makes, by its expressions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from sqlglot import exp
 
 from refinery.compiler.compiled import Chain, Keys
 from refinery.compiler.layers import Definition
+from refinery.compiler.naming import GUARDS
 from refinery.compiler.program import StepInfo
 from refinery.plan.order import Needs
+from refinery.recipe.fields import field_name
 
 
 def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
@@ -18,7 +20,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
     definitions = {definition.name: definition for definition in chain.layers.definitions()}
     fields = {column: keys for keys, column in chain.read.items()}
     fields |= {change.after: change.field for change in chain.changes}
-    writes = {change.step: ".".join(change.field) for change in chain.changes}
+    writes = {change.step: field_name(change.field) for change in chain.changes}
     found = []
     for step in chain.steps:
         own = [definition for definition in definitions.values() if definition.step == step.index]
@@ -34,7 +36,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
                 step=step.index,
                 name=infos[step.index].name,
                 kind=infos[step.index].kind,
-                reads=frozenset(".".join(keys) for keys in reads),
+                reads=frozenset(field_name(keys) for keys in reads),
                 writes=writes.get(step.index),
                 asked=asked,
                 measures=frozenset(measures),
@@ -58,7 +60,7 @@ def _fields(own: list[Definition], definitions: Mapping[str, Definition], fields
             name = column.parts[0].name
             if name in fields:
                 found.add(fields[name])
-            elif name in definitions and name not in seen and not name.startswith(("_alive_", "_pass_")):
+            elif name in definitions and name not in seen and definitions[name].kind not in GUARDS:
                 seen.add(name)
                 left.append(definitions[name])
     return found

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.compiler.compiled import Chain, Keys, out_name
+from refinery.compiler.compiled import Chain
 from refinery.compiler.deduplicators import CONTENT, MARK, ROUNDS, judged, mark_name, matched
 from refinery.compiler.env import ident, json_path, lit, template
 from refinery.compiler.names import text_of_columns
+from refinery.compiler.naming import Keys
 from refinery.compiler.program import Program, pretty
 from refinery.library import Operator, read_sql
 from refinery.plan.stages import Stage
@@ -120,8 +121,8 @@ def _left(part: ScriptStage) -> str:
 def changed_lines(outs: Mapping[Keys, str], line: str) -> tuple[list[str], str]:
     """JSON lines with their new texts: SQL for columns `line_0` and on, each over the one before; the last one's name."""
     found = [f"{line} AS line_0"]
-    for number, keys in enumerate(outs):
-        old, new = f"line_{number}", f"facts.{ident(out_name(keys))}"
+    for number, (keys, out) in enumerate(outs.items()):
+        old, new = f"line_{number}", f"facts.{ident(out)}"
         set_text = f"json_set({old}, {lit(json_path(keys))}, json_quote({new}))"
         found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
     return found, f"line_{len(found) - 1}"
@@ -129,11 +130,11 @@ def changed_lines(outs: Mapping[Keys, str], line: str) -> tuple[list[str], str]:
 
 def changed_columns(outs: Mapping[Keys, str]) -> str:
     """SQL for the columns of a table that hold new texts."""
-    return ",\n    ".join(_replacement(keys) for keys in outs)
+    return ",\n    ".join(_replacement(keys, out) for keys, out in outs.items())
 
 
-def _replacement(keys: Keys) -> str:
-    new = f"coalesce(facts.{ident(out_name(keys))}, batch.{text_of_columns(keys)})"
+def _replacement(keys: Keys, out: str) -> str:
+    new = f"coalesce(facts.{ident(out)}, batch.{text_of_columns(keys)})"
     for depth in range(len(keys) - 1, 0, -1):
         new = f"struct_update(batch.{text_of_columns(keys[:depth])}, {ident(keys[depth])} := {new})"
     return f"{new} AS {ident(keys[0])}"
@@ -191,15 +192,15 @@ def with_batch(select: str, source: str) -> str:
 
 
 def pass_over(part: ScriptStage, columns: Sequence[str], parts: Sequence[ScriptStage]) -> str:
-    """The stage's SELECT, over `batch` with what earlier stages know of the samples beside it.
-
-    A column of the samples that has a statistic's name gives way to it, as in a run.
-    """
+    """The stage's SELECT, over `batch` with what earlier stages know of the samples beside it."""
     program, select = part.program, part.chain.select(list(columns), plain=True)
     if not program.carried and not program.removed:
         return pretty(select)
     stages = {stat.column: earlier.number for earlier in parts for stat in earlier.program.stats}
-    carried = {ident(name): stages[name] for name in program.carried}
-    hidden = [ident(name) for name in program.carried if name.lower() in map(str.lower, part.columns)]
-    source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed, hidden=hidden)
+    carried = [
+        {"stage": stages[given.name], "statistic": ident(given.name), "column": ident(given.column)}
+        for given in program.given
+        if given.kind == "carried"
+    ]
+    source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed)
     return pretty(with_batch(select, source))

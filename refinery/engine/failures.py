@@ -178,11 +178,11 @@ class Attempts:
             raise
         except _RAISED:
             return []
-        column, step = self._program.probes[number]
+        _, step = self._program.probes[number]
         found: list[Failure] = []
         for at in left[numbers(places)].tolist():
             if len(found) < _MESSAGES:
-                message = self._error_of(column, batch.take(np.array([at])), first_row) or ""
+                message = self.error_of(number, batch.take(np.array([at])), first_row) or ""
             found.append(Failure(at, step, message if len(found) < _MESSAGES else f"{message} (so did an earlier row)"))
         return found
 
@@ -201,20 +201,16 @@ class Attempts:
 
     def _guilty(self, single: Batch, first_row: int) -> tuple[int | None, str]:
         """The first expression that raises on a row, and its message; None when none does."""
-        for number, (column, _) in enumerate(self._program.probes):
-            message = self._error_of(column, single, first_row)
+        for number in range(len(self._program.probes)):
+            message = self.error_of(number, single, first_row)
             if message is not None:
                 return number, message
         return None, ""
 
     def error_of(self, number: int, batch: Batch, first_row: int) -> str | None:
         """What is wrong with the expression of a probe over a batch; None when it does not raise."""
-        return self._error_of(self._program.probes[number][0], batch, first_row)
-
-    def _error_of(self, column: str, batch: Batch, first_row: int) -> str | None:
-        """What DuckDB says when it computes a column; None when it does not raise."""
         try:
-            self._query(pretty(self._program.probe_sql.replace("_probe_", column)), batch, first_row)
+            self._query(pretty(self._program.probe(number)), batch, first_row)
         except _RAISED as error:
             return _message(error)
         return None

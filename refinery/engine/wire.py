@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.compiled import Change, Order, Stat
+from refinery.compiler.compiled import Change, Given, Order, Stat
 from refinery.compiler.program import Program, StepInfo
 from refinery.engine.worker import ShardResult, Task
 from refinery.library import Function, shipped
@@ -28,7 +28,7 @@ from refinery.samples.sources import Part, Shard, Source
 # What may travel.
 CLASSES: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Change, Function, Order, Part, Program, Shard, ShardResult, Source, Stat, StepInfo, Task)
+    for kind in (Change, Function, Given, Order, Part, Program, Shard, ShardResult, Source, Stat, StepInfo, Task)
 }
 
 _TAG = "@"

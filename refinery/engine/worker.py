@@ -21,8 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from refinery.compiler.compiled import REST
-from refinery.compiler.deduplicators import MARK
+from refinery.compiler.compiled import Given
 from refinery.compiler.program import Program, pretty
 from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
@@ -36,6 +35,7 @@ from refinery.engine.undeclared import Undeclared
 from refinery.hiding import hide
 from refinery.kernels.arrow import from_zero, ints, numbers, of_texts
 from refinery.library import Function
+from refinery.recipe.fields import field_name
 from refinery.safety.confined import connect, lock
 from refinery.samples.read import Batch, explain_json, read
 from refinery.samples.relay import keep_in
@@ -133,7 +133,10 @@ class Worker:
         for shard in shards:
             for batch in read(shard, 1 << 16):
                 return batch.take(np.array([], np.int64))
-        return Batch.empty(self.program.lines, self.program.needs)
+        return self._no_samples()
+
+    def _no_samples(self) -> Batch:
+        return Batch.empty(self.program.lines, [given.name for given in self.program.given if given.kind == "input"])
 
     def explain(self, shards: Sequence[Shard]) -> str:
         """DuckDB's plan of the statement."""
@@ -302,7 +305,7 @@ class Worker:
             bad.append(_quarantined((item.row, path, item.line), 0, "", item.error, item.raw))
 
     def _reason(self, reason: str, raw: bytes) -> str:
-        name = ".".join(self.program.text_key)
+        name = field_name(self.program.text_key)
         if reason == "no text":
             return _no_text(raw, self.program.text_key) if self.program.lines else f"{name!r} is null"
         return (
@@ -343,20 +346,22 @@ class Worker:
             columns["_line"] = batch.table["_line"]
             if len(self.program.text_key) == 1:
                 columns["_text"] = batch.member(self.program.text_key[0]).texts
-        for name in self.program.needs:
-            if name == "_row":
-                columns[name] = ints(batch.rows + first_row)
-            elif name == "_suffix":
-                columns[name] = of_texts(batch.suffixes())
-            elif name == REST:
-                columns[name] = batch.rest(self.program.text_key[0])
-            elif name in self.program.carried or name == self.program.removed:
-                columns[name] = batch.carried[name] if batch.carried is not None else pa.nulls(rows)
-            elif rows or name in batch.table.column_names:
-                columns[name] = batch.table[name]
-            else:  # an empty file tells no columns
-                columns[name] = pa.nulls(0, pa.string())
+        columns |= {given.column: self._given(given, batch, first_row) for given in self.program.given}
         return from_zero(pa.table(columns))
+
+    def _given(self, given: Given, batch: Batch, first_row: int) -> Any:
+        """What a batch has for a column of the relation."""
+        if given.kind == "row":
+            return ints(batch.rows + first_row)
+        if given.kind == "suffix":
+            return of_texts(batch.suffixes())
+        if given.kind == "rest":
+            return batch.rest(self.program.text_key[0])
+        if given.kind in ("carried", "removed"):
+            return batch.carried[given.name] if batch.carried is not None else pa.nulls(len(batch.rows))
+        if len(batch.rows) or given.name in batch.table.column_names:
+            return batch.table[given.name]
+        return pa.nulls(0, pa.string())  # an empty file tells no columns
 
     # What is kept of it
 
@@ -374,12 +379,7 @@ class Worker:
 
     def _facts(self, batch: Batch, done: pa.Table) -> pa.Table:
         rows = ints(batch.rows[numbers(done["_i"])])
-        names = [
-            name
-            for name in done.column_names
-            if not name.startswith(("_out_", MARK)) and name not in ("_i", "_bad", "_stats")
-        ]
-        return pa.table({"_row": rows, **{name: done[name] for name in names}})
+        return pa.table({"_row": rows, **{name: done[name] for name in self.program.facts}})
 
     def _publish(self, leaving: Leaving, name: str, tables: list[pa.Table]) -> str:
         if not tables:
@@ -389,7 +389,7 @@ class Worker:
         return leaving.publish(aside, name)
 
     def _empty_facts(self) -> pa.Table:
-        batch = Batch.empty(self.program.lines, self.program.needs)
+        batch = self._no_samples()
         return self._facts(batch, self._query(self.program.pass_sql, batch, 0))
 
     def _profile(self, elapsed: float) -> dict[int, float]:
@@ -398,7 +398,7 @@ class Worker:
             tree = json.loads(self.profile())
         except (duckdb.Error, ValueError):
             return {0: elapsed}
-        return by_step(tree, dict(self.program.probes), elapsed)
+        return by_step(tree, dict(self.program.probes), self.program.light, elapsed)
 
 
 def fetched(shard: Shard, url: str) -> Shard:
@@ -413,10 +413,11 @@ def fetched(shard: Shard, url: str) -> Shard:
     )
 
 
-def by_step(profile: dict[str, Any], steps: dict[str, int], elapsed: float) -> dict[int, float]:
+def by_step(profile: dict[str, Any], steps: dict[str, int], light: frozenset[str], elapsed: float) -> dict[int, float]:
     """Share a statement's seconds out to steps: a projection's time belongs to the columns it adds.
 
-    profile: DuckDB's profile as JSON. steps: column -> step. Reading and what else is not a step's is step 0.
+    profile: DuckDB's profile as JSON. steps: column -> step. light: columns that count only where there are no others.
+    Reading and what else is not a step's is step 0.
     """
     spent: dict[int, float] = defaultdict(float)
 
@@ -427,7 +428,7 @@ def by_step(profile: dict[str, Any], steps: dict[str, int], elapsed: float) -> d
         names = (node.get("extra_info") or {}).get("Projections") or []
         listed = set(names if isinstance(names, list) else [names])
         new = [name for name in listed - below if name in steps]
-        heavy = [n for n in new if not n.startswith(("_alive_", "_changed_"))] or new
+        heavy = [name for name in new if name not in light] or new
         owners = {steps[name] for name in heavy} or {0}
         for owner in owners:
             spent[owner] += float(node.get("timing") or 0.0) / len(owners)
@@ -453,7 +454,7 @@ def _quarantined(place: tuple[int, str, int], step: int, operator: str, error: s
 
 def _no_text(raw: bytes, keys: tuple[str, ...]) -> str:
     """Why a JSON line has no text."""
-    name = ".".join(keys)
+    name = field_name(keys)
     value: Any = json.loads(raw)
     for key in keys:
         if not isinstance(value, dict) or key not in value:

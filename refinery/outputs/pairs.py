@@ -14,6 +14,7 @@ from refinery.compiler.program import Program
 from refinery.engine.replay import Replayed, replay, sample_at
 from refinery.engine.worker import Worker
 from refinery.outputs.database import Database
+from refinery.recipe.fields import keys_of
 from refinery.staging import Done
 
 # Removed samples that are looked at together: so many pairs of samples are in memory at once.
@@ -78,6 +79,7 @@ def _samples(stage: Done, rows: Sequence[int], firsts: Sequence[int]) -> dict[in
 def _told(program: Program, row: Replayed, step: Any) -> tuple[str, Any]:
     sample = sample_at(program, row, step.index)
     text: Any = sample
-    for key in (step.params.get("text_key") or ".".join(program.text_key)).split("."):
+    own = step.params.get("text_key")
+    for key in keys_of(own) if own else program.text_key:
         text = text.get(key) if isinstance(text, dict) else None
     return str(text), sample

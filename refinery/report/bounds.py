@@ -10,6 +10,7 @@ from refinery.compiler.compiled import UNBOUNDED, Schema, Stat
 from refinery.compiler.program import build
 from refinery.errors import RefineryError
 from refinery.opening import open_recipe
+from refinery.recipe.fields import keys_of
 from refinery.report.facts import Step
 
 
@@ -46,7 +47,7 @@ def measured(recipe: Path) -> list[Stat]:
     try:
         opened, library = open_recipe(recipe)
         steps = [step for step in opened.steps if library.operators[step.name].kind != "deduplicator"]
-        program, _ = build(steps, library, Schema(True, {}, unknown=True), tuple(opened.text_key.split(".")))
+        program, _ = build(steps, library, Schema(True, {}, unknown=True), keys_of(opened.text_key))
     except RefineryError:
         return []
     return list(program.stats)

@@ -1,9 +1,9 @@
-SELECT samples.*{% if hidden %} EXCLUDE ({{ hidden | join(', ') }}){% endif %}
-{% for name, stage in carried.items() %}, facts_{{ stage }}.{{ name }}{% endfor %}
+SELECT samples.*
+{% for one in carried %}, facts_{{ one.stage }}.{{ one.statistic }} AS {{ one.column }}{% endfor %}
 {% if removed %}, removed.units AS {{ removed }}{% endif %}
 
 FROM temp.batch AS samples
-{% for stage in carried.values() | unique %}
+{% for stage in carried | map(attribute='stage') | unique %}
 LEFT JOIN facts_{{ stage }} ON facts_{{ stage }}._row = samples._i
 {% endfor %}
 {% if removed %}

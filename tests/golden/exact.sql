@@ -22,7 +22,7 @@ WITH _read AS NOT MATERIALIZED (
   SELECT
     _i,
     meta.body AS _meta_body_cf2d095b_0,
-    CASE WHEN _meta_body_cf2d095b_0 IS NULL THEN 'no text' END AS _bad,
+    CASE WHEN meta.body IS NULL THEN 'no text' END AS _bad,
     stars AS _in_stars
   FROM batch
 ), _s1 AS NOT MATERIALIZED (
@@ -242,7 +242,7 @@ WITH _read AS NOT MATERIALIZED (
   SELECT
     _i,
     meta.body AS _meta_body_cf2d095b_0,
-    CASE WHEN _meta_body_cf2d095b_0 IS NULL THEN 'no text' END AS _bad
+    CASE WHEN meta.body IS NULL THEN 'no text' END AS _bad
   FROM batch
 ), _s1 AS NOT MATERIALIZED (
   SELECT

@@ -450,7 +450,7 @@ CREATE OR REPLACE TEMP TABLE facts_2 AS
 WITH batch AS NOT MATERIALIZED (
   SELECT
     samples.*,
-    facts_1.text_len
+    facts_1.text_len AS text_len
   FROM temp.batch AS samples
   LEFT JOIN facts_1
     ON facts_1._row = samples._i

@@ -25,7 +25,7 @@ WITH _read AS NOT MATERIALIZED (
   SELECT
     _i,
     text AS _text_0,
-    CASE WHEN _text_0 IS NULL THEN 'no text' END AS _bad,
+    CASE WHEN text IS NULL THEN 'no text' END AS _bad,
     _suffix AS _file_suffix
   FROM batch
 ), _s1 AS NOT MATERIALIZED (
