@@ -60,6 +60,7 @@ def ident(name: str) -> str:
 
 
 def _keyword(name: str) -> bool:
+    """Whether DuckDB or sqlglot takes the bare name for something else than a column (`current_date` is today's)."""
     return name in {
         "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "both", "case", "cast", "check", "collate", "column",
         "constraint", "create", "default", "desc", "describe", "distinct", "do", "else", "end", "except", "false", "fetch",
@@ -67,6 +68,12 @@ def _keyword(name: str) -> bool:
         "limit", "not", "null", "offset", "on", "only", "or", "order", "pivot", "placing", "primary", "qualify", "references",
         "returning", "select", "show", "some", "summarize", "symmetric", "table", "then", "to", "trailing", "true", "union",
         "unique", "unpivot", "using", "variadic", "when", "where", "window", "with",
+        "alter", "anti", "asof", "asymmetric", "at", "authorization", "between", "binary", "by", "collation", "concurrently",
+        "cross", "current_catalog", "current_date", "current_time", "current_timestamp", "current_user", "deferrable", "drop",
+        "force", "freeze", "full", "glob", "grant", "if", "ilike", "inner", "insert", "install", "is", "isnull", "join", "left",
+        "like", "localtime", "localtimestamp", "map", "natural", "notnull", "outer", "overlaps", "partitioned_by",
+        "pivot_longer", "pivot_wider", "positional", "regexp", "revoke", "right", "rlike", "rollback", "semi", "session_user",
+        "similar", "tablesample", "uncache", "unpack", "verbose", "xor",
     }  # fmt: skip
 
 

@@ -201,13 +201,24 @@ class _Reader:
             self.problems.add(place, f"{operator.name}: {sentence}")
 
     def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], given: Given) -> None:
+        """Note that no value lies between two bounds: Data-Juicer runs that, so its recipes run here as well."""
         least, most = params.get(low), params.get(high)
         if not isinstance(least, (int, float)) or not isinstance(most, (int, float)) or least <= most:
             return
         places = [given[param].node.place for param in (low, high) if param in given]
         if places:
-            what = f"{name}.{low} is {least}, more than {high}, which is {most}"
-            self.problems.add(max(places, key=order), what)
+            ends = (f"{low} is {least}{_by_default(low, given)}", f"{high} is {most}{_by_default(high, given)}")
+            text = f"{name}: {' and '.join(ends)}: no value lies between them, so {_of_no_range(params, most, least)}"
+            self.notes.append((max(places, key=order), text))
+
+
+def _by_default(param: str, given: Given) -> str:
+    return "" if param in given else " by default"
+
+
+def _of_no_range(params: AnyMapping[str, Any], most: float, least: float) -> str:
+    """The outcome of a filter whose lower bound is above the upper one."""
+    return "reversed_range keeps every sample" if params.get("reversed_range") else "every sample is removed"
 
 
 def _default(spec: Any) -> Any:

@@ -17,7 +17,7 @@ from refinery.compiler.compiled import Schema
 from refinery.compiler.program import Program, build
 from refinery.engine.worker import Worker
 from refinery.opening import open_recipe
-from refinery.recipe.fields import field_name
+from refinery.recipe.fields import field_name, keys_of
 from refinery.samples.batch import Batch
 
 TEXTS = [
@@ -45,7 +45,7 @@ STEPS: list[Any] = [
 
 def compiled(steps: list[Any], lines: bool, text: str, columns: dict[str, str]) -> Program:
     recipe, library = open_recipe({"process": steps}, need_inputs=False)
-    program, _ = build(recipe.steps, library, Schema(lines, columns), (text,))
+    program, _ = build(recipe.steps, library, Schema(lines, columns), keys_of(text))
     return replace(program, folders=(os.getcwd(),))
 
 
@@ -111,6 +111,10 @@ ODD = [
     "a.b",
     "ü",
     "select",
+    "inner",
+    "left",
+    "current_date",
+    "xor",
     "1",
     "text_0",
     "Content",

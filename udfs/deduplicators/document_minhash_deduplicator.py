@@ -162,6 +162,15 @@ OPERATOR = {
         },
     },
     "checks": "check",
+    "refuses": [
+        {
+            "when": {"hash": "data_juicer", "tokenization": "word"},
+            "say": (
+                "hash: data_juicer gives Data-Juicer's rows, and Data-Juicer has no tokenization: word; set "
+                "tokenization: space, punctuation or character, or hash: fast"
+            ),
+        }
+    ],
     "functions": {
         "minhash_marks": {
             "columns": ["VARCHAR"],
