@@ -28,7 +28,7 @@ def test_no_value_lies_between_the_bounds(
     ends = {"min_closed_interval": closed, "max_closed_interval": closed, "reversed_range": reverse}
     steps = [{name: {**params, **ends}}]
     recipe, _ = open_recipe({"process": steps}, need_inputs=False)
-    [note] = [note.text for note in recipe.ignored]
+    [note] = [note.text for note in recipe.ignored if "lies between" in note.text]
     outcome = "reversed_range keeps every sample" if reverse else "every sample is removed"
     assert note == f"{name}: {said}no value lies between them, so {outcome}"
     if closed or name == "text_length_filter":  # kernels need not be compiled twice
@@ -37,7 +37,7 @@ def test_no_value_lies_between_the_bounds(
 
 def test_bounds_that_meet_need_no_note() -> None:
     recipe, _ = open_recipe({"process": [{"text_length_filter": {"min_len": 3, "max_len": 3}}]}, need_inputs=False)
-    assert not recipe.ignored
+    assert not [note for note in recipe.ignored if "lies between" in note.text]
 
 
 def test_minhash_of_data_juicer_has_no_words() -> None:
