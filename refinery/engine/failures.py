@@ -111,7 +111,7 @@ class Attempts:
         return next((number for number in numbers if self._times_out(number, batch, at, first_row)), None)
 
     def _times_out(self, number: int, batch: Batch, at: int, first_row: int) -> bool:
-        sql = pretty(self._program.probe_sql.replace("_probe_", self._program.probes[number][0]))
+        sql = pretty(self._program.probe(number))
         try:
             self._query(sql, batch.take(np.array([at])), first_row)
         except StatementTimeout:

@@ -190,7 +190,7 @@ class _Reader:
             self.notes.append((place, f"{operator.name}.{name} has no effect: {reason}"))
 
     def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: Place) -> None:
-        for low, high in operator.bounds.values():
+        for low, high in dict.fromkeys(map(tuple, operator.bounds.values())):  # statistics may share their bounds
             self._check_bounds(operator.name, low, high, params, given)
         for module, extra in getattr(operator, "needs", {}).items():
             if find_spec(module.partition(".")[0]) is None:
