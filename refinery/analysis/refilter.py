@@ -215,8 +215,6 @@ def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
         raise DataError(
             "the operators, or files that they read, have changed since the run, so what it has stored cannot be used; run it again"
         )
-    named, text_key = bool(old.stat_summary.group_by), tuple(old.text_key.split("."))
-        raise DataError("the operators have changed since the run, so what it has stored cannot be used; run it again")
     named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
     found: list[Ran] = []
