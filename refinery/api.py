@@ -12,12 +12,14 @@ import duckdb
 
 import refinery
 from refinery.compiler.compiled import Around
+from refinery.compiler.naming import OF_BATCH
 from refinery.compiler.program import build
 from refinery.compiler.script import Export, File, script
 from refinery.compiler.script_stages import ScriptStage
 from refinery.deduplication.functions import SET_FUNCTIONS
 from refinery.engine import schema as schemas
 from refinery.engine.functions import register as register_functions
+from refinery.errors import DataError
 from refinery.examining import ready
 from refinery.library import Function, Library
 from refinery.opening import open_recipe
@@ -100,8 +102,24 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     stats = stats_path(recipe.export_path) if writes else None
     path = "/dev/stdout" if is_stdout(recipe.export_path) else recipe.export_path
     export = Export(path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
+    _refuse_columns(prepared)
     parts = [_part(prepared, planned) for planned in prepared.stages]
     return script(parts, _files(prepared), export, title, _differences(recipe, prepared), recipe.stat_summary)
+
+
+def _refuse_columns(prepared: Prepared) -> None:
+    """Raise DataError for columns of the input that have no name of their own in a script, which reads them as they are."""
+    schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
+    seen: set[str] = set()
+    for name in schema.names if schema is not None else ():
+        if name.lower() in seen or OF_BATCH.fullmatch(name.lower()) or name.lower() == "filename":
+            what = (
+                "differs from another in letter case only" if name.lower() in seen else "has a name that a script uses"
+            )
+            raise DataError(
+                f"column {name!r} {what}, so there is no script of this recipe; rename it, or use `refinery run`"
+            )
+        seen.add(name.lower())
 
 
 def _part(prepared: Prepared, planned: Planned) -> ScriptStage:

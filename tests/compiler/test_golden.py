@@ -192,7 +192,7 @@ def test_script_needs_nothing_but_duckdb(name: str, inputs: Path) -> None:
         "con.close()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) == refinery.run(f"{name}.yaml").counts.removed
+    assert int(done.stdout) == refinery.run(f"{name}.yaml", overwrite=True).counts.removed
 
 
 def test_script_over_a_table_in_memory() -> None:
