@@ -244,6 +244,9 @@ class _Checker:
         entries = self.root.entries
         if values["executor_type"] == "default" and "ray_address" in entries:
             self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))
+        for name in ("op_list_to_trace", "trace_num", "trace_keys"):
+            if name in entries and values[name] != KEYS[name].default and not values["open_tracer"]:
+                self.notes.append((entries[name].place, f"{name} has no effect: open_tracer is false"))
         for name, reason in NOT_YET.items():
             if name in entries and (name == "export_aws_credentials" or values[name] != KEYS[name].default):
                 self.notes.append((entries[name].place, f"{name} has no effect: {reason}"))

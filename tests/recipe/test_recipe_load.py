@@ -92,6 +92,14 @@ def test_keys_of_data_juicer_that_need_nothing_here(key: str) -> None:
     assert note.text.startswith(f"{key} has no effect: ")
 
 
+def test_tracing_that_is_configured_but_off() -> None:
+    keys = {"trace_num": 50, "trace_keys": ["id"], "op_list_to_trace": ["words_num_filter"]}
+    recipe = {"dataset_path": "a.jsonl", "process": "words_num_filter", **keys}
+    said = [note.text for note in load(recipe, library=COMPLETE).ignored]
+    assert sorted(said) == sorted(f"{key} has no effect: open_tracer is false" for key in keys)
+    assert not load(recipe | {"open_tracer": True}, library=COMPLETE).ignored
+
+
 @pytest.mark.parametrize("name", sorted(HUB))
 def test_public_recipe_with_operators_that_are_not_there(name: str) -> None:
     missing = [op for op in (next(iter(step)) for step in HUB[name]["process"]) if op not in FOUNDATION.operators]
