@@ -208,6 +208,7 @@ def test_keys_without_a_meaning_are_noted_by_line() -> None:
         "recipe.yaml:8: words_num_filter.num_proc has no effect: all operators share the recipe's np",
         "recipe.yaml:9: clean_email_mapper.reversed_range has no effect: only filters have a range",
         "recipe.yaml:10: clean_links_mapper cannot be traced: the recipe does not use it",
+        "recipe.yaml:10: op_list_to_trace has no effect: open_tracer is false",
     ]
 
 
