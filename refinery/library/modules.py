@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from refinery.errors import OperatorError
+from refinery.library.compiled import drop_stale
 from refinery.library.home import is_shipped
 from refinery.library.local_code import Stamp, local_modules, stamp
 from refinery.library.opened import forget, noted
@@ -33,6 +34,8 @@ def load_module(path: Path) -> ModuleType:
             return sys.modules[name]
         _forget(name, path)
         module = _import(name, path)
+        if not is_shipped(path):  # now that it has said where its modules are; no kernel has been called yet
+            drop_stale(path, local_modules(path).values())
         _made_of[name] = _state(path)
         return module
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -197,3 +198,47 @@ def test_every_part_of_refinery_counts_unless_there_is_a_reason(tmp_path: Path) 
         path.write_bytes(text)
     put(copy / "kernels" / "words" / "table.txt", "data counts too, at any depth")
     assert own_sources(copy) != before
+
+
+KERNEL = """
+import sys
+sys.path.insert(0, {folder!r})
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from apart_kernel import ending
+
+OPERATOR = {{
+    "doc": "A number for one test.",
+    "version": 1,
+    "params": {{}},
+    "stats": {{"own": {{"type": "BIGINT", "doc": "A number."}}}},
+    "functions": {{"own_number": {{"columns": ["VARCHAR"], "returns": "BIGINT", "call": "call"}}}},
+    "sql": "SELECT own_number({{{{ text }}}}) AS own",
+    "examples": [],
+}}
+
+
+@njit(nogil=True, cache=True)
+def numbers(rows):
+    return np.full(rows, ending(), np.int64)
+
+
+def call(column):
+    return pa.array(numbers(len(column)))
+"""
+
+
+def test_machine_code_of_a_kernel_is_of_what_it_calls_now(tmp_path: Path) -> None:
+    """numba looks at the kernel's own file only; each run is a process of its own."""
+    put(tmp_path / "ops" / "statistics" / "own_stats.py", KERNEL.format(folder=str(tmp_path / "apart")))
+    write_lines(tmp_path / "in.jsonl", texts(["a", "b"]))
+    recipe = settings(tmp_path, [{"own_stats": None}], operators=[str(tmp_path / "ops")])
+    code = f"import refinery; print(refinery.run({recipe!r}).sql('SELECT DISTINCT own FROM stats'))"
+    for number in (1, 2):
+        put(
+            tmp_path / "apart" / "apart_kernel.py",
+            f"from numba import njit\n\n\n@njit(cache=True)\ndef ending():\n    return {number}\n",
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == f"[({number},)]\n"

@@ -154,8 +154,9 @@ def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> Non
     assert files(known) == before and not (tmp_path / "other" / "run" / "out.jsonl").exists()
 
 
-def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path) -> None:
+def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What SQL of the key reads decides what is compared, as the key itself does."""
+    monkeypatch.chdir(tmp_path)
     side = tmp_path / "side.csv"
     side.write_text("k\n1\n")
     key = f"text || (SELECT max(k) FROM '{side}')"

@@ -1,0 +1,54 @@
+"""Machine code that numba keeps of a person's kernels: dropped when what they were made of has changed.
+
+numba looks at the file of a kernel alone. What the kernel calls from another file, and numbers that it takes from there, are
+part of the machine code all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+
+def drop_stale(operator: Path, modules: Collection[Path]) -> None:
+    """Remove what numba keeps of an operator and its modules, unless they are as they were at the last call.
+
+    Files of data beside the operator count by size and time.
+    """
+    texts = {path: path.read_bytes() for path in sorted({operator, *modules}) if path.is_file()}
+    if not any(b"jit" in text for text in texts.values()):
+        return
+    from refinery.kernels import CACHE
+
+    whole = hashlib.sha256()
+    for path, text in texts.items():
+        whole.update(f"{path}\0{hashlib.sha256(text).hexdigest()}\n".encode())
+    for path in sorted(operator.parent.iterdir()):
+        if path.is_file() and path not in texts:
+            status = path.stat()
+            whole.update(f"{path.name}\0{status.st_size} {status.st_mtime_ns}\n".encode())
+    note = CACHE / "own" / hashlib.sha256(str(operator.resolve()).encode()).hexdigest()[:32]
+    if not note.is_file() or note.read_text() != whole.hexdigest():
+        _drop({path.parent for path in texts})
+        _write(note, whole.hexdigest())
+
+
+def _drop(folders: Collection[Path]) -> None:
+    """Remove numba's files about all that stands in folders."""
+    from numba.core import caching, config
+
+    settings: Any = config  # its names are made when it is imported
+    for folder in folders:
+        place = caching._CacheLocator.get_suitable_cache_subpath(str(folder / "any.py"))
+        for file in Path(settings.CACHE_DIR, place).glob("*.nb[ci]"):
+            file.unlink(missing_ok=True)  # numba has made the folder by now, and expects it to stay
+
+
+def _write(note: Path, text: str) -> None:
+    note.parent.mkdir(parents=True, exist_ok=True)
+    aside = note.with_suffix(f".{os.getpid()}.tmp")
+    aside.write_text(text)
+    os.replace(aside, note)
