@@ -32,6 +32,7 @@ from refinery.engine.marks import SHARD_BITS, marks_table, unwritable, write_mar
 from refinery.engine.tasks import ShardResult as ShardResult
 from refinery.engine.tasks import Task as Task
 from refinery.engine.undeclared import Undeclared
+from refinery.errors import ConservationError
 from refinery.hiding import hide
 from refinery.kernels.arrow import from_zero, ints, numbers, of_texts
 from refinery.library import Function
@@ -283,6 +284,7 @@ class Worker:
     def _batch(self, shard: Shard, batch: Batch, first_row: int, bad: list[dict[str, Any]]) -> pa.Table:
         self._unreadable(shard, batch, bad)
         done, failed = self.attempt(batch, first_row)
+        _see_that_all_are_there(shard, batch, done, failed)
         for failure in failed:
             i, step = failure.at, failure.step
             operator = self.program.names.get(step, "")
@@ -438,6 +440,19 @@ def by_step(profile: dict[str, Any], steps: dict[str, int], light: frozenset[str
         walk(root)
     spent[0] += max(0.0, elapsed - sum(spent.values()))
     return spent
+
+
+def _see_that_all_are_there(shard: Shard, batch: Batch, done: pa.Table, failed: Sequence[Failure]) -> None:
+    """Each sample came out of the statement once, or was set aside. Raises ConservationError: sums hide a lost sample beside
+    one that is there twice."""
+    at = np.sort(np.concatenate((numbers(done["_i"]), np.fromiter((one.at for one in failed), np.int64))))
+    if not np.array_equal(at, np.arange(len(batch.rows))):
+        lost = len(batch.rows) - len(np.unique(at))
+        twice = len(at) - len(np.unique(at))
+        raise ConservationError(
+            f"rows do not add up: {shard.source.path}: of {len(batch.rows)} rows from {int(batch.rows[0])} on "
+            f"{lost} were lost, {twice} are there twice"
+        )
 
 
 def _place(shard: Shard, batch: Batch, i: int) -> tuple[int, str, int]:

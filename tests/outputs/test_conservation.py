@@ -181,3 +181,20 @@ def test_moments_do_not_depend_on_threads(tmp_path: Path, monkeypatch: pytest.Mo
             summary.summarise(db, [measured], StatSummary(group_by=(("of seven", "_row % 7"),)))
             found |= set(db.rows("SELECT * FROM stat_summary"))
     assert len(found) == 8
+
+
+@pytest.mark.parametrize("places", [[0, 0, 2, 3], [0, 1, 2], [0, 1, 2, 2, 3]], ids=["exchanged", "lost", "twice"])
+def test_samples_are_told_apart_where_sums_are_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: list[int]
+) -> None:
+    query = Worker._query
+
+    def faulty(worker: Worker, *arguments: Any) -> pa.Table:
+        done = query(worker, *arguments)
+        return done.take(pa.array(places)) if len(done) == 4 else done
+
+    monkeypatch.setattr(Worker, "_query", faulty)
+    lost, twice = 4 - len(set(places)), len(places) - len(set(places))
+    with pytest.raises(ConservationError, match=rf"of 4 rows from 0 on {lost} were lost, {twice} are there twice"):
+        refine(tmp_path, [{"text": f"text {k}"} for k in range(4)], STEPS[:1], workers="threads")
+    assert not (tmp_path / "run" / "out.jsonl").exists()
