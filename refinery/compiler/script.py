@@ -149,8 +149,19 @@ def _head(
     written = "no samples" if export.format == "none" else f"{export.path}, whose folder must be there"
     lines += [f"It reads {shown} and writes {written}."]
     tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
-    lines += [f"The tables {tables} and stat_summary tell what became of every sample.", *notes]
+    lines += [f"The tables {tables} and stat_summary tell what became of every sample.", *_lines_apart(files), *notes]
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
+
+
+def _lines_apart(files: Sequence[File]) -> list[str]:
+    """Notes on lines that a script treats otherwise than a run."""
+    if all(file.kind != "jsonl" for file in files):
+        return []
+    return [
+        "Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and",
+        "counts them, so _row of later samples is greater there. A line with a new text is written as compact JSON:",
+        "its values are those of a run, white space between them and escapes may differ.",
+    ]
 
 
 def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:

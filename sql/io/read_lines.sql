@@ -35,7 +35,8 @@ FROM (
   SELECT {{ group.line }}{{ ' AS line' if group.line != 'line' }}, {{ group.suffix | lit }} AS suffix, filename AS file
   FROM read_csv(
     {{ group.paths }}, columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
-    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true,
+    store_rejects = true
   )
 {% elif group.kind == 'json' %}
   -- An array, or values over several lines: each value becomes one line.

@@ -6,6 +6,9 @@
 --
 -- It reads nested.jsonl and writes out/nested_text.jsonl, whose folder must be there.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
+-- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
+-- counts them, so _row of later samples is greater there. A line with a new text is written as compact JSON:
+-- its values are those of a run, white space between them and escapes may differ.
 -- A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too.
 
 -- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
@@ -32,7 +35,8 @@ FROM (
   SELECT line, '.jsonl' AS suffix, filename AS file
   FROM read_csv(
     ['nested.jsonl'], columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
-    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true
+    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true,
+    store_rejects = true
   )
 )
 WHERE trim(line, E' \t\r\n') <> '';
