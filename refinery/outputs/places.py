@@ -43,10 +43,22 @@ def require_place(recipe: Recipe) -> None:
             raise OSError(number, os.strerror(number))
 
 
+def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
+    """See that the export takes no name that the run itself needs. Raises OutputError."""
+    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+        return
+    taken = [os.path.realpath(path) for path in (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)]
+    for path in (recipe.export_path, stats_path(recipe.export_path)):
+        real = os.path.realpath(os.path.expanduser(path))
+        if any(real == one or real.startswith(one + os.sep) for one in taken):
+            raise OutputError(f"{path}: is where the run puts files of its own. Choose another export_path")
+
+
 def require_own(prepared: Prepared, overwrite: bool) -> None:
     """See that no file is in the way which no run has written, before anything is made. Raises OutputError."""
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
+    _not_the_run_s(prepared.recipe, run_dir)
     belongings = Belongings(run_dir, overwrite, bool(place.url))
     if not overwrite:
         place.require()

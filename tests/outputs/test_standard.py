@@ -88,3 +88,13 @@ def test_a_work_folder_that_is_none(tmp_path: Path, make: object) -> None:
     make(tmp_path / "place")
     with pytest.raises(OutputError, match="place"):
         refine(tmp_path, SAMPLES, STEPS, work_dir=tmp_path / "place")
+
+
+@pytest.mark.parametrize(
+    "name", ["refinery.duckdb", "report.html", ".refinery/recipe.yaml", "trace/out.jsonl", "trace"]
+)
+def test_an_export_under_a_name_of_the_run(tmp_path: Path, name: str) -> None:
+    keys = {"export_path": tmp_path / "run" / name, "work_dir": tmp_path / "run", "export_type": "jsonl"}
+    with pytest.raises(OutputError, match="is where the run puts files of its own"):
+        refine(tmp_path, SAMPLES, STEPS, **keys)
+    assert not (tmp_path / "run").exists()
