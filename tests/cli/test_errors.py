@@ -184,6 +184,6 @@ def test_other_ends(call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseExce
 
 def test_traceback_of_a_fault_on_demand(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "REFINERY_TRACEBACK", "1")
-    monkeypatch.setattr(commands, "check", lambda _: 1 / 0)
+    monkeypatch.setattr(commands, "check", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         call("check", "recipe.yaml")
