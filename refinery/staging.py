@@ -15,7 +15,7 @@ import numpy as np
 
 from refinery.checkpoints.kept import Checkpoints
 from refinery.deduplication.barrier import Findings, Given, find_duplicates
-from refinery.deduplication.index import name_of_run, open_index
+from refinery.deduplication.index import name_of_run, open_index, require
 from refinery.deduplication.marks import Room
 from refinery.deduplication.verify import Comparison
 from refinery.engine.allowance import Allowance
@@ -146,11 +146,12 @@ class Stages:
         seen: dict[str, Any] = {}
         for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
             if step.params.get("index"):
-                found = open_index(step.params["index"], step, self.prepared.library.operators[step.name])
-                other = seen.setdefault(os.path.realpath(found.folder), step)
+                found = open_index(step.params["index"], step, self.prepared.library.operators[step.name], self._run)
+                other = seen.setdefault(found.place.key, step)
                 if other is not step:
-                    what = f"{step.name} and {other.name} of step {other.index} have the same index {found.folder}"
+                    what = f"{step.name} and {other.name} of step {other.index} have the same index {found.place.name}"
                     raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
+                require(found, step)
 
     def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
         recipe, workers = self.prepared.recipe, self.prepared.workers
@@ -284,8 +285,7 @@ class Stages:
         recipe, sources = self.prepared.recipe, self.prepared.sources
         if any(source.table is not None for source in sources):
             return ""
-        root = Workplace.of(recipe.work_dir).run_dir.root
-        return name_of_run(root, recipe.export_path, self.prepared.inputs())
+        return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
 
     def _known(self, current: Done) -> tuple[Findings | None, str]:
         """What the deduplicator has found in an earlier run, or try, if that holds; the key of what it finds."""

@@ -79,7 +79,7 @@ def find_duplicates(given: Given) -> Findings:
     findings.index = indexes.open_index(named, step, operator, given.run) if named else None
     if given.files:
         before = indexes.view_of(findings.index) if findings.index is not None else None
-        folders = [given.folder, *([findings.index.folder] if findings.index is not None else [])]
+        folders = [given.folder, *([findings.index.place.folder] if findings.index is not None else [])]
         with Marks(given.files, given.room, before, folders) as marks:
             with register(marks.con, operator.functions).kept():
                 _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)

@@ -1,7 +1,8 @@
 """Marks of earlier runs' samples, so that new data is deduplicated against old without reading or hashing that again.
 
 A folder with `index.json` (which names its files and what they were made by) and one Parquet file of marks for each run.
-Only files that are named there count, and it is replaced in one step: an extension is there whole or not at all.
+Only files that are named there count, and it is replaced in one step: an extension is there whole or not at all. An index
+at a URL is the same but for its lists (see index_url).
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.env import lit
+from refinery.deduplication.index_place import LIST, Folder, Place
 from refinery.deduplication.marks import Marks, statement
 from refinery.errors import OperatorError, OutputError
 from refinery.library import Operator, is_shipped, local_modules, read_operator
@@ -34,17 +35,20 @@ _ELSEWHERE = {
 }  # fmt: skip
 # Numbers of an index' samples are below 0, those of a later generation above those of an earlier one.
 _GENERATION_BITS = 40
-_LIST = "index.json"
 
 
 @dataclass(frozen=True)
 class Index:
-    """An index folder, all generations that it lists, and the run that wants it: its own generation does not count."""
+    """An index, all generations that it lists, and the run that wants it: its own generation does not count.
 
-    folder: Path
+    number: of its list.
+    """
+
+    place: Place
     made_by: dict[str, Any]
     listed: tuple[dict[str, Any], ...]
     run: str = ""
+    number: int = 0
 
     @property
     def generations(self) -> tuple[dict[str, Any], ...]:
@@ -52,65 +56,92 @@ class Index:
         return tuple(item for item in self.listed if not self.run or item.get("run") != self.run)
 
     def files(self) -> list[str]:
-        """Its files of marks."""
-        return [str(self.folder / item["file"]) for item in self.generations]
+        """Its files of marks, on this machine."""
+        return [self.place.local(item["file"]) for item in self.generations]
 
     def names(self) -> list[str]:
         """What its generations are called in tables: project and run."""
         return [f"{item['project']} {item['run_id']}" for item in self.generations]
 
 
-def name_of_run(root: Path, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
+def name_of_run(work_dir: str, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
     """What a run is known by when it is repeated: where it leaves its results, and the files that it reads."""
-    place = [os.path.realpath(root), os.path.realpath(os.path.expanduser(export_path))]
+    place = [_known_as(work_dir), _known_as(export_path)]
     return hashlib.sha256(json.dumps([place, list(inputs)], default=str).encode()).hexdigest()[:32]
 
 
-def open_index(folder: str, step: Any, operator: Operator, run: str = "") -> Index:
-    """The index in a folder, empty when there is none. run: see `name_of_run`; '' for one that cannot be repeated.
+def _known_as(path: str) -> str:
+    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
 
-    Raises OperatorError when the folder holds something else, or an index that was made in another way or has lost files.
+
+def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Index:
+    """The index in a folder or at a URL, empty when there is none. run: see `name_of_run`; '' if it cannot be repeated.
+
+    Raises OperatorError when something else is there, or an index that was made in another way or has lost files,
+    OutputError when another run is about to extend it.
     """
-    path = Path(os.path.expanduser(folder))
-    place = f"{step.where}: {step.name}: index {folder}"
-    if is_url(folder):
-        raise OperatorError(
-            f"{place} is a URL, and an index is a folder of this machine: copy it here before the run, and back after it"
-        )
-    if "\0" in folder:
-        raise OperatorError(f"{step.where}: {step.name}: index {folder!r} is not a path")
+    said = f"{step.where}: {step.name}: index {named}"
+    if "\0" in named:
+        raise OperatorError(f"{step.where}: {step.name}: index {named!r} is not a path")
     made_by = _made_by(step, operator)
-    if not (path / _LIST).exists():
-        if not _is_free(path):
-            raise OperatorError(f"{place} is neither an index nor an empty folder")
-        return Index(path, made_by, (), run)
-    known, generations = _listed(path, place)
-    if known != made_by:
-        differing = sorted(name for name in {*known, *made_by} if known.get(name) != made_by.get(name))
-        raise OperatorError(
-            f"{place} was made with other {', '.join(differing)}. Use the same parameters, or another folder"
-        )
-    lost = [item["file"] for item in generations if not (path / item["file"]).is_file()]
+    with _read(said):
+        place = place_of(named)
+        found = place.listed()
+        if found is None and not place.is_free():
+            raise OperatorError(f"{said} is neither an index nor an empty folder")
+        number, text = found or (0, "")
+        if busy := place.busy(run, number):
+            raise OutputError(busy)
+        if found is None:
+            return Index(place, made_by, (), run)
+        known, generations = _listed(text, said)
+        _require_same(known, made_by, said)
+        lost = [item["file"] for item in generations if not place.has(item["file"])]
     if lost:
-        raise OperatorError(f"{place} has lost {', '.join(lost)}. Bring it back, or name another folder")
-    return Index(path, made_by, generations, run)
+        raise OperatorError(f"{said} has lost {', '.join(lost)}. Bring it back, or name another folder")
+    return Index(place, made_by, generations, run, number)
 
 
-def _is_free(path: Path) -> bool:
-    """Whether an index can be made there: nothing is there, or only what a killed run has not got to list."""
-    if not path.exists():
-        return True
-    return path.is_dir() and all(p.name.startswith(".") or p.match("marks-*.parquet") for p in path.iterdir())
+def place_of(named: str) -> Place:
+    """Where an index is. Raises OSError when it cannot be there."""
+    if not is_url(named):
+        return Folder(named)
+    from refinery.deduplication.index_url import opened
+
+    return opened(named)
 
 
-def _listed(path: Path, place: str) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+def require(index: Index, step: Any) -> None:
+    """See that the place can be written to, and can keep two runs apart. Raises OperatorError."""
+    with _read(f"{step.where}: {step.name}: index {index.place.name}"):
+        index.place.require()
+
+
+@contextmanager
+def _read(said: str) -> Iterator[None]:
+    """Raise what the system or a driver refuses as an error that names the step."""
+    try:
+        yield
+    except OSError as error:
+        raise OperatorError(f"{said} cannot be used: {error.strerror or error}") from error
+
+
+def _require_same(known: dict[str, Any], made_by: dict[str, Any], said: str) -> None:
+    differing = sorted(name for name in {*known, *made_by} if known.get(name) != made_by.get(name))
+    if differing:
+        raise OperatorError(
+            f"{said} was made with other {', '.join(differing)}. Use the same parameters, or another folder"
+        )
+
+
+def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """What the index was made by, and its generations."""
     try:
-        found = json.loads((path / _LIST).read_text(encoding="utf-8"))
+        found = json.loads(text)
         made_by, generations = dict(found["made_by"]), tuple(found["generations"])
         [(item["file"], item["run_id"], item["project"]) for item in generations]
     except (ValueError, TypeError, KeyError) as error:
-        raise OperatorError(f"{place}: its {_LIST} is not that of an index. Name another folder") from error
+        raise OperatorError(f"{said}: its {LIST} is not that of an index. Name another folder") from error
     return made_by, generations
 
 
@@ -139,13 +170,14 @@ def view_of(index: Index) -> str | None:
     """SQL for the index' marks under their numbers; None when it has none."""
     if not index.generations:
         return None
+    with _read(f"index {index.place.name}"):
+        files = index.files()
     shift = " ".join(
-        f"WHEN {lit(name)} THEN {(number - len(index.generations)) << _GENERATION_BITS}"
-        for number, name in enumerate(index.files())
+        f"WHEN {lit(name)} THEN {(number - len(files)) << _GENERATION_BITS}" for number, name in enumerate(files)
     )
     return (
         f"SELECT * EXCLUDE (filename) REPLACE (CAST(CASE filename {shift} END + _row AS BIGINT) AS _row) "
-        f"FROM read_parquet({lit(index.files())}, union_by_name = true, filename = true)"
+        f"FROM read_parquet({lit(files)}, union_by_name = true, filename = true)"
     )
 
 
@@ -167,7 +199,7 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
     index cannot be written, or another run has extended it since it was opened: before anything else is published.
     """
     with ExitStack() as held:
-        one_way = sorted(added, key=lambda item: os.path.realpath(item[0].folder))  # no two runs wait for each other
+        one_way = sorted(added, key=lambda item: item[0].place.key)  # no two runs wait for each other
         ready = [(index, held.enter_context(_ready(index, written))) for index, written in one_way]
 
         def publish(run_id: str, project: str) -> None:
@@ -179,56 +211,42 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
 
 
 @contextmanager
-def _ready(index: Index, written: Path) -> Iterator[Path]:
-    """The file of marks beside the others of an index that nobody else extends meanwhile; gone if it is not listed."""
+def _ready(index: Index, written: Path) -> Iterator[str]:
+    """The name of the marks beside the others of an index that nobody else extends meanwhile; gone if it is not listed."""
     with ExitStack() as held:
         with _told(index):
-            index.folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(_alone(index.folder))
-            if _listed_now(index) != index.listed:
-                raise OutputError(f"{index.folder}: another run has extended the index meanwhile; run this one again")
-            aside = index.folder / f".marks-{len(index.listed) + 1:05d}.parquet"
-            held.callback(aside.unlink, missing_ok=True)
-            shutil.copyfile(written, aside)
+            held.enter_context(index.place.alone(index.run, index.number))
+            if _listed_now(index) != (index.number, index.listed):
+                raise OutputError(
+                    f"{index.place.name}: another run has extended the index meanwhile; run this one again"
+                )
+            aside = held.enter_context(index.place.beside(written, len(index.listed) + 1))
         yield aside
 
 
-def _listed_now(index: Index) -> tuple[dict[str, Any], ...]:
-    """What the index lists now."""
-    return _listed(index.folder, f"index {index.folder}")[1] if (index.folder / _LIST).exists() else ()
+def _listed_now(index: Index) -> tuple[int, tuple[dict[str, Any], ...]]:
+    """What the index lists now, and the number of the list."""
+    found = index.place.listed()
+    return (0, ()) if found is None else (found[0], _listed(found[1], f"index {index.place.name}")[1])
 
 
-def _list(index: Index, marks: Path, run_id: str, project: str) -> None:
+def _list(index: Index, aside: str, run_id: str, project: str) -> None:
     """Add a generation, or put it in the place of the one that the same run has made before."""
     own = next((at for at, item in enumerate(index.listed) if item not in index.generations), len(index.listed))
     before = index.listed[own]["file"] if own < len(index.listed) else None
-    name = before or f"marks-{own + 1:05d}-{run_id}.parquet"
-    os.replace(marks, index.folder / name)
-    made = {"file": name, "run_id": run_id, "project": project, "run": index.run}
-    generations = [*index.listed[:own], made, *index.listed[own + 1 :]]
-    text = json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
-    aside = index.folder / f".{_LIST}"
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, index.folder / _LIST)
+
+    def listing(name: str) -> str:
+        made = {"file": name, "run_id": run_id, "project": project, "run": index.run}
+        generations = [*index.listed[:own], made, *index.listed[own + 1 :]]
+        return json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
+
+    index.place.extend(aside, before or f"marks-{own + 1:05d}-{run_id}.parquet", index.number, listing)
 
 
 @contextmanager
 def _told(index: Index) -> Iterator[None]:
-    """What the system refuses as an error that names the index."""
+    """Raise what the system refuses as an error that names the index."""
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{index.folder}: the index cannot be extended: {error.strerror or error}") from error
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait for other runs that extend the index, and keep them out."""
-    import fcntl
-
-    held = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)
+        raise OutputError(f"{index.place.name}: the index cannot be extended: {error.strerror or error}") from error

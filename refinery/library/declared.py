@@ -63,7 +63,7 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
         "type": "path",
         "default": None,
         "nullable": True,
-        "doc": "Folder that remembers the samples of earlier runs: duplicates of those are removed too, and new ones are added.",
+        "doc": "Folder or URL that remembers the samples of earlier runs: duplicates of those are removed too, and new ones are added.",
     },
     "trace_samples": {
         "type": "bool",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import errno
 import hashlib
+import inspect
 import os
 import shutil
 import socket
@@ -21,6 +22,9 @@ from typing import Any
 from refinery.store.base import Store
 from refinery.store.urls import filesystem, said
 
+_CREATING = threading.Lock()
+# Modules of the methods that drivers inherit.
+_LOOKS_FIRST = ("fsspec.spec", "fsspec.asyn")
 # By which a driver tells that an object is another one than before.
 _VERSIONS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
 
@@ -116,6 +120,40 @@ class RemoteStore(Store):
         with self._told(name):
             self._fs.pipe_file(self._at(name), text.encode("utf-8"))
         self._drop(name)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the driver can leave it to the storage to create an object only if there is none.
+
+        Drivers that cannot inherit a method that looks first and writes then: two that look at once both write.
+        """
+        kind = type(self._fs)
+        method = getattr(kind, "_pipe_file", None) or kind.pipe_file
+        return not method.__module__.startswith(_LOOKS_FIRST) and "mode" in inspect.signature(method).parameters
+
+    def create(self, name: str, text: str) -> bool:
+        """Put a text only if the name is free, however many do so at once; whether this call did.
+
+        Raises OSError, with ENOTSUP where the driver cannot.
+
+        A driver that repeats a request finds the object of its own first attempt, so what is there decides.
+        """
+        if not self.exclusive:
+            what = f"the driver of {self.url.partition('://')[0]}:// cannot create objects exclusively"
+            raise OSError(errno.ENOTSUP, what, f"{self.url}/{name}")
+        content = text.encode("utf-8")
+        with self._told(name), _CREATING:  # an object in memory is created by looking and writing, too
+            try:
+                self._fs.pipe_file(self._at(name), content, mode="create")
+            except Exception:
+                try:
+                    found = self._fs.cat_file(self._at(name))
+                except FileNotFoundError:
+                    found = None
+                if found is None:
+                    raise
+                return bool(found == content)
+        return True
 
     def remove(self, prefix: str = "") -> None:
         """Remove the objects, many at once where the driver can."""

@@ -16,6 +16,7 @@ import refinery
 from refinery import pipeline
 from refinery.api import Run
 from refinery.deduplication import index as indexes
+from refinery.deduplication import index_place
 from refinery.errors import ConservationError, OperatorError, OutputError, RecipeError
 from refinery.outputs import database
 from tests.engine.runs import exported, lines_of, refine, rows, settings, texts, write_lines
@@ -168,15 +169,6 @@ def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path, m
         refine(tmp_path / "3", texts(["b", "c"]), steps)
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/index", "memory://index", "file:///tmp/index"])
-def test_an_index_at_a_url_is_refused(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no folder of that name below the current one."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(OperatorError, match=f"index {url} is a URL, and an index is a folder of this machine"):
-        refine(tmp_path / "1", texts(["a", "b"]), [{"document_deduplicator": {"index": url}}])
-    assert not list(tmp_path.rglob("marks-*")) and not list(tmp_path.glob(f"{url.partition('//')[0]}*"))
-
-
 def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Path) -> None:
     def attempt(path: Path, message: str) -> None:
         step = {"document_deduplicator": {"index": str(path), "lowercase": True}}
@@ -244,7 +236,7 @@ def _full(*_: Any) -> Any:
 
 def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = remembered(known)
-    replaced = indexes.os.replace
+    replaced = index_place.os.replace
 
     def cut_off(source: Any, target: Any) -> None:
         if str(target).endswith("index.json"):
@@ -252,7 +244,7 @@ def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, mon
         replaced(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(indexes.os, "replace", cut_off)
+        patch.setattr(index_place.os, "replace", cut_off)
         with pytest.raises(OutputError, match="the index cannot be extended: Input/output error"):
             with indexes.extending([(_opened(known), next(known.glob("marks-*")))]) as publish:
                 publish("run", "project")
@@ -266,7 +258,7 @@ def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, mon
 
 def _opened(folder: Path) -> Any:
     listed = json.loads((folder / "index.json").read_text())
-    return indexes.Index(folder, listed["made_by"], tuple(listed["generations"]))
+    return indexes.Index(index_place.Folder(str(folder)), listed["made_by"], tuple(listed["generations"]))
 
 
 def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +311,7 @@ def test_a_run_that_is_cut_off_between_two_indexes_does_the_rest(
     real = indexes._list
 
     def cut_off(index: Any, *given: Any) -> None:
-        if index.folder == second:
+        if index.place.key == str(second):
             raise KeyboardInterrupt
         real(index, *given)
 
@@ -336,7 +328,7 @@ def test_nothing_is_published_where_an_index_cannot_be_written(
     known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two indexes the second has no room left: neither is extended."""
-    real, calls, before = indexes.shutil.copyfile, [], files(known)
+    real, calls, before = index_place.shutil.copyfile, [], files(known)
 
     def full(source: Any, target: Any) -> Any:
         calls.append(target)
@@ -346,7 +338,7 @@ def test_nothing_is_published_where_an_index_cannot_be_written(
 
     steps = [*step(known), {"key_deduplicator": {"key": "text", "index": str(tmp_path / "second")}}]
     with monkeypatch.context() as patch:
-        patch.setattr(indexes.shutil, "copyfile", full)
+        patch.setattr(index_place.shutil, "copyfile", full)
         with pytest.raises(OutputError, match="second: the index cannot be extended: No space left on device"):
             refine(tmp_path / "new", texts(["c"]), steps)
     assert files(known) == before and files(tmp_path / "second") == {}
