@@ -175,8 +175,10 @@ def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Pa
         with pytest.raises(OperatorError, match=message):
             refine(tmp_path, texts(["a"]), [step])
 
-    attempt(tmp_path, "neither an index nor an empty folder")
-    attempt(tmp_path / "in.jsonl", "neither an index nor an empty folder")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("x")
+    attempt(tmp_path / "mine", "neither an index nor an empty folder")
+    attempt(tmp_path / "mine" / "notes.txt", "neither an index nor an empty folder")
     for text in ("", "{", "[]", "{}", '{"made_by": 1, "generations": [3]}', '{"made_by": {}, "generations": [{}]}'):
         (tmp_path / "strange").mkdir(exist_ok=True)
         (tmp_path / "strange" / "index.json").write_text(text)
@@ -370,7 +372,7 @@ def test_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
 
 def test_nothing_to_remember_makes_no_index(tmp_path: Path) -> None:
     for samples in ([], ["not json"]):
-        assert refine(tmp_path, samples, step(tmp_path / "index")).counts.kept == 0
+        assert refine(tmp_path, samples, step(tmp_path / "index"), max_quarantined="100%").counts.kept == 0
         assert not (tmp_path / "index").exists()
     key = [{"key_deduplicator": {"key": "nullif(length(text), length(text))", "index": str(tmp_path / "index")}}]
     assert refine(tmp_path, texts(["a", "a"]), key).counts.kept == 2 and not (tmp_path / "index").exists()
