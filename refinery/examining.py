@@ -42,7 +42,9 @@ def ready(
         found = problems_of_recipe(recipe, library, Lost(), dataset, probes)
         raise joined(found or [(error, "")]) from error
     found = _around(recipe, prepared.sources, probes)
-    if found := found or _caught(partial(require_own, prepared, overwrite), recipe.places.get("export_path", "")):
+    if found := found or _caught(
+        partial(require_own, prepared, overwrite, probes), recipe.places.get("export_path", "")
+    ):
         raise joined(found)
     return prepared
 

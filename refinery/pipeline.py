@@ -38,6 +38,7 @@ from refinery.outputs.events import (
     require_readable,
 )
 from refinery.outputs.locks import locked
+from refinery.outputs.places import require_objects
 from refinery.outputs.shortage import explained
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
@@ -50,7 +51,7 @@ from refinery.samples.unchanged import same_files
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
 from refinery.store import Store
-from refinery.store.urls import is_url
+from refinery.store.urls import is_stdout, is_url
 from refinery.store.workplace import Workplace
 
 __all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
@@ -161,7 +162,7 @@ def execute_prepared(
         job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside), overwrite)
         job.beside.require()
         outcome = _execute(job, make, running)
-        outcome = replace(outcome, notes=(*outcome.notes, *place.publish()))
+        outcome = replace(outcome, notes=(*outcome.notes, *place.publish(overwrite)))
         log_end(outcome.alarms, outcome.notes)
     require_readable(outcome.alarms, run_dir)
     return outcome
@@ -255,6 +256,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
     prepared, run_dir = job.prepared, job.place.run_dir
     belongings, written = Belongings(run_dir, job.overwrite, bool(job.place.url)), targets.of_run(prepared, run_dir)
     belongings.require(written, but=run_dir.database)  # once more, now that no other run can write
+    require_objects(prepared, job.place, job.overwrite)
     _fresh(run_dir, belongings)
     job.place.tidy()
     prepared.keep_order(run_dir)
@@ -287,14 +289,27 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             keep = prepared.recipe.use_cache and stages.output is not None
-            exported = _Exported(exporting, Delivery(prepared.recipe.export_path), keep, stages)
+            delivery = Delivery(prepared.recipe.export_path, job.place.holdings(job.overwrite))
+            exported = _Exported(exporting, delivery, keep, stages)
             with exported.vouched_for():
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
+    _supersede(job, belongings, delivery, description)
     return outcome
+
+
+def _supersede(job: _Job, belongings: Belongings, delivery: Delivery, description: dict[str, Any]) -> None:
+    """Remove what is left of earlier exports to the same place, now that the new one is there: both would be read together."""
+    recipe = job.prepared.recipe
+    if recipe.export_format == "none":
+        return
+    delivery.end()
+    files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]
+    if not is_url(recipe.export_path) and not is_stdout(recipe.export_path):
+        belongings.supersede(recipe.export_path, targets.of_export(recipe, job.prepared.stats), files)
 
 
 def _accounted(

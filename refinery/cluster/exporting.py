@@ -116,5 +116,5 @@ def _remove(folder: str, listing: Listing, names: Sequence[str]) -> None:
 
 def _there(folder: str) -> set[str]:
     if is_url(folder):
-        return {name for name in Store.open(folder).names() if "/" not in name}
+        return set(Store.open(folder).names_in())
     return {path.name for path in Path(folder).iterdir()} if os.path.isdir(folder) else set()

@@ -14,12 +14,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from refinery.errors import OutputError
 from refinery.outputs.manifest import publish
 from refinery.rundir import RunDir
+from refinery.samples.export import stats_name
 
 State = tuple[int, int]
 
@@ -31,6 +33,16 @@ def pattern(path: str | Path) -> str:
     return glob.escape(os.path.abspath(path))
 
 
+@dataclass(frozen=True)
+class _Known:
+    """The list. open: patterns of what is being written. others: files of others that they match. exports: files by path."""
+
+    files: dict[str, State]
+    open: list[str]
+    others: dict[str, State]
+    exports: dict[str, list[str]]
+
+
 class Belongings:
     """What runs in a folder have written. overwrite: files of others may be overwritten, too."""
 
@@ -38,7 +50,8 @@ class Belongings:
         """copied: the run folder is a copy that refinery keeps of one at a URL, so that nothing in it is a user's."""
         self._copied, self._silent = copied, run_dir.flat  # a folder of an earlier version is left as it is
         self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
-        self._files, self._open = _read(self._list)
+        known = _read(self._list)
+        self._files, self._open, self._others, self._exports = known.files, known.open, known.others, known.exports
 
     def has(self, path: str | Path) -> bool:
         """Whether a run has written the file, and nobody has changed it since.
@@ -51,7 +64,11 @@ class Belongings:
         state = state_of(path)
         if state is not None and state in (self._files.get(name), _marked(path)):
             return True
-        return any(fnmatch.fnmatchcase(name, one) for one in self._open)
+        return self._is_new(name, state) and any(fnmatch.fnmatchcase(name, one) for one in self._open)
+
+    def _is_new(self, name: str, state: State | None) -> bool:
+        """Whether a file is not one of others that was there when a run began to write under such names."""
+        return name not in self._others or self._others[name] != state
 
     def require(self, patterns: Iterable[str], but: str | Path | None = None) -> None:
         """See that all files that patterns match may be written. but: one that is known otherwise. Raises OutputError."""
@@ -71,6 +88,8 @@ class Belongings:
         """Write files that patterns match, and list those that are there afterwards. Raises OutputError as `require`."""
         patterns = list(patterns)
         self.require(patterns, but)
+        others = {self._name(path): state_of(path) for path in _matching(patterns) if not self.has(path)}
+        self._others = {name: state for name, state in others.items() if state is not None}
         self._open = [self._name(one) for one in patterns]
         self._save()
         try:
@@ -83,10 +102,12 @@ class Belongings:
 
     def _settle(self, patterns: Iterable[str]) -> None:
         self._open = []
-        self.note(patterns)
+        self._note(patterns)
+        self._others = {}
+        self._save()
 
-    def note(self, patterns: Iterable[str]) -> None:
-        """List the files that patterns match as they are, and no others that they would match."""
+    def _note(self, patterns: Iterable[str]) -> None:
+        """List the files that patterns match as they are, and no others that they would match, nor those of others."""
         patterns = list(patterns)
         names = [self._name(one) for one in patterns]
         self._files = {
@@ -95,9 +116,23 @@ class Belongings:
             if not any(fnmatch.fnmatchcase(name, one) for one in names)
         }
         for path in _matching(patterns):
-            if (state := state_of(path)) is not None:
+            if (state := state_of(path)) is not None and self._is_new(self._name(path), state):
                 self._files[self._name(path)] = state
                 _mark(path, state)
+
+    def supersede(self, export_path: str, patterns: Iterable[str], files: Iterable[str | Path]) -> None:
+        """Remove what runs have written for the same export before, and is no part of it any more. Raises OSError.
+
+        patterns: of all that may belong to it. files: the export as it is now. What a link has led to before is no part.
+        """
+        linked = any(map(os.path.islink, (os.path.expanduser(export_path), stats_name(export_path))))
+        export, now = self._name(export_path), {self._name(path) for path in files}
+        found = {name for name in self._files if any(fnmatch.fnmatchcase(name, self._name(one)) for one in patterns)}
+        for name in sorted((found | set(self._exports.get(export, ()))) - now):
+            path = os.path.join(self._root, name)
+            if state_of(path) == self._files.pop(name, None):
+                Path(path).unlink(missing_ok=True)
+        self._exports[export] = sorted(name for name in now if name in self._files and not linked)
         self._save()
 
     def remove(self, path: Path) -> None:
@@ -116,8 +151,9 @@ class Belongings:
     def _save(self) -> None:
         if self._silent:
             return
+        known = _Known(self._files, self._open, self._others, self._exports)
         self._list.parent.mkdir(parents=True, exist_ok=True)
-        publish(self._list, json.dumps({"files": self._files, "open": self._open}, ensure_ascii=False, indent=1))
+        publish(self._list, json.dumps(asdict(known), ensure_ascii=False, indent=1))
 
 
 def state_of(path: str | Path) -> State | None:
@@ -160,10 +196,14 @@ def _regular(path: str) -> None:
         raise OutputError(f"{path}: cannot be written: it is {what}. Name a file, or `-` for standard output")
 
 
-def _read(path: Path) -> tuple[dict[str, State], list[str]]:
+def _read(path: Path) -> _Known:
     try:
         plain: Any = json.loads(path.read_text(encoding="utf-8"))
-        files = {str(name): (int(size), int(time)) for name, (size, time) in plain["files"].items()}
-        return files, [str(one) for one in plain["open"]]
+        exports = {str(name): [str(one) for one in names] for name, names in plain["exports"].items()}
+        return _Known(_states(plain["files"]), [str(one) for one in plain["open"]], _states(plain["others"]), exports)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}, []
+        return _Known({}, [], {}, {})
+
+
+def _states(plain: Any) -> dict[str, State]:
+    return {str(name): (int(size), int(time)) for name, (size, time) in plain.items()}

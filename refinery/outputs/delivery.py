@@ -17,6 +17,7 @@ from refinery.samples.export import Written
 from refinery.samples.objects import info_of, version_of
 from refinery.samples.write import writing
 from refinery.store import Store
+from refinery.store.holdings import Holdings
 from refinery.store.urls import is_url
 
 # Beside the files: which of them are where they belong.
@@ -28,23 +29,39 @@ State = tuple[int, int | str]
 class Delivery:
     """What becomes of the files of an export; those of a path of this machine are where they belong already."""
 
-    def __init__(self, export_path: str) -> None:
+    def __init__(self, export_path: str, holdings: Holdings) -> None:
+        """holdings: the list of what runs have put."""
         self.url = export_path.rstrip("/") if is_url(export_path) else ""
         self.folder = self.url.rpartition("/")[0]
+        self._holdings = holdings
         self._put: list[str] = []
+        self._all: list[str] = []
 
     def put(self, written: Sequence[Written], keep: bool) -> list[Written]:
         """Put files into the folder of the export, each under its name; as they are there. Raises OutputError.
 
         keep: the files of this machine are left where they are, for the next run.
         """
-        if not self.url:
+        urls = [self._at(item) for item in written if not is_url(item.path)] if self.url else []
+        if not urls:
             return list(written)
-        return [item if is_url(item.path) else self._one(item, keep) for item in written]
+        self._holdings.begin(self.url, urls)
+        found = [item if is_url(item.path) else self._one(item, keep) for item in written]
+        self._holdings.note(self.url, urls)
+        self._all += urls
+        return found
+
+    def _at(self, item: Written) -> str:
+        return f"{self.folder}/{Path(item.path).name}"
+
+    def end(self) -> None:
+        """Remove what runs have put for the same export before, and is no part of it any more. Raises OSError."""
+        if self.url:
+            self._holdings.keep(self.url, self._all)
 
     def _one(self, item: Written, keep: bool) -> Written:
         local = Path(item.path)
-        url = f"{self.folder}/{local.name}"
+        url = self._at(item)
         before = _noted(local)
         there = before if before and before == _state_or_none(url) else None
         if there is None:
@@ -68,6 +85,8 @@ class Delivery:
             folder, _, name = url.rpartition("/")
             with suppress(OSError):  # what has failed before is told
                 Store.open(folder).discard(name)
+        with suppress(OSError):
+            self._holdings.forget(urls if self.url else ())
         for item in others:
             if not is_url(item.path):
                 Path(item.path).unlink(missing_ok=True)

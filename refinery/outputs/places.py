@@ -47,24 +47,38 @@ def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
     """See that the export takes no name that the run itself needs. Raises OutputError."""
     if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return
-    taken = [os.path.realpath(path) for path in (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)]
+    names = (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)
+    taken = [os.path.realpath(path) for path in names if path != run_dir.own or not path.is_symlink()]
     for path in (recipe.export_path, stats_path(recipe.export_path)):
         real = os.path.realpath(os.path.expanduser(path))
         if any(real == one or real.startswith(one + os.sep) for one in taken):
             raise OutputError(f"{path}: is where the run puts files of its own. Choose another export_path")
 
 
-def require_own(prepared: Prepared, overwrite: bool) -> None:
-    """See that no file is in the way which no run has written, before anything is made. Raises OutputError."""
+def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> None:
+    """See that no file, or object, is in the way which no run has written, before anything is made. Raises OutputError.
+
+    remote: look at URLs, too.
+    """
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
     _not_the_run_s(prepared.recipe, run_dir)
     belongings = Belongings(run_dir, overwrite, bool(place.url))
-    if not overwrite:
-        place.require()
+    require_objects(prepared, place, overwrite or not remote)
     if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
         raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
     belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
+
+
+def require_objects(prepared: Prepared, place: Workplace, overwrite: bool) -> None:
+    """See that no object at a URL is in the way which no run has put there. Raises OutputError, OSError."""
+    recipe = prepared.recipe
+    if overwrite or not (place.url or is_url(recipe.export_path)):
+        return
+    holdings = place.holdings()
+    place.require(holdings)
+    with writing(recipe.export_path):
+        holdings.require(targets.of_objects(recipe, prepared.stats))
 
 
 def why_not_written(recipe: Recipe) -> str | None:

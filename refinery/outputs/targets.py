@@ -18,6 +18,7 @@ from refinery.preparing import Prepared
 from refinery.recipe import Recipe
 from refinery.rundir import RunDir
 from refinery.samples.export import names, numbered, stats_path, stem_of
+from refinery.store import Store
 from refinery.store.urls import is_stdout, is_url
 
 _NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
@@ -41,6 +42,22 @@ def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     if recipe.export_shard_size:
         return [numbered(recipe.export_path, recipe.export_format), *beside]
     return [pattern(names(recipe.export_path, recipe.export_format)[0]), *beside]
+
+
+def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
+    """URLs of an export and of the statistics of its samples; of numbered objects those that are there. Raises OSError."""
+    url = recipe.export_path.rstrip("/")
+    if recipe.export_format == "none" or not is_url(url):
+        return []
+    beside = [stats_path(url)] if stats else []
+    if recipe.executor_type != "default":
+        return beside
+    if not recipe.export_shard_size:
+        return [url, *beside]
+    folder, _, stem = stem_of(url, recipe.export_format).rpartition("/")
+    pieces = re.compile(rf"{re.escape(stem)}-\d+-of-\d+\.{re.escape(recipe.export_format)}")
+    there = Store.open(folder).names_in()
+    return [*(f"{folder}/{name}" for name in there if pieces.fullmatch(name)), *beside]
 
 
 def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:

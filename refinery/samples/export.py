@@ -122,10 +122,15 @@ def stem_of(path: str, kind: str) -> str:
 
 
 def stats_path(export_path: str) -> str:
-    """Where the statistics of `name.jsonl` stand: `name_stats.jsonl`."""
+    """Where the statistics of `name.jsonl` stand: `name_stats.jsonl`, or where a link of that name leads."""
+    return _behind(stats_name(export_path))
+
+
+def stats_name(export_path: str) -> str:
+    """The name `name_stats.jsonl` for `name.jsonl`."""
     path = os.path.expanduser(export_path)
     kind = next((kind for kind in KINDS if path.lower().endswith(f".{kind}")), "")
-    return _behind(f"{stem_of(path, kind)}_stats.jsonl")
+    return f"{stem_of(path, kind)}_stats.jsonl"
 
 
 def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:

@@ -49,8 +49,16 @@ class Store(ABC):
         """Whether a file has the name."""
 
     @abstractmethod
+    def version(self, name: str) -> str:
+        """A text that changes with the contents, as far as the place says so; "" when there is no file of the name."""
+
+    @abstractmethod
     def names(self, prefix: str = "") -> list[str]:
         """The names that begin with `prefix`, sorted; those of files that are still being written are not among them."""
+
+    def names_in(self) -> list[str]:
+        """As `names`, without what is in folders below."""
+        return [name for name in self.names() if "/" not in name]
 
     @abstractmethod
     def size(self, prefix: str = "") -> int:

@@ -53,6 +53,14 @@ class LocalStore(Store):
         """Whether there is such a file."""
         return (self.root / name).is_file()
 
+    def version(self, name: str) -> str:
+        """Size and time of change (ns)."""
+        try:
+            found = os.stat(self.root / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        return f"{found.st_size} {found.st_mtime_ns}"
+
     def names(self, prefix: str = "") -> list[str]:
         """The files below the folder that the prefix names, as far as it is one."""
         return sorted(name for name, _ in self._files(prefix))

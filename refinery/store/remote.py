@@ -94,6 +94,25 @@ class RemoteStore(Store):
             return False
         return True
 
+    def version(self, name: str) -> str:
+        """Size, and what the driver says of contents and time."""
+        try:
+            with self._told(name):
+                info = self._fs.info(self._at(name), **self._fresh())
+        except FileNotFoundError:
+            return ""
+        return self._version(info) if info.get("type") != "directory" else ""
+
+    def names_in(self) -> list[str]:
+        """One listing, whatever else the bucket holds."""
+        try:
+            with self._told(""):
+                self._fs.invalidate_cache()
+                found: Any = self._fs.ls(self._root, detail=True)
+        except FileNotFoundError:
+            return []
+        return sorted(info["name"].rpartition("/")[2] for info in found if info.get("type") != "directory")
+
     def names(self, prefix: str = "") -> list[str]:
         """The objects whose names begin so."""
         return sorted(self._found(prefix))

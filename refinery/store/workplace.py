@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from refinery.errors import OutputError
 from refinery.rundir import RunDir
 from refinery.store.base import Store
+from refinery.store.holdings import Holdings
 from refinery.store.urls import is_stdout, is_url
 
 
@@ -82,29 +82,18 @@ class Workplace:
         """The name of a file of the run folder below it."""
         return path.relative_to(self.run_dir.root).as_posix()
 
-    def require(self) -> None:
+    def holdings(self, overwrite: bool = False) -> Holdings:
+        """The list of the objects that runs of this place have put. overwrite: those of others may be replaced, too."""
+        return Holdings(self.own(), self.run_dir.published.name, overwrite)
+
+    def require(self, holdings: Holdings) -> None:
         """See that no object at the URL is in the way which no run has put there. Raises OutputError."""
-        if not self.url:
-            return
-        place, known = Store.open(self.url), []
-        with suppress(OSError):  # whoever may only write finds out otherwise
-            known = self._published(place)
-        traces = place.names(f"{self.run_dir.trace.name}/")
-        database = self._below(self.run_dir.database)
-        for name in [*([database] if place.exists(database) else []), *traces]:
-            if name not in known:
-                what = f"{self.url}/{name}: was not written by a run, so it is not overwritten"
-                raise OutputError(f"{what}. Move or remove it, set another work_dir, or add --overwrite")
+        if self.url:
+            traces = Store.open(self.url).names(f"{self.run_dir.trace.name}/")
+            holdings.require(f"{self.url}/{name}" for name in (self._below(self.run_dir.database), *traces))
 
-    def _published(self, place: Store) -> list[str]:
-        """The names of what earlier runs have put at the URL."""
-        try:
-            return [str(name) for name in json.loads(place.read_text(self._below(self.run_dir.published)))]
-        except (FileNotFoundError, ValueError, TypeError):
-            return []
-
-    def publish(self) -> list[str]:
-        """Put the run folder where it belongs; a line for the person. Raises OSError.
+    def publish(self, overwrite: bool = False) -> list[str]:
+        """Put the run folder where it belongs; a line for the person. Raises OSError, OutputError.
 
         The manifest goes first and comes last: who finds one finds everything that it tells of.
         """
@@ -112,14 +101,13 @@ class Workplace:
             return []
         place, manifest, here = Store.open(self.url), self.run_dir.manifest, self.run_dir
         files = (here.database, here.recipe, here.plan, *here.traces(), manifest)
-        new = [self._below(path) for path in files]
+        holdings, urls = self.holdings(overwrite), [f"{self.url}/{self._below(path)}" for path in files]
+        holdings.begin(self.url, urls)
         place.discard(self._below(manifest))
-        for old in self._published(place):
-            if old not in new:
-                place.discard(old)
-        place.write_text(self._below(here.published), json.dumps(new))
+        holdings.keep(self.url, urls)
         for path in files:
             copy = place.scratch() / path.name
             shutil.copyfile(path, copy)  # what is published is gone from here
             place.publish(copy, self._below(path))
+        holdings.note(self.url, urls)
         return [f"tables, traces and manifest are in {self.url}; {self.run_dir.root} is a copy of them"]

@@ -62,7 +62,8 @@ def names(url: str) -> list[str]:
 def at_url(folder: Path, source: str, steps: Sequence[Any], export: str, **keys: Any) -> Run:
     work_dir = keys.pop("work_dir", folder / "url")
     keys = {"dataset_path": source, "export_path": export, "work_dir": work_dir} | KEYS | keys
-    return refinery.run(settings(folder, steps, **keys))
+    overwrite = keys.pop("overwrite", False)
+    return refinery.run(settings(folder, steps, **keys), overwrite=overwrite)
 
 
 def told(run: Run) -> str:
@@ -122,7 +123,7 @@ def test_what_holds_is_neither_run_nor_put_again(
     again = at_url(tmp_path, source, STAGES, f"{bucket}/out.jsonl")
     assert rows(again, "shards", "min(reused)") == [(3,)] and "out.jsonl" not in uploads
     put(f"{bucket}/out.jsonl", b"somebody else's")
-    at_url(tmp_path, source, STAGES, f"{bucket}/out.jsonl")
+    at_url(tmp_path, source, STAGES, f"{bucket}/out.jsonl", overwrite=True)
     assert "out.jsonl" in uploads and get(f"{bucket}/out.jsonl") == expected
 
 
@@ -173,7 +174,7 @@ def test_all_that_is_wrong_is_told_before_anything_runs(tmp_path: Path, bucket: 
     first, second, third = str(error.value).splitlines()
     assert first.startswith(f"{recipe}:2: {bucket}/x.jsonl: there is no such object or folder")
     assert second == f"{recipe}:4: s3://no-such-bucket-x/a.jsonl: there is no bucket 'no-such-bucket-x'"
-    assert third.startswith("s3://no-such-bucket-y/out.jsonl: cannot be written: there is no such bucket")
+    assert third.startswith(f"{recipe}:5: s3://no-such-bucket-y/out.jsonl: cannot be written: there is no such bucket")
     with pytest.raises(OutputError, match="no-such-bucket-y/out.jsonl: cannot be written: there is no such bucket"):
         at_url(tmp_path, source, FILTERS, "s3://no-such-bucket-y/out.jsonl")
     with pytest.raises(OutputError, match="it is also read"):
@@ -199,3 +200,94 @@ def test_nothing_stays_of_an_export_that_no_tables_account_for(
     monkeypatch.undo()
     run = at_url(tmp_path, source, FILTERS, f"{bucket}/out/out.jsonl")
     assert rows(run, "shards", "min(reused)") == [(1,)] and names(f"{bucket}/out")[0] == "out.jsonl"
+
+
+# Objects that no run has put
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [("out.jsonl", {}), ("out_stats.jsonl", {}), ("out-00-of-99.jsonl", {"export_shard_size": 4000})],
+)
+def test_objects_of_others_are_not_replaced(
+    tmp_path: Path, bucket: str, source: str, name: str, keys: dict[str, Any]
+) -> None:
+    mine, export = f"{bucket}/{name}", f"{bucket}/out.jsonl"
+    put(mine, b"mine")
+    with pytest.raises(OutputError, match=f"{name}: was not put there by a run.*--overwrite") as caught:
+        at_url(tmp_path, source, FILTERS, export, **keys)
+    assert caught.value.exit_code == 6 and get(mine) == b"mine" and not (tmp_path / "url" / ".refinery").exists()
+    at_url(tmp_path, source, FILTERS, export, overwrite=True, **keys)
+    if "99" in name:
+        assert get(mine) == b"mine", "not a part of the export"
+        return
+    assert get(mine) != b"mine"
+    at_url(tmp_path, source, FILTERS, export, **keys)  # now it is the run's
+    put(mine, b"mine, too")
+    with pytest.raises(OutputError, match=f"{name}: has changed since a run put it there"):
+        at_url(tmp_path, source, FILTERS, export, **keys)
+    assert get(mine) == b"mine, too"
+
+
+def test_an_object_that_comes_while_the_run_works_is_not_replaced(
+    tmp_path: Path, bucket: str, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill = refinery.outputs.database.fill
+
+    def late(*arguments: Any) -> None:
+        put(f"{bucket}/out.jsonl", b"mine")
+        fill(*arguments)
+
+    monkeypatch.setattr("refinery.outputs.database.fill", late)
+    with pytest.raises(OutputError, match="out.jsonl: was not put there by a run"):
+        at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
+    assert names(bucket) == ["in.jsonl", "out.jsonl"] and get(f"{bucket}/out.jsonl") == b"mine"
+
+
+def test_a_run_that_was_killed_while_it_put_objects_goes_on(
+    tmp_path: Path, bucket: str, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("refinery.outputs.manifest.describe", killed)
+        patch.setattr("refinery.outputs.delivery.Delivery.take_back", lambda *_: None)
+        with pytest.raises(Killed):
+            at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=4000)
+    assert len(names(bucket)) > 2
+    at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=9000)
+
+
+def test_objects_of_an_earlier_export_to_the_same_url_go(tmp_path: Path, bucket: str, source: str) -> None:
+    put(f"{bucket}/out-00-of-99.jsonl.bak", b"mine")
+    keys: dict[str, Any] = {"export_shard_size": 2000}
+    many = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", **keys).outputs
+    few = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=6000).outputs
+    assert 1 < len(few) < len(many)
+    assert {f"{bucket}/{name}" for name in names(bucket) if "-of-" in name} == {
+        *few,
+        f"{bucket}/out-00-of-99.jsonl.bak",
+    }
+    one = at_url(tmp_path, source, ["clean_email_mapper"], f"{bucket}/out.jsonl").outputs
+    assert names(bucket) == ["in.jsonl", "out-00-of-99.jsonl.bak", "out.jsonl"] and one == (f"{bucket}/out.jsonl",)
+
+
+@pytest.mark.parametrize("name", ["refinery.duckdb", "trace/sample_trace-clean_email_mapper.jsonl"])
+def test_objects_of_others_in_a_work_dir(tmp_path: Path, bucket: str, source: str, name: str) -> None:
+    keys: dict[str, Any] = {"work_dir": f"{bucket}/run", "export": f"{bucket}/out.jsonl"}
+    mine = f"{bucket}/run/{name}"
+    put(mine, b"mine")
+    with pytest.raises(OutputError, match=f"{name}: was not put there by a run") as caught:
+        at_url(tmp_path, source, FILTERS, **keys)
+    assert caught.value.exit_code == 6 and get(mine) == b"mine"
+    at_url(tmp_path, source, FILTERS, overwrite=True, **keys)
+    assert get(mine) != b"mine"
+    at_url(tmp_path, source, FILTERS, **keys)
+    put(mine, b"mine, too")
+    with pytest.raises(OutputError, match=f"{name}: has changed since a run put it there"):
+        at_url(tmp_path, source, FILTERS, **keys)
+    assert get(mine) == b"mine, too"

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,69 @@ def test_numbered_files(tmp_path: Path) -> None:
     mine.unlink()
     first = refinery.run(recipe)
     assert len(first.outputs) > 1 and refinery.run(recipe).outputs == first.outputs
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_files_of_an_earlier_export_to_the_same_path_go(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    mine = {"kept-00-of-99.jsonl.bak", "kept-a-of-b.jsonl", "kept.csv"}
+    for name in mine:
+        (out / name).write_text("mine")
+    keys: dict[str, Any] = {"export_path": out / "kept.jsonl", "work_dir": tmp_path / "run"}
+    beside = {"kept_stats.jsonl"}
+    samples = texts(f"sample {number}" for number in range(9))
+    many = refine(tmp_path, samples, RECIPE, export_shard_size=50, **keys).outputs
+    few = refinery.run(settings(tmp_path, RECIPE, export_shard_size=200, **keys)).outputs
+    assert 1 < len(few) < len(many) and names_in(out) == mine | beside | {Path(path).name for path in few}
+    refinery.run(settings(tmp_path, RECIPE, export_type="parquet", **keys))
+    assert names_in(out) == mine | beside | {"kept.jsonl"}
+    refinery.run(settings(tmp_path, RECIPE, export_shard_size=200, **keys))
+    assert "kept.jsonl" not in names_in(out)
+    refinery.run(settings(tmp_path, ["clean_email_mapper"], **keys))
+    assert names_in(out) == mine | {"kept.jsonl"}, "no statistics of samples that are not there any more"
+
+
+def test_another_export_path_is_another_export(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"work_dir": tmp_path / "run", "export_shard_size": 10}
+    first = refine(tmp_path, SAMPLES, RECIPE, export_path=tmp_path / "run" / "kept.jsonl", **keys)
+    path = tmp_path / "run" / "kept.parquet"
+    refinery.run(settings(tmp_path, RECIPE, export_path=path, export_type="parquet", **keys))
+    refinery.run(settings(tmp_path, RECIPE, export_path=path, export_type="parquet", work_dir=tmp_path / "run"))
+    assert all(Path(file).exists() for file in first.outputs)
+
+
+def test_files_of_an_earlier_export_that_have_changed_stay(tmp_path: Path) -> None:
+    many = refine(tmp_path, SAMPLES, RECIPE, export_shard_size=10).outputs
+    Path(many[0]).write_text("mine")
+    refinery.run(settings(tmp_path, RECIPE))
+    assert names_in(tmp_path / "run") >= {Path(many[0]).name, "out.jsonl"} and not Path(many[1]).exists()
+
+
+def test_what_a_link_has_led_to_before_stays(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    link = tmp_path / "run" / "out.jsonl"
+    for day in ("monday.jsonl", "tuesday.jsonl"):
+        link.unlink(missing_ok=True)
+        link.symlink_to(tmp_path / day)
+        refine(tmp_path, SAMPLES, RECIPE)
+    assert (tmp_path / "monday.jsonl").read_bytes() == (tmp_path / "tuesday.jsonl").read_bytes()
+
+
+def test_files_of_others_that_overwrite_left_alone_are_not_the_run_s(tmp_path: Path) -> None:
+    mine = tmp_path / "run" / "out-00-of-99.jsonl"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    write_lines(tmp_path / "in.jsonl", SAMPLES)
+    recipe = settings(tmp_path, RECIPE, export_shard_size=20)
+    refinery.run(recipe, overwrite=True)
+    with pytest.raises(OutputError, match="out-00-of-99.jsonl: was not written by a run"):
+        refinery.run(recipe)
+    refinery.run(settings(tmp_path, RECIPE))
+    assert mine.read_text() == "mine"
 
 
 def test_a_run_that_was_killed_while_it_published_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
