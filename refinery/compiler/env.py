@@ -70,10 +70,11 @@ def _keyword(name: str) -> bool:
         "unique", "unpivot", "using", "variadic", "when", "where", "window", "with",
         "alter", "anti", "asof", "asymmetric", "at", "authorization", "between", "binary", "by", "collation", "concurrently",
         "cross", "current_catalog", "current_date", "current_time", "current_timestamp", "current_user", "deferrable", "drop",
-        "force", "freeze", "full", "glob", "grant", "if", "ilike", "inner", "insert", "install", "is", "isnull", "join", "left",
-        "like", "localtime", "localtimestamp", "map", "natural", "notnull", "outer", "overlaps", "partitioned_by",
+        "force", "freeze", "full", "glob", "grant", "if", "ilike", "inner", "insert", "install", "is", "isnull", "join", "key",
+        "left", "like", "localtime", "localtimestamp", "map", "natural", "notnull", "outer", "overlaps", "partitioned_by",
         "pivot_longer", "pivot_wider", "positional", "regexp", "revoke", "right", "rlike", "rollback", "semi", "session_user",
-        "similar", "tablesample", "uncache", "unpack", "verbose", "xor",
+        "similar", "tablesample", "uncache", "unpack", "value", "verbose",
+        "xor",
     }  # fmt: skip
 
 

@@ -23,6 +23,8 @@ from refinery.library.declared import (
     Param,
 )
 
+_TAKEN = "columns that begin with _ are what its other columns need, and `keep` is a filter's condition"
+
 
 def read_operator(path: Path, name: str | None = None) -> Operator:
     """Read one operator file's header; name: one of its aliases, or the file's own.
@@ -44,6 +46,8 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
     for stat in header.get("stats") or {}:
+        if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
+            raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
         if (place := PLACE.search(stat)) and place["name"] not in params:
             raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
     bounds = header.get("bounds") or {}

@@ -4,13 +4,13 @@
 WITH known AS MATERIALIZED (
   SELECT
 {% for one in wanted %}
-    CAST({{ one.column }} AS DOUBLE) AS x_{{ loop.index0 }},
+    CAST(stats.{{ one.column }} AS DOUBLE) AS x_{{ loop.index0 }},
 {% endfor %}
     {% if fates %}
     fates._dropped AS step
   FROM stats POSITIONAL JOIN fates
     {% else %}
-    step
+    ledger.step
   FROM stats LEFT JOIN ledger ON ledger._row = stats._row
     {% endif %}
 )

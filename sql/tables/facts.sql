@@ -11,28 +11,28 @@ WITH
 {% for stage in stages %}
 stage_{{ stage }} AS (
   SELECT
-    getvariable('first_rows')[CAST(regexp_extract(filename, '([0-9]+)[.]facts[.]parquet$', 1) AS BIGINT) + 1] + _row AS _row,
+    getvariable('first_rows')[CAST(regexp_extract(_facts_file, '([0-9]+)[.]facts[.]parquet$', 1) AS BIGINT) + 1] + _row AS _row,
     _dropped AS _dropped_{{ stage }},
-    * EXCLUDE (_row, _dropped, filename)
-  FROM read_parquet(getvariable('facts_{{ stage }}'), filename = true)
+    * EXCLUDE (_row, _dropped, _facts_file)
+  FROM read_parquet(getvariable('facts_{{ stage }}'), filename = '_facts_file')
 ),
 {% endfor %}
 gone AS (
 {% for barrier in removing if barrier.duplicates %}
-  SELECT _row, {{ barrier.step }} AS step FROM duplicates WHERE step = {{ barrier.step }}{% if range %} AND _row BETWEEN {{ range }}{% endif %}
+  SELECT _row, {{ barrier.step }} AS _step FROM duplicates WHERE step = {{ barrier.step }}{% if range %} AND _row BETWEEN {{ range }}{% endif %}
 
   UNION ALL
 {% endfor %}
-  SELECT CAST(NULL AS BIGINT) AS _row, CAST(NULL AS INTEGER) AS step WHERE FALSE
+  SELECT CAST(NULL AS BIGINT) AS _row, CAST(NULL AS INTEGER) AS _step WHERE FALSE
 )
 SELECT
   stage_1._row,
   {% if joined %}
-  coalesce({% for stage in stages %}_dropped_{{ stage }}, {% endfor %}gone.step) AS _dropped,
+  coalesce({% for stage in stages %}_dropped_{{ stage }}, {% endfor %}gone._step) AS _dropped,
   {% else %}
   _dropped_1 AS _dropped,
   {% endif %}
-  COLUMNS(* EXCLUDE (_row{% for stage in stages %}, _dropped_{{ stage }}{% endfor %}{% if joined %}, step{% endif %}))
+  COLUMNS(* EXCLUDE (_row{% for stage in stages %}, _dropped_{{ stage }}{% endfor %}{% if joined %}, _step{% endif %}))
 FROM stage_1
 {% for stage in stages[1:] %}
 LEFT JOIN stage_{{ stage }} ON stage_{{ stage }}._row = stage_1._row

@@ -7,19 +7,19 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   {{ stat.name | lit }} AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value) THEN fsum((value - near) * (value - near)) - fsum(value - near) * fsum(value - near) / count(value)
+    WHEN min(_value) < max(_value) THEN fsum((_value - _near) * (_value - _near)) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   {{ 'count(*) FILTER (WHERE isnan(%s))' % stat.number if stat.real else '0::BIGINT' }} AS nans,
   {{ 'count(*) FILTER (WHERE isinf(%s))' % stat.number if stat.real else '0::BIGINT' }} AS infinities
 FROM (
-  SELECT {{ stat.column }}, {{ stat.finite }} AS value, (SELECT avg({{ stat.finite }}) FROM stats) AS near
+  SELECT {{ stat.column }}, {{ stat.finite }} AS _value, (SELECT avg({{ stat.finite }}) FROM stats) AS _near
   FROM stats
 )
 {% else %}

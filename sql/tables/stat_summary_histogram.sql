@@ -6,16 +6,16 @@ WITH rounded AS (
   {{ 'UNION ALL' if not loop.first }}
   SELECT
     {{ loop.index }} AS nth,
-    CAST(value AS DOUBLE) AS place,
+    CAST(_value AS DOUBLE) AS place,
     {% if stat.real %}
-    CASE WHEN isnan(value) THEN 'nan' WHEN value = -5e-324 THEN '-0.0' ELSE CAST(value AS VARCHAR) END AS key,
+    CASE WHEN isnan(_value) THEN 'nan' WHEN _value = -5e-324 THEN '-0.0' ELSE CAST(_value AS VARCHAR) END AS key,
     {% else %}
-    CAST(value AS VARCHAR) AS key,
+    CAST(_value AS VARCHAR) AS key,
     {% endif %}
-    * EXCLUDE (value)
+    * EXCLUDE (_value)
   FROM (
     SELECT
-      value,
+      _value,
       count(*) AS n,
       {% for name, column in (('chars', stat.chars), ('tokens', tokens)) %}
       count({{ column }}) AS n_{{ name }}, sum({{ column }}) AS total_{{ name }},
@@ -24,13 +24,13 @@ WITH rounded AS (
       {% endfor %}
     FROM (
       {% if stat.real %}
-      SELECT CASE WHEN value = 0 AND signbit(value) THEN -5e-324 ELSE value END AS value, {{ stat.chars }}, {{ tokens }}
-      FROM (SELECT {{ stat.rounded }} AS value, {{ stat.chars }}, {{ tokens }} FROM facts WHERE {{ stat.column }} IS NOT NULL)
+      SELECT CASE WHEN _value = 0 AND signbit(_value) THEN -5e-324 ELSE _value END AS _value, {{ stat.chars }}, {{ tokens }}
+      FROM (SELECT {{ stat.rounded }} AS _value, {{ stat.chars }}, {{ tokens }} FROM facts WHERE {{ stat.column }} IS NOT NULL)
       {% else %}
-      SELECT {{ stat.rounded }} AS value, {{ stat.chars }}, {{ tokens }} FROM facts WHERE {{ stat.column }} IS NOT NULL
+      SELECT {{ stat.rounded }} AS _value, {{ stat.chars }}, {{ tokens }} FROM facts WHERE {{ stat.column }} IS NOT NULL
       {% endif %}
     )
-    GROUP BY value
+    GROUP BY _value
   )
 {% endfor %}
 ),

@@ -1,7 +1,7 @@
 -- Moments of every statistic for each key of a group, the keys of the most samples first (ties: the one met first).
 INSERT INTO stat_summary
 WITH chosen AS MATERIALIZED (
-  SELECT {{ key }} AS key, row_number() OVER (ORDER BY count({{ stats[0].column }}) DESC, min(_row)) AS place
+  SELECT {{ key }} AS _group_key, row_number() OVER (ORDER BY count({{ stats[0].column }}) DESC, min(_row)) AS _place
   FROM facts
   GROUP BY 1
   {% if top_k %}
@@ -10,36 +10,36 @@ WITH chosen AS MATERIALIZED (
   {% endif %}
 ),
 found AS (
-  SELECT place{% for stat in stats %}, {{ stat.finite }} AS value_{{ loop.index }}{% if stat.real %}, {{ stat.column }} AS odd_{{ loop.index }}{% endif %}{% endfor %}
+  SELECT _place{% for stat in stats %}, {{ stat.finite }} AS _value_{{ loop.index }}{% if stat.real %}, {{ stat.column }} AS _odd_{{ loop.index }}{% endif %}{% endfor %}
 
-  FROM facts JOIN chosen ON chosen.key = facts.{{ key }}
+  FROM facts JOIN chosen ON chosen._group_key = facts.{{ key }}
 ),
 sums AS MATERIALIZED (
   SELECT
-    place
+    _place
     {% for stat in stats %}
     {% set i = loop.index %}
-    , count(value_{{ i }}) AS n_{{ i }}, fsum(value_{{ i }}) AS total_{{ i }}, fsum(value_{{ i }}) / count(value_{{ i }}) AS near_{{ i }}
-    , min(value_{{ i }}) AS min_{{ i }}, max(value_{{ i }}) AS max_{{ i }}
+    , count(_value_{{ i }}) AS n_{{ i }}, fsum(_value_{{ i }}) AS total_{{ i }}, fsum(_value_{{ i }}) / count(_value_{{ i }}) AS near_{{ i }}
+    , min(_value_{{ i }}) AS min_{{ i }}, max(_value_{{ i }}) AS max_{{ i }}
     {% if stat.real %}
-    , count(*) FILTER (WHERE isnan(odd_{{ i }})) AS nans_{{ i }}, count(*) FILTER (WHERE isinf(odd_{{ i }})) AS infinities_{{ i }}
+    , count(*) FILTER (WHERE isnan(_odd_{{ i }})) AS nans_{{ i }}, count(*) FILTER (WHERE isinf(_odd_{{ i }})) AS infinities_{{ i }}
     {% endif %}
     {% endfor %}
   FROM found
-  GROUP BY place
+  GROUP BY _place
 ),
 squares AS (
   SELECT
-    place
+    _place
     {% for stat in stats %}
     {% set i = loop.index %}
-    , fsum(value_{{ i }} - near_{{ i }}) AS rest_{{ i }}, fsum((value_{{ i }} - near_{{ i }}) * (value_{{ i }} - near_{{ i }})) AS squares_{{ i }}
+    , fsum(_value_{{ i }} - near_{{ i }}) AS rest_{{ i }}, fsum((_value_{{ i }} - near_{{ i }}) * (_value_{{ i }} - near_{{ i }})) AS squares_{{ i }}
     {% endfor %}
-  FROM found JOIN sums USING (place)
-  GROUP BY place
+  FROM found JOIN sums USING (_place)
+  GROUP BY _place
 ),
 rows AS (
-  SELECT place, unnest([
+  SELECT _place, unnest([
     {% for stat in stats %}
     {% set i = loop.index %}
     {
@@ -54,9 +54,9 @@ rows AS (
     }{{ ',' if not loop.last }}
     {% endfor %}
   ], recursive := TRUE)
-  FROM sums JOIN squares USING (place)
+  FROM sums JOIN squares USING (_place)
 )
-SELECT {{ group | lit }}, key, stat, n, mean, m2, min, max, total, nans, infinities
-FROM rows JOIN chosen USING (place)
+SELECT {{ group | lit }}, _group_key, stat, n, mean, m2, min, max, total, nans, infinities
+FROM rows JOIN chosen USING (_place)
 WHERE n + nans + infinities > 0
-ORDER BY nth, place
+ORDER BY nth, _place

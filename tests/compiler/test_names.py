@@ -141,6 +141,9 @@ def refusal(where: str, columns: dict[str, str] | None = None) -> str:
         ("  -- nothing", "nothing but comments"),
         ("EXISTS (SELECT 1 FROM batch)", "there is no table 'batch'"),
         ("n IN (SELECT n FROM _read)", "there is no table '_read'"),
+        ("(WITH batch AS (SELECT 2) FROM batch) = (SELECT count(*) FROM batch)", "there is no table 'batch'"),
+        ("(WITH _s1 AS (SELECT n FROM _s1) FROM _s1) = 2", "there is no table '_s1'"),
+        ("(SELECT count(*) FROM (WITH _read AS (SELECT 2) FROM _read), _read) = 2", "there is no table '_read'"),
         ("n IN (SELECT _i FROM SAMPLE)", "there is no table 'SAMPLE'"),
     ],
 )

@@ -229,31 +229,31 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'text_len' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   CAST(0 AS BIGINT) AS nans,
   CAST(0 AS BIGINT) AS infinities
 FROM (
   SELECT
     text_len,
-    CAST(text_len AS DOUBLE) AS value,
+    CAST(text_len AS DOUBLE) AS _value,
     (
       SELECT
         avg(CAST(text_len AS DOUBLE))
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 )
 UNION ALL
@@ -261,20 +261,20 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'alnum_ratio' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   count(*) FILTER(WHERE
     isnan(CAST(alnum_ratio AS DOUBLE))) AS nans,
   count(*) FILTER(WHERE
@@ -285,7 +285,7 @@ FROM (
     CASE
       WHEN isfinite(CAST(alnum_ratio AS DOUBLE))
       THEN CAST(alnum_ratio AS DOUBLE)
-    END AS value,
+    END AS _value,
     (
       SELECT
         avg(
@@ -295,7 +295,7 @@ FROM (
           END
         )
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 );
 
@@ -305,13 +305,13 @@ INSERT INTO stat_summary
 WITH rounded AS (
   SELECT
     1 AS nth,
-    CAST(value AS DOUBLE) AS place,
-    CAST(value AS TEXT) AS key,
+    CAST(_value AS DOUBLE) AS place,
+    CAST(_value AS TEXT) AS key,
     *
-    EXCLUDE (value)
+    EXCLUDE (_value)
   FROM (
     SELECT
-      value,
+      _value,
       count(*) AS n,
       count(_chars_1) AS n_chars,
       sum(_chars_1) AS total_chars,
@@ -325,7 +325,7 @@ WITH rounded AS (
       max(_tokens) AS max_tokens
     FROM (
       SELECT
-        CAST(text_len AS BIGINT) AS value,
+        CAST(text_len AS BIGINT) AS _value,
         _chars_1,
         _tokens
       FROM facts
@@ -333,24 +333,24 @@ WITH rounded AS (
         NOT text_len IS NULL
     )
     GROUP BY
-      value
+      _value
   )
   UNION ALL
   SELECT
     2 AS nth,
-    CAST(value AS DOUBLE) AS place,
+    CAST(_value AS DOUBLE) AS place,
     CASE
-      WHEN isnan(value)
+      WHEN isnan(_value)
       THEN 'nan'
-      WHEN value = -5e-324
+      WHEN _value = -5e-324
       THEN '-0.0'
-      ELSE CAST(value AS TEXT)
+      ELSE CAST(_value AS TEXT)
     END AS key,
     *
-    EXCLUDE (value)
+    EXCLUDE (_value)
   FROM (
     SELECT
-      value,
+      _value,
       count(*) AS n,
       count(_chars_1) AS n_chars,
       sum(_chars_1) AS total_chars,
@@ -364,7 +364,7 @@ WITH rounded AS (
       max(_tokens) AS max_tokens
     FROM (
       SELECT
-        CASE WHEN value = 0 AND signbit(value) THEN -5e-324 ELSE value END AS value,
+        CASE WHEN _value = 0 AND signbit(_value) THEN -5e-324 ELSE _value END AS _value,
         _chars_1,
         _tokens
       FROM (
@@ -378,7 +378,7 @@ WITH rounded AS (
             ) > 1e-6
             THEN round(CAST(alnum_ratio AS DOUBLE) * 1e1) / 1e1
             ELSE CAST(format('{:.1f}', CAST(alnum_ratio AS DOUBLE)) AS DOUBLE)
-          END AS value,
+          END AS _value,
           _chars_1,
           _tokens
         FROM facts
@@ -387,7 +387,7 @@ WITH rounded AS (
       )
     )
     GROUP BY
-      value
+      _value
   )
 ), counted AS (
   SELECT
@@ -464,66 +464,66 @@ ORDER BY
 INSERT INTO stat_summary
 WITH chosen AS MATERIALIZED (
   SELECT
-    _key_suffix AS key,
-    row_number() OVER (ORDER BY count(text_len) DESC, min(_row)) AS place
+    _key_suffix AS _group_key,
+    row_number() OVER (ORDER BY count(text_len) DESC, min(_row)) AS _place
   FROM facts
   GROUP BY
     1
 ), found AS (
   SELECT
-    place,
-    CAST(text_len AS DOUBLE) AS value_1,
+    _place,
+    CAST(text_len AS DOUBLE) AS _value_1,
     CASE
       WHEN isfinite(CAST(alnum_ratio AS DOUBLE))
       THEN CAST(alnum_ratio AS DOUBLE)
-    END AS value_2,
-    alnum_ratio AS odd_2
+    END AS _value_2,
+    alnum_ratio AS _odd_2
   FROM facts
   JOIN chosen
-    ON chosen.key = facts._key_suffix
+    ON chosen._group_key = facts._key_suffix
 ), sums AS MATERIALIZED (
   SELECT
-    place,
-    count(value_1) AS n_1,
-    fsum(value_1) AS total_1,
-    fsum(value_1) / count(value_1) AS near_1,
-    min(value_1) AS min_1,
-    max(value_1) AS max_1,
-    count(value_2) AS n_2,
-    fsum(value_2) AS total_2,
-    fsum(value_2) / count(value_2) AS near_2,
-    min(value_2) AS min_2,
-    max(value_2) AS max_2,
+    _place,
+    count(_value_1) AS n_1,
+    fsum(_value_1) AS total_1,
+    fsum(_value_1) / count(_value_1) AS near_1,
+    min(_value_1) AS min_1,
+    max(_value_1) AS max_1,
+    count(_value_2) AS n_2,
+    fsum(_value_2) AS total_2,
+    fsum(_value_2) / count(_value_2) AS near_2,
+    min(_value_2) AS min_2,
+    max(_value_2) AS max_2,
     count(*) FILTER(WHERE
-      isnan(odd_2)) AS nans_2,
+      isnan(_odd_2)) AS nans_2,
     count(*) FILTER(WHERE
-      isinf(odd_2)) AS infinities_2
+      isinf(_odd_2)) AS infinities_2
   FROM found
   GROUP BY
-    place
+    _place
 ), squares AS (
   SELECT
-    place,
-    fsum(value_1 - near_1) AS rest_1,
+    _place,
+    fsum(_value_1 - near_1) AS rest_1,
     fsum((
-      value_1 - near_1
+      _value_1 - near_1
     ) * (
-      value_1 - near_1
+      _value_1 - near_1
     )) AS squares_1,
-    fsum(value_2 - near_2) AS rest_2,
+    fsum(_value_2 - near_2) AS rest_2,
     fsum((
-      value_2 - near_2
+      _value_2 - near_2
     ) * (
-      value_2 - near_2
+      _value_2 - near_2
     )) AS squares_2
   FROM found
   JOIN sums
-    USING (place)
+    USING (_place)
   GROUP BY
-    place
+    _place
 ), rows AS (
   SELECT
-    place,
+    _place,
     unnest(
       [
         {'nth': 1, 'stat': 'text_len', 'n': n_1, 'mean': near_1 + rest_1 / n_1, 'm2': CASE WHEN min_1 < max_1 THEN squares_1 - rest_1 * rest_1 / n_1 ELSE 0.0 END, 'min': min_1, 'max': max_1, 'total': total_1, 'nans': CAST(0 AS BIGINT), 'infinities': CAST(0 AS BIGINT)},
@@ -533,11 +533,11 @@ WITH chosen AS MATERIALIZED (
     )
   FROM sums
   JOIN squares
-    USING (place)
+    USING (_place)
 )
 SELECT
   'suffix',
-  key,
+  _group_key,
   stat,
   n,
   mean,
@@ -549,19 +549,19 @@ SELECT
   infinities
 FROM rows
 JOIN chosen
-  USING (place)
+  USING (_place)
 WHERE
   n + nans + infinities > 0
 ORDER BY
   nth,
-  place;
+  _place;
 
 -- Moments of every statistic for each key of a group, the keys of the most samples first (ties: the one met first).
 INSERT INTO stat_summary
 WITH chosen AS MATERIALIZED (
   SELECT
-    _key_1 AS key,
-    row_number() OVER (ORDER BY count(text_len) DESC, min(_row)) AS place
+    _key_1 AS _group_key,
+    row_number() OVER (ORDER BY count(text_len) DESC, min(_row)) AS _place
   FROM facts
   GROUP BY
     1
@@ -570,59 +570,59 @@ WITH chosen AS MATERIALIZED (
   LIMIT 2
 ), found AS (
   SELECT
-    place,
-    CAST(text_len AS DOUBLE) AS value_1,
+    _place,
+    CAST(text_len AS DOUBLE) AS _value_1,
     CASE
       WHEN isfinite(CAST(alnum_ratio AS DOUBLE))
       THEN CAST(alnum_ratio AS DOUBLE)
-    END AS value_2,
-    alnum_ratio AS odd_2
+    END AS _value_2,
+    alnum_ratio AS _odd_2
   FROM facts
   JOIN chosen
-    ON chosen.key = facts._key_1
+    ON chosen._group_key = facts._key_1
 ), sums AS MATERIALIZED (
   SELECT
-    place,
-    count(value_1) AS n_1,
-    fsum(value_1) AS total_1,
-    fsum(value_1) / count(value_1) AS near_1,
-    min(value_1) AS min_1,
-    max(value_1) AS max_1,
-    count(value_2) AS n_2,
-    fsum(value_2) AS total_2,
-    fsum(value_2) / count(value_2) AS near_2,
-    min(value_2) AS min_2,
-    max(value_2) AS max_2,
+    _place,
+    count(_value_1) AS n_1,
+    fsum(_value_1) AS total_1,
+    fsum(_value_1) / count(_value_1) AS near_1,
+    min(_value_1) AS min_1,
+    max(_value_1) AS max_1,
+    count(_value_2) AS n_2,
+    fsum(_value_2) AS total_2,
+    fsum(_value_2) / count(_value_2) AS near_2,
+    min(_value_2) AS min_2,
+    max(_value_2) AS max_2,
     count(*) FILTER(WHERE
-      isnan(odd_2)) AS nans_2,
+      isnan(_odd_2)) AS nans_2,
     count(*) FILTER(WHERE
-      isinf(odd_2)) AS infinities_2
+      isinf(_odd_2)) AS infinities_2
   FROM found
   GROUP BY
-    place
+    _place
 ), squares AS (
   SELECT
-    place,
-    fsum(value_1 - near_1) AS rest_1,
+    _place,
+    fsum(_value_1 - near_1) AS rest_1,
     fsum((
-      value_1 - near_1
+      _value_1 - near_1
     ) * (
-      value_1 - near_1
+      _value_1 - near_1
     )) AS squares_1,
-    fsum(value_2 - near_2) AS rest_2,
+    fsum(_value_2 - near_2) AS rest_2,
     fsum((
-      value_2 - near_2
+      _value_2 - near_2
     ) * (
-      value_2 - near_2
+      _value_2 - near_2
     )) AS squares_2
   FROM found
   JOIN sums
-    USING (place)
+    USING (_place)
   GROUP BY
-    place
+    _place
 ), rows AS (
   SELECT
-    place,
+    _place,
     unnest(
       [
         {'nth': 1, 'stat': 'text_len', 'n': n_1, 'mean': near_1 + rest_1 / n_1, 'm2': CASE WHEN min_1 < max_1 THEN squares_1 - rest_1 * rest_1 / n_1 ELSE 0.0 END, 'min': min_1, 'max': max_1, 'total': total_1, 'nans': CAST(0 AS BIGINT), 'infinities': CAST(0 AS BIGINT)},
@@ -632,11 +632,11 @@ WITH chosen AS MATERIALIZED (
     )
   FROM sums
   JOIN squares
-    USING (place)
+    USING (_place)
 )
 SELECT
   'language',
-  key,
+  _group_key,
   stat,
   n,
   mean,
@@ -648,77 +648,77 @@ SELECT
   infinities
 FROM rows
 JOIN chosen
-  USING (place)
+  USING (_place)
 WHERE
   n + nans + infinities > 0
 ORDER BY
   nth,
-  place;
+  _place;
 
 -- Moments of every statistic for each key of a group, the keys of the most samples first (ties: the one met first).
 INSERT INTO stat_summary
 WITH chosen AS MATERIALIZED (
   SELECT
-    _key_2 AS key,
-    row_number() OVER (ORDER BY count(text_len) DESC, min(_row)) AS place
+    _key_2 AS _group_key,
+    row_number() OVER (ORDER BY count(text_len) DESC, min(_row)) AS _place
   FROM facts
   GROUP BY
     1
 ), found AS (
   SELECT
-    place,
-    CAST(text_len AS DOUBLE) AS value_1,
+    _place,
+    CAST(text_len AS DOUBLE) AS _value_1,
     CASE
       WHEN isfinite(CAST(alnum_ratio AS DOUBLE))
       THEN CAST(alnum_ratio AS DOUBLE)
-    END AS value_2,
-    alnum_ratio AS odd_2
+    END AS _value_2,
+    alnum_ratio AS _odd_2
   FROM facts
   JOIN chosen
-    ON chosen.key = facts._key_2
+    ON chosen._group_key = facts._key_2
 ), sums AS MATERIALIZED (
   SELECT
-    place,
-    count(value_1) AS n_1,
-    fsum(value_1) AS total_1,
-    fsum(value_1) / count(value_1) AS near_1,
-    min(value_1) AS min_1,
-    max(value_1) AS max_1,
-    count(value_2) AS n_2,
-    fsum(value_2) AS total_2,
-    fsum(value_2) / count(value_2) AS near_2,
-    min(value_2) AS min_2,
-    max(value_2) AS max_2,
+    _place,
+    count(_value_1) AS n_1,
+    fsum(_value_1) AS total_1,
+    fsum(_value_1) / count(_value_1) AS near_1,
+    min(_value_1) AS min_1,
+    max(_value_1) AS max_1,
+    count(_value_2) AS n_2,
+    fsum(_value_2) AS total_2,
+    fsum(_value_2) / count(_value_2) AS near_2,
+    min(_value_2) AS min_2,
+    max(_value_2) AS max_2,
     count(*) FILTER(WHERE
-      isnan(odd_2)) AS nans_2,
+      isnan(_odd_2)) AS nans_2,
     count(*) FILTER(WHERE
-      isinf(odd_2)) AS infinities_2
+      isinf(_odd_2)) AS infinities_2
   FROM found
   GROUP BY
-    place
+    _place
 ), squares AS (
   SELECT
-    place,
-    fsum(value_1 - near_1) AS rest_1,
+    _place,
+    fsum(_value_1 - near_1) AS rest_1,
     fsum((
-      value_1 - near_1
+      _value_1 - near_1
     ) * (
-      value_1 - near_1
+      _value_1 - near_1
     )) AS squares_1,
-    fsum(value_2 - near_2) AS rest_2,
+    fsum(_value_2 - near_2) AS rest_2,
     fsum((
-      value_2 - near_2
+      _value_2 - near_2
     ) * (
-      value_2 - near_2
+      _value_2 - near_2
     )) AS squares_2
   FROM found
   JOIN sums
-    USING (place)
+    USING (_place)
   GROUP BY
-    place
+    _place
 ), rows AS (
   SELECT
-    place,
+    _place,
     unnest(
       [
         {'nth': 1, 'stat': 'text_len', 'n': n_1, 'mean': near_1 + rest_1 / n_1, 'm2': CASE WHEN min_1 < max_1 THEN squares_1 - rest_1 * rest_1 / n_1 ELSE 0.0 END, 'min': min_1, 'max': max_1, 'total': total_1, 'nans': CAST(0 AS BIGINT), 'infinities': CAST(0 AS BIGINT)},
@@ -728,11 +728,11 @@ WITH chosen AS MATERIALIZED (
     )
   FROM sums
   JOIN squares
-    USING (place)
+    USING (_place)
 )
 SELECT
   'long',
-  key,
+  _group_key,
   stat,
   n,
   mean,
@@ -744,12 +744,12 @@ SELECT
   infinities
 FROM rows
 JOIN chosen
-  USING (place)
+  USING (_place)
 WHERE
   n + nans + infinities > 0
 ORDER BY
   nth,
-  place;
+  _place;
 
 -- Write: the samples that stay, in the order of the input. A line whose text did not change is written as it was.
 CREATE OR REPLACE TEMP VIEW kept AS

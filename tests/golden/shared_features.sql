@@ -339,31 +339,31 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'num_words' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   CAST(0 AS BIGINT) AS nans,
   CAST(0 AS BIGINT) AS infinities
 FROM (
   SELECT
     num_words,
-    CAST(num_words AS DOUBLE) AS value,
+    CAST(num_words AS DOUBLE) AS _value,
     (
       SELECT
         avg(CAST(num_words AS DOUBLE))
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 )
 UNION ALL
@@ -371,20 +371,20 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'flagged_words_ratio' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   count(*) FILTER(WHERE
     isnan(CAST(flagged_words_ratio AS DOUBLE))) AS nans,
   count(*) FILTER(WHERE
@@ -395,7 +395,7 @@ FROM (
     CASE
       WHEN isfinite(CAST(flagged_words_ratio AS DOUBLE))
       THEN CAST(flagged_words_ratio AS DOUBLE)
-    END AS value,
+    END AS _value,
     (
       SELECT
         avg(
@@ -405,7 +405,7 @@ FROM (
           END
         )
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 )
 UNION ALL
@@ -413,20 +413,20 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'avg_line_length' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   count(*) FILTER(WHERE
     isnan(CAST(avg_line_length AS DOUBLE))) AS nans,
   count(*) FILTER(WHERE
@@ -437,7 +437,7 @@ FROM (
     CASE
       WHEN isfinite(CAST(avg_line_length AS DOUBLE))
       THEN CAST(avg_line_length AS DOUBLE)
-    END AS value,
+    END AS _value,
     (
       SELECT
         avg(
@@ -447,7 +447,7 @@ FROM (
           END
         )
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 )
 UNION ALL
@@ -455,20 +455,20 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'special_char_ratio' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   count(*) FILTER(WHERE
     isnan(CAST(special_char_ratio AS DOUBLE))) AS nans,
   count(*) FILTER(WHERE
@@ -479,7 +479,7 @@ FROM (
     CASE
       WHEN isfinite(CAST(special_char_ratio AS DOUBLE))
       THEN CAST(special_char_ratio AS DOUBLE)
-    END AS value,
+    END AS _value,
     (
       SELECT
         avg(
@@ -489,7 +489,7 @@ FROM (
           END
         )
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 );
 

@@ -147,31 +147,31 @@ SELECT
   'summary' AS "group",
   'summary' AS key,
   'text_len' AS stat,
-  count(value) AS n,
-  any_value(near) + fsum(value - near) / count(value) AS mean,
+  count(_value) AS n,
+  any_value(_near) + fsum(_value - _near) / count(_value) AS mean,
   CASE
-    WHEN min(value) < max(value)
+    WHEN min(_value) < max(_value)
     THEN fsum((
-      value - near
+      _value - _near
     ) * (
-      value - near
-    )) - fsum(value - near) * fsum(value - near) / count(value)
+      _value - _near
+    )) - fsum(_value - _near) * fsum(_value - _near) / count(_value)
     ELSE 0.0
   END AS m2,
-  min(value) AS min,
-  max(value) AS max,
-  fsum(value) AS total,
+  min(_value) AS min,
+  max(_value) AS max,
+  fsum(_value) AS total,
   CAST(0 AS BIGINT) AS nans,
   CAST(0 AS BIGINT) AS infinities
 FROM (
   SELECT
     text_len,
-    CAST(text_len AS DOUBLE) AS value,
+    CAST(text_len AS DOUBLE) AS _value,
     (
       SELECT
         avg(CAST(text_len AS DOUBLE))
       FROM stats
-    ) AS near
+    ) AS _near
   FROM stats
 );
 
