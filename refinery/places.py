@@ -42,6 +42,11 @@ def shorter(text: str) -> str:
     return re.sub(rf"(?<![^\s'\"(\[{{,:=]){re.escape(folder)}/(?=[^\s/])", "", text)
 
 
+def printable(text: str) -> str:
+    """A path or text as it can be printed: bytes that are not UTF-8 as escapes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _cut(path: str) -> tuple[str, str]:
     """The path up to its last `..`, and what is below that; a `.` at its beginning says nothing."""
     parts = path.split("/")

@@ -22,10 +22,7 @@ from refinery.errors import OutputError
 from refinery.outputs.manifest import publish
 from refinery.rundir import RunDir
 from refinery.samples.export import stats_name
-
-State = tuple[int, int]
-
-_ATTRIBUTE = "user.refinery"
+from refinery.store.attributes import State, mark, marked, state_of
 
 
 def pattern(path: str | Path) -> str:
@@ -62,7 +59,7 @@ class Belongings:
         if self._copied and not os.path.isabs(name):
             return True
         state = state_of(path)
-        if state is not None and state in (self._files.get(name), _marked(path)):
+        if state is not None and state in (self._files.get(name), marked(path)):
             return True
         return self._is_new(name, state) and any(fnmatch.fnmatchcase(name, one) for one in self._open)
 
@@ -118,7 +115,7 @@ class Belongings:
         for path in _matching(patterns):
             if (state := state_of(path)) is not None and self._is_new(self._name(path), state):
                 self._files[self._name(path)] = state
-                _mark(path, state)
+                mark(path, state)
 
     def supersede(self, export_path: str, patterns: Iterable[str], files: Iterable[str | Path]) -> None:
         """Remove what runs have written for the same export before, and is no part of it any more. Raises OSError.
@@ -154,30 +151,6 @@ class Belongings:
         known = _Known(self._files, self._open, self._others, self._exports)
         self._list.parent.mkdir(parents=True, exist_ok=True)
         publish(self._list, json.dumps(asdict(known), ensure_ascii=False, indent=1))
-
-
-def state_of(path: str | Path) -> State | None:
-    """Size and time of change (ns) of a file; None when it is not there."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-def _mark(path: str, state: State) -> None:
-    """Note in the file's attributes that it is a run's, for runs in other folders; nothing where a file system has none."""
-    with suppress(OSError, AttributeError):
-        os.setxattr(path, _ATTRIBUTE, json.dumps(state).encode())
-
-
-def _marked(path: str | Path) -> State | None:
-    """Size and time of change of a file when a run has written it, as the file itself says."""
-    try:
-        size, time = json.loads(os.getxattr(path, _ATTRIBUTE))
-        return int(size), int(time)
-    except (OSError, AttributeError, ValueError, TypeError):
-        return None
 
 
 def _matching(patterns: Iterable[str]) -> list[str]:

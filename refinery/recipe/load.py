@@ -13,6 +13,7 @@ from typing import Any
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.places import absolute
 from refinery.recipe.check import LibrarySource, check
+from refinery.recipe.encoding import not_utf8, why_not_named
 from refinery.recipe.model import Recipe
 from refinery.recipe.override import Override, apply
 from refinery.recipe.parse import parse, parse_python
@@ -51,6 +52,8 @@ def load(
         root = parse_python(recipe, values, problems)
         return _finish(root, overrides, values, problems, library, need_inputs, guard)
     path = os.fspath(recipe)
+    if odd := why_not_named(absolute(path)):
+        raise _failure("recipe", odd, "Rename the recipe or its folder.")
     text = _read(path)
     found: Any = {"library": library, "environ": environ, "need_inputs": need_inputs, "guard": guard}
     read = loads(text, path, overrides, variables, **found)
@@ -98,6 +101,8 @@ def _finish(
         if problems.found:
             raise RecipeError(problems.sorted())
     checked = check(root, library, problems, need_inputs)
+    if odd := [Problem(*found) for found in not_utf8(checked.recipe)]:
+        raise RecipeError([*problems.sorted(), *odd])
     if problems.found:
         error = RecipeError(problems.sorted())
         error.partial = checked

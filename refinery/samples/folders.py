@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from refinery.errors import DataError, did_you_mean
+from refinery.places import printable
 
 # Files that other tools leave beside data: they say something of it and hold no samples.
 _MARKERS = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_infos.json", "Thumbs.db"}
@@ -57,7 +58,7 @@ def _unreadable(error: OSError) -> None:
 
 def odd_kind(path: str) -> str | None:
     """Why an entry cannot be read as a file, found without opening it; None where it can."""
-    if shown(path) != path:
+    if printable(path) != path:
         return "a name that is not UTF-8, which no table can hold; rename it"
     try:
         mode = os.stat(path).st_mode
@@ -69,11 +70,6 @@ def odd_kind(path: str) -> str | None:
     if stat.S_ISREG(mode):
         return None if os.access(path, os.R_OK) else "a file without permission to read it"
     return next((what for test, what in _ODD.items() if test(mode)), "no regular file")
-
-
-def shown(path: str) -> str:
-    """A path as it can be printed: bytes that are not UTF-8 as escapes."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _missing(path: str) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refinery.errors import DataError
-from refinery.samples.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format, shown
+from refinery.places import printable
+from refinery.samples.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format
 from refinery.samples.formats import SUPPORTED, foreign, format_of, full_suffix, json_shape, magic, split_suffix
 from refinery.samples.partitions import Partitions, partitions_of, typed
 from refinery.samples.table_folders import refuse_tables
@@ -223,8 +224,8 @@ class _Order:
         """The sources behind a path, folder or pattern, of this machine or at a URL."""
         if is_url(path):
             return self._expand_url(path)
-        if shown(path) != path:
-            raise DataError(f"{shown(path)}: the name is not UTF-8, so no table can hold it. Rename it")
+        if printable(path) != path:
+            raise DataError(f"{printable(path)}: the name is not UTF-8, so no table can hold it. Rename it")
         if os.path.isfile(path):
             return self._sources([self._named(path)], _File)
         found, folder = files_of(path)
@@ -287,10 +288,12 @@ class _Order:
         """Raise DataError for entries that look like data and cannot be read as files."""
         if is_url(place):
             return
-        odd = [f"{shown(path)} is {kind}" for path in paths if (kind := odd_kind(path)) is not None]
+        odd = [f"{printable(path)} is {kind}" for path in paths if (kind := odd_kind(path)) is not None]
         if odd:
             more = f" and {len(odd) - 5} more" if len(odd) > 5 else ""
-            raise DataError(f"{shown(place)}: cannot be read as a whole: {'; '.join(odd[:5])}{more}. Remove or mend it")
+            raise DataError(
+                f"{printable(place)}: cannot be read as a whole: {'; '.join(odd[:5])}{more}. Remove or mend it"
+            )
 
     def _placed(self, base: str, sources: list[Source]) -> list[Source]:
         """The sources with the fields that the folders between a base and them stand for."""

@@ -12,6 +12,8 @@ from typing import BinaryIO
 from refinery.errors import OutputError
 from refinery.places import absolute
 from refinery.rundir import RunDir
+from refinery.store.attributes import mark_growing
+from refinery.tracer.own import require_own
 from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
 
 _BLOCK = 1 << 20
@@ -74,10 +76,16 @@ class Tracer:
         return record is not None and self._add(op_name, line(record))
 
     def clear(self) -> None:
-        """Remove the traces that are in the folder, of the operators that are traced."""
-        for path in self._run.traces():
-            if not self._wanted.operators or path in map(self._path, self._wanted.operators):
-                path.unlink(missing_ok=True)
+        """Remove the traces that are in the folder, of the operators that are traced.
+
+        Raises OutputError, and removes nothing, when one of the files is neither a run's nor a tracer's.
+        """
+        own = list(map(self._path, self._wanted.operators))
+        found = [path for path in self._run.traces() if not own or path in own]
+        for path in found:
+            require_own(self._run, path)
+        for path in found:
+            path.unlink(missing_ok=True)
         self._seen.clear()
 
     def _open(self, op_name: str) -> bool:
@@ -92,6 +100,8 @@ class Tracer:
         """Add a line unless there are enough; the file is locked meanwhile, so that the limit is exact."""
         path = self._path(op_name)
         with _locked(path) as file:
+            require_own(self._run, path)
+            mark_growing(path)
             if self._wanted.most is not None and self._lines(op_name, file) >= self._wanted.most:
                 return False
             end = _after_last_line(file)

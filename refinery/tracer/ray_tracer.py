@@ -11,6 +11,8 @@ from refinery.errors import OperatorError
 from refinery.places import absolute
 from refinery.rundir import RunDir, aside
 from refinery.samples.write import writing
+from refinery.store.attributes import mark_growing
+from refinery.tracer.own import require_own
 from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
 
 try:
@@ -60,9 +62,11 @@ class Collector:
         written = []
         for op_name, lines in self._found.items():
             path = self._run.trace_file(op_name, 0, first=True)
+            require_own(self._run, path)
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 aside(path).write_bytes(b"".join(lines))
+                mark_growing(aside(path))
                 os.replace(aside(path), path)
             written.append(str(path))
         return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +108,33 @@ def test_half_a_line_of_a_killed_process_is_dropped(tmp_path: Path) -> None:
         file.write(b'{"text": "hal')
     assert tracer.collect_filter_sample(FILTER, {"text": "next"}, False)
     assert [record["text"] for record in traced(tmp_path, FILTER)] == ["whole", "next"]
+
+
+def test_files_of_others_are_neither_appended_to_nor_removed(tmp_path: Path) -> None:
+    mine = tmp_path / "trace" / f"sample_trace-{FILTER}.jsonl"
+    mine.parent.mkdir()
+    mine.write_text('{"text": "mine"}\n')
+    os.setxattr(mine, "user.other", b"1")  # as the file system has attributes, it can say that the file is no tracer's
+    tracer = Tracer(tmp_path)
+    tracer.collect_mapper_sample(MAPPER, {"text": "a"}, {"text": "b"})
+    for act in (tracer.clear, lambda: tracer.collect_filter_sample(FILTER, {"text": "x"}, False)):
+        with pytest.raises(OutputError, match=f"{FILTER}.jsonl: was not written by a run or a tracer"):
+            act()
+    assert mine.read_text() == '{"text": "mine"}\n' and len(traced(tmp_path, MAPPER)) == 1
+    Tracer(tmp_path, [MAPPER]).clear()
+    assert [path.name for path in mine.parent.iterdir()] == [mine.name]
+
+
+def test_traces_of_a_run_are_removed(tmp_path: Path) -> None:
+    samples = [{"text": "Email: a@b.com"}]
+    run = refine(tmp_path, samples, [MAPPER], open_tracer=True)
+    path = run.work_dir / "trace" / f"sample_trace-{MAPPER}.jsonl"
+    os.removexattr(path, "user.refinery")  # as in a copy of the folder: the run's list knows it
+    tracer = Tracer(run.work_dir)
+    assert tracer.collect_mapper_sample(MAPPER, {"text": "a"}, {"text": "b"})
+    assert len(traced(run.work_dir, MAPPER)) == 2
+    tracer.clear()
+    assert not path.exists()
 
 
 def test_long_records_are_counted(tmp_path: Path) -> None:

@@ -1,0 +1,29 @@
+"""Trace files that runs and tracers have written: only those are appended to, replaced or removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from refinery.errors import OutputError
+from refinery.rundir import RunDir
+from refinery.store.attributes import is_growing, marked, state_of
+
+
+def require_own(run: RunDir, path: Path) -> None:
+    """See that a trace file is of a run or a tracer, or is empty or not there. Raises OutputError."""
+    state = state_of(path)
+    if state is None or not state[0] or is_growing(path) or state in (marked(path), _listed(run, path)):
+        return
+    what = f"{path}: was not written by a run or a tracer, or has changed since, so it is left as it is"
+    raise OutputError(f"{what}. Move or remove it, or trace to another work_dir")
+
+
+def _listed(run: RunDir, path: Path) -> tuple[int, int] | None:
+    """Size and time of change as the run's list says, which a copy of the folder has, too."""
+    try:
+        files = json.loads(run.written.read_text(encoding="utf-8"))["files"]
+        size, time = files[path.relative_to(run.root).as_posix()]
+        return int(size), int(time)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
