@@ -347,7 +347,7 @@ def _accounted(
     idle = [] if recipe.measure_only else idle_steps(db)
     if counts.quarantined:
         log_quarantine(db)
-    loud = alarms(db, counts, [source.path for source in prepared.sources], recipe.max_quarantined is not None)
+    loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
     db.publish()
     results = [result for stage in done for result in stage.results]
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.outputs.database import Counts, Database
+from refinery.samples.likely import likely_reason
+from refinery.samples.sources import Source
 
 _MOST = 5
 # Places within a line do not make another error.
@@ -39,7 +41,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Alarm:
-    """One thing to say. event: its name in the log. unreadable: rows that could not be read. fatal: that was all of them."""
+    """One thing to say. event: its name in the log. unreadable: rows that could not be read. fatal: that was all of them.
+
+    likely: the likely cause, with the cure.
+    """
 
     event: str
     what: str
@@ -47,9 +52,11 @@ class Alarm:
     unreadable: int = 0
     reasons: tuple[Reason, ...] = field(default=())
     fatal: bool = False
+    likely: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what}: {'; '.join(map(str, self.reasons))}" if self.reasons else self.what
+        said = f"{self.what}: {'; '.join(map(str, self.reasons))}" if self.reasons else self.what
+        return f"{said}. {self.likely}" if self.likely else said
 
     def fields(self) -> dict[str, Any]:
         """What the log says of it as plain data."""
@@ -57,13 +64,13 @@ class Alarm:
         return counts | {"unreadable": self.unreadable, "reasons": [vars(reason) for reason in self.reasons]}
 
 
-def alarms(db: Database, counts: Counts, files: Sequence[str], allowed: bool) -> list[Alarm]:
+def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: bool) -> list[Alarm]:
     """The alarms of a run whose tables are there; nothing is asked of them where there is none.
 
-    files: the inputs. allowed: `max_quarantined` allows that all rows are in quarantine.
+    sources: the inputs. allowed: `max_quarantined` allows that all rows are in quarantine.
     """
     if not counts.read:
-        return [Alarm("no_samples", f"{_named(files)}: the input holds no sample, so nothing was done", counts)]
+        return [Alarm("no_samples", f"{_named(sources)}: the input holds no sample, so nothing was done", counts)]
     half = 2 * counts.quarantined > counts.read
     if counts.kept and not half:
         return []
@@ -71,7 +78,8 @@ def alarms(db: Database, counts: Counts, files: Sequence[str], allowed: bool) ->
     reasons = tuple(Reason(*row) for row in db.rows(_REASONS))
     fatal = unreadable == counts.read and not allowed
     event = "unreadable" if half else "nothing_kept"
-    return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal)]
+    likely = _likely(db, sources) if 2 * unreadable > counts.read else ""
+    return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal, likely)]
 
 
 def _what(counts: Counts, unreadable: int) -> str:
@@ -83,5 +91,15 @@ def _what(counts: Counts, unreadable: int) -> str:
     return f"no row is left of {counts.read:,}"
 
 
-def _named(files: Sequence[str]) -> str:
-    return files[0] if len(files) == 1 else f"{len(files):,} files"
+def _named(sources: Sequence[Source]) -> str:
+    return sources[0].path if len(sources) == 1 else f"{len(sources):,} files"
+
+
+def _likely(db: Database, sources: Sequence[Source]) -> str:
+    """The likely reason, as the first bytes of the file with the most unreadable rows show it; "" for none."""
+    worst = "SELECT file FROM quarantine WHERE step = 0 GROUP BY file ORDER BY count(*) DESC, file LIMIT 1"
+    for (file,) in db.rows(worst):
+        for source in sources:
+            if source.path == file and (reason := likely_reason(source)):
+                return f"{file}: {reason}"
+    return ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.errors import DataError
 from refinery.kernels.arrow import from_zero
 from refinery.safety.confined import connect
 from refinery.samples.batch import LINE, Batch, as_json
@@ -33,7 +34,7 @@ class Converter:
 
     def lines(self, table: pa.Table) -> pa.Array:
         """Each row as a JSON object and a line feed: every column, in order, NULL as null, times as in ISO 8601."""
-        columns = [_readable(column) for column in table.columns]
+        columns = [_readable(*item) for item in zip(table.column_names, table.columns, strict=True)]
         names = [f"c{i}" for i in range(len(columns))]
         plain = from_zero(pa.table(dict(zip(names, columns, strict=True))))
         pairs = ", ".join(f"{_quoted(key)}, {name}" for key, name in zip(table.column_names, names, strict=True))
@@ -70,11 +71,19 @@ def _by_python(table: pa.Table) -> pa.Array:
     return pa.array([as_json(row).decode() + "\n" for row in rows], pa.large_string())
 
 
-def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with timestamps, at any depth, as the texts that Python's isoformat gives; others as they are."""
+def _readable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with timestamps, at any depth, as the texts that Python's isoformat gives; others as they are.
+
+    Raises DataError for a year that Python does not have.
+    """
     if not _has_time(column.type):
         return column
-    return pa.chunked_array([pa.array([_iso(value) for value in column.to_pylist()], _iso_type(column.type))])
+    try:
+        values = [_iso(value) for value in column.to_pylist()]
+    except (OverflowError, ValueError) as error:
+        what = f"column {name!r} holds a time that JSON lines cannot: its year is not one of 1 to 9999"
+        raise DataError(f"{what}. Correct such times, or export as Parquet") from error
+    return pa.chunked_array([pa.array(values, _iso_type(column.type))])
 
 
 def _has_time(kind: pa.DataType) -> bool:

@@ -16,6 +16,7 @@ from refinery.samples.objects import one_by_one
 from refinery.samples.read_lines import Limits
 from refinery.samples.schema import conform, open_table, record_batches
 from refinery.samples.sources import Source
+from refinery.samples.times import require_times
 
 
 def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
@@ -23,6 +24,7 @@ def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: 
     row = 0
     try:
         for table in _sized(_pieces(source, start, end, limits), limits):
+            require_times(table, source.path)
             yield checked(conform(table, schema, source.path, source.partitions), row)
             row += len(table)
     except (pa.ArrowException, OSError) as error:

@@ -119,7 +119,7 @@ class Window:
         self.base = start
         self.data = np.empty(0, np.uint8)
         try:
-            self._stream = _stream(source, start, end, lines)
+            self._stream = stream(source, start, end, lines)
         except OSError as error:
             raise DataError(f"{source.path}: {error.strerror or error}") from error
         self.refill(0)
@@ -171,7 +171,7 @@ class Window:
         self._stream.close()
 
 
-def _stream(source: Source, start: int, end: int, lines: bool) -> Any:
+def stream(source: Source, start: int, end: int, lines: bool) -> Any:
     """The bytes of a shard as a stream: `readinto`, `close`, and `damage` where it is compressed."""
     if source.compression is not None:
         if start == 0 and end < 0:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +101,32 @@ def test_refilter_that_leaves_nothing(tmp_path: Path) -> None:
     refinery.run(prepared(tmp_path, texts(["long enough", "also long"])))
     done = CliRunner().invoke(cli, ["refilter", str(tmp_path / "run"), "--set", "process.1.min_len=50"])
     assert done.exit_code == 0 and "warning: no row is left of 2: 2 by step 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "suffix", "reason"),
+    [
+        (
+            '{"text": "hällo world"}\n'.encode("utf-16-le") * 9,
+            "jsonl",
+            "the file is UTF-16LE. Convert it: iconv -f UTF-16LE",
+        ),
+        ('{"text": "hello world"}\n'.encode("utf-16-be") * 9, "jsonl", "the file is UTF-16BE"),
+        (b'{"text": "a"}\r{"text": "b"}\r' * 9, "jsonl", "lines end in CR without LF"),
+        (gzip.compress(gzip.compress(b'{"text": "a"}\n')), "jsonl.gz", "the gzip data holds gzip data. Unpack it"),
+        (b"id,text\n1,hello\n2,world\n", "jsonl", "If the file is a table, name it .csv"),
+        (b"id\ttext\n1\thello, world\n", "jsonl", "If the file is a table, name it .tsv"),
+    ],
+)
+def test_the_likely_cause_is_named(tmp_path: Path, data: bytes, suffix: str, reason: str) -> None:
+    path = tmp_path / f"in.{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=re.escape(reason)) as caught:
+        refinery.run(settings(tmp_path, [{"text_length_filter": {"min_len": 1}}], dataset_path=path))
+    assert caught.value.exit_code == 3
+
+
+def test_no_cause_is_named_where_none_shows(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        refinery.run(prepared(tmp_path, BROKEN))
+    assert "Convert it" not in str(caught.value) and "name it" not in str(caught.value)
