@@ -114,5 +114,6 @@ def _interrupted(heard: int) -> bool:
 def _leave() -> None:
     """End the process: what it has begun to write has no name yet, and the next run takes it away."""
     with suppress(OSError, ValueError):
-        print("interrupted, before all that was going on had ended", file=sys.stderr, flush=True)
+        lines = ["interrupted, before all that was going on had ended", *(say() for say in guard.last_words)]
+        print("\n".join(filter(None, lines)), file=sys.stderr, flush=True)
     guard.leave(CODE)

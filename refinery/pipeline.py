@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from refinery.checkpoints.beside import with_digests
 from refinery.checkpoints.kept import forget
 from refinery.deduplication import index
+from refinery.engine import guard
 from refinery.engine.local import give_back
 from refinery.engine.worker import ShardResult
 from refinery.errors import ConservationError
@@ -171,16 +172,26 @@ def execute_prepared(
 @contextmanager
 def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
     """Say what a run that ends before its end has done. running: its stages, as soon as there are any."""
+    last = partial(_how_to_go_on, running, look=False)
+    guard.last_words.append(last)
     try:
         yield
     except ConservationError:
         raise
     except BaseException as error:
-        count = sum(max(stages.finished, stages.kept.count()) for stages in running if stages.kept is not None)
-        if count:
-            pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
-            error.add_note(f"{pieces} and kept: run the same command again to go on from there")
+        if words := _how_to_go_on(running):
+            error.add_note(words)
         raise
+    finally:
+        guard.last_words.remove(last)
+
+
+def _how_to_go_on(running: list[Stages], look: bool = True) -> str:
+    """A line about the shards that are done; "" for none. look: also at what the store holds."""
+    kept = [(stages.finished, stages.kept) for stages in running if stages.kept is not None]
+    count = sum(max(finished, marks.count() if look else 0) for finished, marks in kept)
+    pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
+    return f"{pieces} and kept: run the same command again to go on from there" if count else ""
 
 
 @contextmanager

@@ -31,6 +31,10 @@ statements: set[Callable[[], None]] = set()
 witnesses: list[Callable[[], None]] = []
 
 
+# What is said when Ctrl-C has to end the process; each gives a line, or "".
+last_words: list[Callable[[], str]] = []
+
+
 class Misdeed(BaseException):
     """What a function did to the process, as the rest of a sentence that begins with the function."""
 

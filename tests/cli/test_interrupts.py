@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,10 +33,13 @@ DEEDS = {
 class Command:
     """A command that runs until it is interrupted."""
 
-    def __init__(self, folder: Path, words: list[str], step: Any, **keys: Any) -> None:
+    def __init__(self, folder: Path, words: list[str], step: Any, last: int = 5, **keys: Any) -> None:
+        """last: of the five samples, those at the end that keep the steps busy for ever."""
         self.folder = folder
         operators = operator_folder(folder / "operators", **DEEDS)
-        write_lines(folder / "in.jsonl", [{"text": f"text {k}", "n": 9_000_000} for k in range(5)])
+        write_lines(
+            folder / "in.jsonl", [{"text": f"text {k}", "n": 9_000_000 if k >= 5 - last else 1} for k in range(5)]
+        )
         recipe = settings(folder, [step], operators=str(operators), **keys)
         (folder / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
         self.words = [sys.executable, "-m", "refinery", *words, str(folder / "recipe.json")]
@@ -91,6 +95,15 @@ def test_while_sql_does_not_come_back(tmp_path: Path) -> None:
     time.sleep(1)
     code, said = command.interrupt()
     assert code == 130 and "interrupted" in said
+
+
+def test_a_process_that_has_to_be_ended_says_what_is_kept(tmp_path: Path) -> None:
+    command = Command(tmp_path, ["run"], STUCK, last=1, workers="threads", shard_size=40)
+    command.wait_for("00002.done.json")
+    time.sleep(1)
+    code, said = command.interrupt()
+    assert code == 130 and "interrupted, before" in said
+    assert re.search(r"[34] shards are done and kept: run the same command again", said)
 
 
 def test_twice_where_an_operator_holds_the_lock(tmp_path: Path) -> None:
