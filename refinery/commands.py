@@ -308,6 +308,8 @@ def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run
         click.echo(f"{what} {console.size(kept.bytes)}  {kept.folder}{ended}")
     for kept in (kept for kept in found if kept.live):
         click.echo(f"left: a run is in it: {console.size(kept.bytes)}  {kept.folder}")
+    for parts, reason in collector.strange(folders or (Path("."),)):
+        click.echo(f"left: looks like what refinery 0.1.0 keeps, but {reason}. Remove it if it is not needed: {parts}")
     left = sum(kept.bytes for kept in found) - freed
     click.echo(f"{'would free' if dry_run else 'freed'} {console.size(freed)}, {console.size(left)} stay")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -14,18 +15,24 @@ from refinery.rundir import RunDir
 from refinery.store import Store
 from refinery.store.cutting import NAME, noted
 
+# What a run keeps in `parts/`.
+_OF_RUNS = re.compile(r"stage_\d+|run\.json|export\.json|export|\.scratch")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run folder keeps. used: when a run last began or ended with it (seconds since 1970). live: one is in it now."""
+    """What a run folder keeps. used: when a run last began or ended with it (seconds since 1970). live: one is in it now.
+
+    flat: it is `parts/` of a run of refinery 0.1.0.
+    """
 
     folder: Path
     bytes: int
     used: float
     live: bool
     ended: bool
+    flat: bool = False
 
 
 def seconds(age: str) -> float:
@@ -38,20 +45,48 @@ def seconds(age: str) -> float:
 
 def find(folders: Iterable[Path]) -> list[Kept]:
     """What run folders keep, these and all below them; the longest unused first."""
-    found: dict[Path, Kept] = {}
+    found: dict[tuple[Path, bool], Kept] = {}
     for top in folders:
         for root, below, _ in os.walk(top):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            if (RunDir(Path(root)).parts / NAME).is_file():
-                found.setdefault(Path(root).resolve(), _kept(Path(root)))
+            for flat in (False, True):
+                if (RunDir(Path(root), flat).parts / NAME).is_file() and not (flat and why_not_flat(Path(root))):
+                    found.setdefault((Path(root).resolve(), flat), _kept(Path(root), flat))
     return sorted(found.values(), key=lambda kept: (kept.used, str(kept.folder)))
 
 
-def _kept(folder: Path) -> Kept:
-    run_dir = RunDir(folder)
+def strange(folders: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Folders `parts/` below these that look like those of refinery 0.1.0, but hold or lack something; with what it is."""
+    found = {}
+    for top in folders:
+        for root, below, _ in os.walk(top):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            parts = RunDir(Path(root), flat=True).parts
+            if (parts / NAME).is_file() and noted(Store.open(str(parts))) and (reason := why_not_flat(Path(root))):
+                found[parts] = reason
+    return sorted(found.items())
+
+
+def why_not_flat(folder: Path) -> str:
+    """Why `parts/` in a folder is not taken for what a run of refinery 0.1.0 has kept; "" where it is."""
+    run_dir = RunDir(folder, flat=True)
+    if not noted(Store.open(str(run_dir.parts))):
+        return "its run.json is not that of a run"
+    try:
+        made = "refinery" in json.loads(run_dir.manifest.read_text(encoding="utf-8"))["versions"]
+    except (OSError, ValueError, KeyError, TypeError):
+        made = False
+    if not made or not run_dir.database.is_file():
+        return "there is no finished run beside it"
+    others = sorted(name for name in os.listdir(run_dir.parts) if not _OF_RUNS.fullmatch(name))
+    return f"it also holds {others[0]!r}" if others else ""
+
+
+def _kept(folder: Path, flat: bool) -> Kept:
+    run_dir = RunDir(folder, flat)
     store = Store.open(str(run_dir.parts))
     used = (run_dir.parts / NAME).stat().st_mtime
-    return Kept(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")))
+    return Kept(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")), flat)
 
 
 def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: float) -> list[Kept]:
@@ -73,7 +108,7 @@ def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: fl
 
 def free(kept: Kept) -> bool:
     """Remove it; not done (False) when a run has come in between."""
-    run_dir = RunDir(kept.folder)
+    run_dir = RunDir(kept.folder, kept.flat)
     try:
         with run_dir.held():
             forget(Store.open(str(run_dir.parts)))

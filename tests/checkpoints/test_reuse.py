@@ -321,3 +321,23 @@ def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gc.seconds("7d") == 604800 and gc.seconds("30m") == 1800
     with pytest.raises(ValueError, match="no age"):
         gc.seconds("soon")
+
+
+def test_gc_of_an_earlier_version(done: Path) -> None:
+    from refinery.checkpoints import gc
+
+    run = done / "run"
+    refinery.run(asked(done))
+    for path in (run / ".refinery").iterdir():
+        path.rename(run / path.name)
+    (run / ".refinery").rmdir()
+    (run / "parts" / "mine.txt").write_text("mine")
+    said = CliRunner().invoke(cli, ["gc", str(done)]).output
+    assert "it also holds 'mine.txt'" in said and (run / "parts" / "stage_1").is_dir()
+    (run / "parts" / "mine.txt").unlink()
+    (run / "manifest.json").rename(run / "other.json")
+    assert "there is no finished run beside it" in CliRunner().invoke(cli, ["gc", str(done)]).output
+    (run / "other.json").rename(run / "manifest.json")
+    [kept] = gc.find([done])
+    assert kept.flat and kept.ended and "freed" in CliRunner().invoke(cli, ["gc", str(done)]).output
+    assert not (run / "parts").exists() and (run / "manifest.json").exists() and not (run / ".refinery").exists()
