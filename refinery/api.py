@@ -31,6 +31,7 @@ from refinery.preparing import Planned, Prepared
 from refinery.recipe import Recipe
 from refinery.recipe.located import seen_from_here
 from refinery.samples.export import stats_path
+from refinery.samples.functions import LINE_FUNCTIONS
 from refinery.samples.schema import common_schema, partitions_beside
 from refinery.store.urls import is_stdout
 
@@ -194,7 +195,7 @@ def register(con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = (
     """
     library = Library(tuple(operators))
     functions = [function for function in library.functions() if _installed(library, function)]
-    functions += SET_FUNCTIONS
+    functions += [*SET_FUNCTIONS, *LINE_FUNCTIONS]
     register_functions(con, functions)
     names = [function.name for function in functions]
     for function in functions:

@@ -54,6 +54,14 @@ def compile_chain(
     return _Compiler(steps, library, schema, text_key, share, around).run()
 
 
+# DuckDB takes a comma before a closing bracket, which is no JSON; the strings, which may hold one, are looked at last.
+_COMMA = "',[ \t]*[]}]'"
+_TRAILING_COMMA = (
+    f"CASE WHEN regexp_matches(_line, {_COMMA}) "
+    f"THEN regexp_matches(regexp_replace(_line, '\"([^\"\\\\]|\\\\.)*\"', '\"\"', 'g'), {_COMMA}) END"
+)
+
+
 @dataclass(frozen=True)
 class _Read:
     """What is read of a sample: SQL over the batch, and over the line without its main text where that has it too."""
@@ -213,8 +221,9 @@ class _Compiler:
             columns = [_aliased(read.sql, name) for name, read in self.source_columns.items()]
             return f"SELECT {', '.join(columns)} FROM batch"
         # One look at the line tells whether it is JSON with a text; only for others it is asked what is wrong.
+        trailing = "_kind = '' OR " if plain else ""
         bad = (
-            "CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN NOT json_valid(_line) THEN 'malformed JSON' "
+            f"CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN {trailing}NOT json_valid(_line) THEN 'malformed JSON' "
             "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
         )
         known = len(self.text_key) == 1 and not plain
@@ -224,6 +233,8 @@ class _Compiler:
         }
         found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
         kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))}))"
+        if plain:  # no kernel has looked at the lines
+            kind = f"CASE WHEN {_TRAILING_COMMA} THEN '' ELSE {kind} END"
         if known:  # NULL says that the text is not known, not that there is none
             name = self.chain.read[self.text_key]
             kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"

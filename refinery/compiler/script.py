@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +18,7 @@ from refinery.compiler.script_stages import (
     changed_columns,
     changed_lines,
     laid_out,
+    member_set,
     pass_over,
     removing,
     render,
@@ -30,6 +31,11 @@ from refinery.recipe.model import StatSummary
 _COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
 _VALUE = "regexp_replace(CAST(json AS VARCHAR), '[ \\t\\r]*\\n[ \\t\\r]*', '', 'g')"
+
+_COMPACT = (
+    "A line with a new value (a text, statistics, a suffix) is written as compact JSON: its values are those of a run,",
+    "white space between them and escapes may differ. A script that needs refinery's functions writes a run's bytes.",
+)
 
 _ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _suffix, _file)))) AS VARCHAR)"
 
@@ -77,9 +83,12 @@ def script(
     The SELECT in the middle of a stage is what `refinery run` runs over each batch; reading and writing around it are
     its plain SQL equals. notes: further lines of the comment at the top. summary: by what statistics are summed up.
     """
+    # A script that needs functions writes lines by one, too; one that does not needs DuckDB alone.
+    spliced = any(part.program.functions for part in parts)
+    parts = [replace(part, spliced=spliced) for part in parts]
     first, last = parts[0], parts[-1]
     stats = [stat for part in parts for stat in part.program.stats]
-    statements = [_read(first.program, files), *_stages(parts)]
+    statements = [*_settings(parts), _read(first.program, files), *_stages(parts)]
     statements += [
         _table(
             "ledger", facts="facts", ordered=False, more=False, range="", removing=removing(parts), **_ledger(parts)
@@ -89,11 +98,19 @@ def script(
     ]
     if export.format != "none":
         write = _write_lines if last.program.lines else _write_typed
-        statements.append(write(last.program, stats, export))
+        statements.append(write(last.program, stats, export, last.spliced))
     if export.stats_path:
         statements.append(render("io/write_stats.sql", fields=_fields(stats), path=export.stats_path))
     text = "\n\n".join(f"{statement};" for statement in statements)
     return f"{_head(parts, files, export, title, notes, text)}\n\n{text}\n"
+
+
+def _settings(parts: Sequence[ScriptStage]) -> list[str]:
+    """What a run sets of DuckDB, since results could depend on it."""
+    found = ["SET TimeZone = 'UTC'"]
+    if any(part.chain.files for part in parts):
+        found.append("-- SQL of the recipe reads files, whose order one thread keeps.\nSET threads = 1")
+    return found
 
 
 def _stages(parts: Sequence[ScriptStage]) -> Iterator[str]:
@@ -149,18 +166,23 @@ def _head(
     written = "no samples" if export.format == "none" else f"{export.path}, whose folder must be there"
     lines += [f"It reads {shown} and writes {written}."]
     tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
-    lines += [f"The tables {tables} and stat_summary tell what became of every sample.", *_lines_apart(files), *notes]
+    lines += [
+        f"The tables {tables} and stat_summary tell what became of every sample.",
+        *_lines_apart(files, parts[0].spliced),
+        *notes,
+    ]
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
 
 
-def _lines_apart(files: Sequence[File]) -> list[str]:
+def _lines_apart(files: Sequence[File], spliced: bool) -> list[str]:
     """Notes on lines that a script treats otherwise than a run."""
     if all(file.kind != "jsonl" for file in files):
         return []
     return [
         "Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and",
-        "counts them, so _row of later samples is greater there. A line with a new text is written as compact JSON:",
-        "its values are those of a run, white space between them and escapes may differ.",
+        "counts them, so _row of later samples is greater there. A line that holds a key twice is written with its last",
+        "value alone. Errors in quarantine are put more briefly here, without the number of the line.",
+        *_COMPACT[: 0 if spliced else 2],
     ]
 
 
@@ -168,7 +190,9 @@ def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
     """The functions that the script calls and DuckDB does not have."""
     known = {function.name for part in parts for function in part.program.functions}
     known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
-    return sorted(name for name in {*known, "hamming_pairs"} if re.search(rf"\b{re.escape(name)}\(", text))
+    return sorted(
+        name for name in {*known, "hamming_pairs", "set_member"} if re.search(rf"\b{re.escape(name)}\(", text)
+    )
 
 
 def _plain(text: str) -> str:
@@ -242,20 +266,20 @@ def _table(name: str, /, **values: Any) -> str:
     return laid_out(f"tables/{name}.sql", **values)
 
 
-def _write_lines(program: Program, stats: Sequence[Stat], export: Export) -> str:
-    lines, _ = changed_lines(program.outs, "rtrim(batch._line, E' \\t\\r\\n')")
+def _write_lines(program: Program, stats: Sequence[Stat], export: Export, spliced: bool) -> str:
+    lines, _ = changed_lines(program.outs, "rtrim(batch._line, E' \\t\\r\\n')", spliced)
     found = [line.rpartition(" AS ")[0] for line in lines]
     if program.stats_json:
-        found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__stats__\"', {stats_object(stats)})")
+        found.append(member_set(f"line_{len(found) - 1}", ("__dj__stats__",), stats_object(stats), spliced))
     if export.add_suffix:
-        found.append(f"json_set(line_{len(found) - 1}, '$.\"__dj__suffix__\"', json_quote(batch._suffix))")
+        found.append(member_set(f"line_{len(found) - 1}", ("__dj__suffix__",), "batch._suffix", spliced, quote=True))
     names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
     lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
     compression = _COMPRESSIONS.get(export.format, "")
     return render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
 
 
-def _write_typed(program: Program, stats: Sequence[Stat], export: Export) -> str:
+def _write_typed(program: Program, stats: Sequence[Stat], export: Export, spliced: bool) -> str:
     return render(
         "io/write_typed.sql",
         replaced=changed_columns(program.outs),

@@ -6,6 +6,7 @@ the script has plain SQL that comes to the same: its templates begin with `_scri
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,8 @@ class ScriptStage:
     """A stage of the script.
 
     operator: of the deduplicator at its end. comparison: the chain that computes what candidates are compared by
-    exactly, where they are. columns: of the samples, where they are rows of a table.
+    exactly, where they are. columns: of the samples, where they are rows of a table. spliced: whether new values are put into
+    lines by a function, because the script needs functions anyway.
     """
 
     stage: Stage
@@ -37,6 +39,7 @@ class ScriptStage:
     operator: Operator | None = None
     comparison: Chain | None = None
     columns: tuple[str, ...] = ()
+    spliced: bool = False
 
     @property
     def number(self) -> int:
@@ -113,17 +116,24 @@ def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
 def _left(part: ScriptStage) -> str:
     program = part.program
     if program.lines:
-        lines, last = changed_lines(program.outs, "batch._line")
+        lines, last = changed_lines(program.outs, "batch._line", part.spliced)
         return _statement("left", stage=part.number, lines=lines, last=last)
     return _statement("left", stage=part.number, lines=None, replaced=changed_columns(program.outs))
 
 
-def changed_lines(outs: Mapping[Keys, str], line: str) -> tuple[list[str], str]:
+def member_set(line: str, keys: Keys, value: str, spliced: bool, quote: bool = False) -> str:
+    """SQL for a line with a value in it. spliced: by the function that runs use; else as compact JSON, by DuckDB alone."""
+    if spliced:
+        return f"set_member({line}, {value}, {lit(json.dumps(keys, ensure_ascii=False))}, {lit(quote)})"
+    return f"json_set({line}, {lit(json_path(keys))}, {f'json_quote({value})' if quote else value})"
+
+
+def changed_lines(outs: Mapping[Keys, str], line: str, spliced: bool) -> tuple[list[str], str]:
     """JSON lines with their new texts: SQL for columns `line_0` and on, each over the one before; the last one's name."""
     found = [f"{line} AS line_0"]
     for number, (keys, out) in enumerate(outs.items()):
         old, new = f"line_{number}", f"facts.{ident(out)}"
-        set_text = f"json_set({old}, {lit(json_path(keys))}, json_quote({new}))"
+        set_text = member_set(old, keys, new, spliced, quote=True)
         found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
     return found, f"line_{len(found) - 1}"
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 import refinery
+from refinery.library.home import shipped
 
 
 def test_lines_that_are_not_utf_8_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,3 +30,52 @@ def test_lines_that_are_not_utf_8_are_left_out(tmp_path: Path, monkeypatch: pyte
         assert con.execute("SELECT line FROM reject_errors").fetchall() == [(2,)]
         assert con.execute("SELECT raw FROM quarantine").fetchall() == [("no JSON",)]
     assert Path("script.jsonl").read_text(encoding="utf-8").splitlines() == good[1:]
+
+
+DIRTY = [
+    b'{"id": 1,  "text": "two  spaces and \\u00e9 \\/ escaped",  "n": 1.0}  ',
+    b'{"text": "a comma, ]", "more": [1, 2,]}',
+    b'{"text": "a comma too many", }',
+    b'{"text": "no comma  too many, ] here", "list": ["a","b"] }',
+    b'{"text": null}',
+    b'{"title": "no text  at all"}',
+    b"   ",
+    b"no JSON",
+    b'[{"text": "an array"}]',
+    b'{"text": "not  UTF-8 \xff"}',
+    b'\t{"text": "after  white space"}',
+    '{"text": "caf\u00e9  \U0001f600", "\u00fc": "\u00e9"}'.encode(),
+    b'{"text": "unchanged text", "big": 12345678901234567890, "e": 1E5}',
+]
+STEPS: list[Any] = [{"whitespace_normalization_mapper": {}}, {"text_length_filter": {"min_len": 5}}]
+
+
+def both(recipe: Any, folder: Path, **keys: Any) -> tuple[refinery.Run, list[tuple[str]]]:
+    """Run a recipe and its script, whose exports must be the same bytes; the run, and the quarantine of the script."""
+    run = refinery.run(recipe, work_dir=str(folder / "run"), export_path=str(folder / "run.jsonl"), **keys)
+    script = refinery.compile(recipe, work_dir=str(folder / "run"), export_path=str(folder / "script.jsonl"), **keys)
+    with duckdb.connect() as con:
+        refinery.register(con)
+        con.execute(script).fetchall()
+        found = con.execute("SELECT raw FROM quarantine ORDER BY _row").fetchall()
+    assert (folder / "script.jsonl").read_bytes() == (folder / "run.jsonl").read_bytes()
+    return run, found
+
+
+@pytest.mark.parametrize(
+    "more", [[], [{"document_deduplicator": {}}, {"fix_unicode_mapper": {}}]], ids=["one", "stages"]
+)
+@pytest.mark.parametrize("keys", [{}, {"keep_stats_in_res_ds": True, "add_suffix": True}], ids=["plain", "stats"])
+def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(DIRTY) + b"\n")
+    recipe = {"dataset_path": str(tmp_path / "in.jsonl"), "process": [*STEPS, *more]}
+    run, found = both(recipe, tmp_path, **keys)
+    quarantine = run.sql("SELECT raw FROM quarantine WHERE raw IS NOT NULL ORDER BY _row")
+    assert found == quarantine and len(found) == 6
+
+
+@pytest.mark.parametrize("name", ["web_sample", "web_dedup", "papers"])
+def test_shipped_recipes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shipped())
+    run, found = both(f"recipes/{name}.yaml", tmp_path, open_tracer=False)
+    assert len(found) == run.sql("SELECT count(*) FROM quarantine WHERE raw IS NOT NULL")[0][0]

@@ -9,9 +9,11 @@
 -- It reads docs.jsonl and writes out/groups.jsonl, whose folder must be there.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
--- counts them, so _row of later samples is greater there. A line with a new text is written as compact JSON:
--- its values are those of a run, white space between them and escapes may differ.
+-- counts them, so _row of later samples is greater there. A line that holds a key twice is written with its last
+-- value alone. Errors in quarantine are put more briefly here, without the number of the line.
 -- A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too.
+
+SET TimeZone = 'UTC';
 
 -- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
 CREATE OR REPLACE TEMP TABLE batch AS
@@ -59,7 +61,7 @@ WITH _read AS NOT MATERIALIZED (
     CASE
       WHEN _kind = 'VARCHAR'
       THEN NULL
-      WHEN NOT json_valid(_line)
+      WHEN _kind = '' OR NOT json_valid(_line)
       THEN 'malformed JSON'
       WHEN json_type(_line) <> 'OBJECT'
       THEN 'not an object'
@@ -68,7 +70,14 @@ WITH _read AS NOT MATERIALIZED (
   FROM (
     SELECT
       *,
-      try(json_type(_line, '$."text"')) AS _kind
+      CASE
+        WHEN CASE
+          WHEN regexp_matches(_line, ',[ 	]*[]}]')
+          THEN regexp_matches(regexp_replace(_line, '"([^"\\]|\\.)*"', '""', 'g'), ',[ 	]*[]}]')
+        END
+        THEN ''
+        ELSE try(json_type(_line, '$."text"'))
+      END AS _kind
     FROM batch
   )
 ), _s1 AS NOT MATERIALIZED (

@@ -1,6 +1,6 @@
 -- minhash_between_filters: minhash_between_filters.yaml as SQL, by refinery
 --
--- Run it in Python, because it calls estimate_jaccard, jaccard, minhash_marks, minhash_shingles, whitespace_delta:
+-- Run it in Python, because it calls estimate_jaccard, jaccard, minhash_marks, minhash_shingles, set_member, whitespace_delta:
 --
 --     con = duckdb.connect("tables.duckdb")
 --     refinery.register(con)
@@ -9,9 +9,11 @@
 -- It reads near.jsonl and writes out/minhash_between_filters.jsonl, whose folder must be there.
 -- The tables quarantine, duplicates, clusters, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
--- counts them, so _row of later samples is greater there. A line with a new text is written as compact JSON:
--- its values are those of a run, white space between them and escapes may differ.
+-- counts them, so _row of later samples is greater there. A line that holds a key twice is written with its last
+-- value alone. Errors in quarantine are put more briefly here, without the number of the line.
 -- A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too.
+
+SET TimeZone = 'UTC';
 
 -- Read: every line of JSON is a sample, and `_line` carries it as it is. Lines of white space alone are none.
 CREATE OR REPLACE TEMP TABLE batch AS
@@ -55,7 +57,7 @@ WITH _read AS NOT MATERIALIZED (
     CASE
       WHEN _kind = 'VARCHAR'
       THEN NULL
-      WHEN NOT json_valid(_line)
+      WHEN _kind = '' OR NOT json_valid(_line)
       THEN 'malformed JSON'
       WHEN json_type(_line) <> 'OBJECT'
       THEN 'not an object'
@@ -64,7 +66,14 @@ WITH _read AS NOT MATERIALIZED (
   FROM (
     SELECT
       *,
-      try(json_type(_line, '$."text"')) AS _kind
+      CASE
+        WHEN CASE
+          WHEN regexp_matches(_line, ',[ 	]*[]}]')
+          THEN regexp_matches(regexp_replace(_line, '"([^"\\]|\\.)*"', '""', 'g'), ',[ 	]*[]}]')
+        END
+        THEN ''
+        ELSE try(json_type(_line, '$."text"'))
+      END AS _kind
     FROM batch
   )
 ), _s1 AS NOT MATERIALIZED (
@@ -156,7 +165,7 @@ FROM (
     CASE
       WHEN facts._out_text IS NULL
       THEN line_0
-      ELSE json_set(line_0, '$."text"', json_quote(facts._out_text))
+      ELSE set_member(line_0, facts._out_text, '["text"]', TRUE)
     END AS line_1,
     batch._suffix,
     batch._file
@@ -213,7 +222,7 @@ WITH batch AS NOT MATERIALIZED (
     CASE
       WHEN _kind = 'VARCHAR'
       THEN NULL
-      WHEN NOT json_valid(_line)
+      WHEN _kind = '' OR NOT json_valid(_line)
       THEN 'malformed JSON'
       WHEN json_type(_line) <> 'OBJECT'
       THEN 'not an object'
@@ -222,7 +231,14 @@ WITH batch AS NOT MATERIALIZED (
   FROM (
     SELECT
       *,
-      try(json_type(_line, '$."text"')) AS _kind
+      CASE
+        WHEN CASE
+          WHEN regexp_matches(_line, ',[ 	]*[]}]')
+          THEN regexp_matches(regexp_replace(_line, '"([^"\\]|\\.)*"', '""', 'g'), ',[ 	]*[]}]')
+        END
+        THEN ''
+        ELSE try(json_type(_line, '$."text"'))
+      END AS _kind
     FROM batch
   )
 ), _s1 AS NOT MATERIALIZED (
@@ -466,7 +482,7 @@ WITH batch AS NOT MATERIALIZED (
     CASE
       WHEN _kind = 'VARCHAR'
       THEN NULL
-      WHEN NOT json_valid(_line)
+      WHEN _kind = '' OR NOT json_valid(_line)
       THEN 'malformed JSON'
       WHEN json_type(_line) <> 'OBJECT'
       THEN 'not an object'
@@ -475,7 +491,14 @@ WITH batch AS NOT MATERIALIZED (
   FROM (
     SELECT
       *,
-      try(json_type(_line, '$."text"')) AS _kind
+      CASE
+        WHEN CASE
+          WHEN regexp_matches(_line, ',[ 	]*[]}]')
+          THEN regexp_matches(regexp_replace(_line, '"([^"\\]|\\.)*"', '""', 'g'), ',[ 	]*[]}]')
+        END
+        THEN ''
+        ELSE try(json_type(_line, '$."text"'))
+      END AS _kind
     FROM batch
   )
 ), _s1 AS NOT MATERIALIZED (
@@ -642,8 +665,8 @@ CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch._i,
   rtrim(batch._line, E' \t\r\n') AS line_0,
-  CASE WHEN facts._out_text IS NULL THEN line_0 ELSE json_set(line_0, '$."text"', json_quote(facts._out_text)) END AS line_1,
-  json_set(line_1, '$."__dj__stats__"', json_object('text_len', text_len)) AS line
+  CASE WHEN facts._out_text IS NULL THEN line_0 ELSE set_member(line_0, facts._out_text, '["text"]', TRUE) END AS line_1,
+  set_member(line_1, json_object('text_len', text_len), '["__dj__stats__"]', FALSE) AS line
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
 

@@ -7,6 +7,8 @@
 -- It reads texts/a.md, texts/b.txt, texts/c.py and 1 more and writes out/text_files.jsonl, whose folder must be there.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
 
+SET TimeZone = 'UTC';
+
 -- Read: every sample is a row with its own columns.
 CREATE OR REPLACE TEMP TABLE batch AS
 SELECT row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row, *

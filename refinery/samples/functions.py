@@ -1,0 +1,39 @@
+"""The function by which the scripts of `refinery sql` write new values into lines as a run does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.kernels.arrow import ints
+from refinery.library import Function
+from refinery.samples.write import set_members
+
+SET_MEMBER = "set_member"
+
+LINE_FUNCTIONS = (
+    Function(
+        name=SET_MEMBER,
+        columns=("VARCHAR", "VARCHAR"),
+        constants=("VARCHAR", "BOOLEAN"),
+        returns="VARCHAR",
+        runs="kernel",
+        call="set_member",
+        path=Path(__file__),
+    ),
+)
+
+
+def set_member(lines: pa.Array, values: pa.Array, keys: str, quote: bool) -> pa.Array:
+    """Lines with a new value of a (nested) member; every other byte stays, and so does the line where the value is NULL.
+
+    keys: the names on the way to the member, as a JSON array. quote: values are texts; else JSON.
+    """
+    found, offsets = set_members(lines, np.arange(len(lines)), tuple(json.loads(keys)), values, quote)
+    buffers = [None, ints(offsets).buffers()[1], pa.py_buffer(found)]
+    made = pa.Array.from_buffers(pa.large_string(), len(lines), buffers)
+    return pc.utf8_rtrim(made, "\n").cast(pa.string())
