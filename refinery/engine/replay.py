@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +28,16 @@ class Replayed:
 
 def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[Replayed]:
     """Recompute rows of a shard, in their order."""
-    for part, done in worker.replay(shard, rows, task):
+    for _, row in replay_all(worker, [(shard, rows, task)]):
+        yield row
+
+
+def replay_all(worker: Worker, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Replayed]]:
+    """Recompute rows of several shards, in their order, each under the position of its shard."""
+    for shard, part, done in worker.replay_all(places):
         for values in done.to_pylist():
             at = values["_i"]
-            yield Replayed(int(part.rows[at]), part.line_number(at), part.sample(at), values)
+            yield shard, Replayed(int(part.rows[at]), part.line_number(at), part.sample(at), values)
 
 
 def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import json
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.compiled import Given
 from refinery.compiler.program import Program, pretty
+from refinery.engine import together
 from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
 from refinery.engine.functions import register
@@ -34,7 +35,7 @@ from refinery.engine.tasks import Task as Task
 from refinery.engine.undeclared import Undeclared
 from refinery.errors import ConservationError
 from refinery.hiding import hide
-from refinery.kernels.arrow import from_zero, ints, numbers, of_texts
+from refinery.kernels.arrow import from_zero, ints, numbers, of_records, of_texts
 from refinery.library import Function
 from refinery.recipe.fields import field_name
 from refinery.safety.confined import connect, lock
@@ -256,7 +257,7 @@ class Worker:
         if not self.program.copies:
             result.facts = self._publish(leaving, f"{stem}.facts.parquet", left.facts)
         if left.bad:
-            table = pa.Table.from_pylist(sorted(left.bad, key=lambda row: row["_row"]), QUARANTINE)
+            table = of_records(sorted(left.bad, key=lambda row: row["_row"]), QUARANTINE)
             result.quarantine = self._publish(leaving, f"{stem}.quarantine.parquet", [table])
         if left.marks:
             name = f"{stem}.marks.parquet"
@@ -269,12 +270,24 @@ class Worker:
 
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
         """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
+        for _, part, done in self.replay_all([(shard, rows, task)]):
+            yield part, done
+
+    def replay_all(self, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Batch, pa.Table]]:
+        """Recompute chosen rows of several shards, in few statements; each part under the position of its shard."""
+        sql = pretty(self.program.replay_sql)
+        parts = (part for at, place in enumerate(places) for part in self._chosen(at, *place))
+        for group in together.groups(parts):
+            for part, done in together.apart(group, self._over(sql, together.joined(group))):
+                yield part.of, part.batch, done
+
+    def _chosen(self, at: int, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[together.Chosen]:
         wanted, found = np.array(sorted(set(rows)), np.int64), 0
         for batch in self._read(shard, task):
             index = np.flatnonzero(np.isin(batch.rows, wanted))
             if len(index):
                 part = batch.take(index)
-                yield part, self._query(pretty(self.program.replay_sql), part, task.first_row)
+                yield together.Chosen(at, part, self._relation(part, task.first_row))
                 found += len(index)
             if found == len(wanted):
                 break
@@ -326,9 +339,12 @@ class Worker:
         return done, [*known, *failed]
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
+        return self._over(sql, self._relation(batch, first_row))
+
+    def _over(self, sql: str, relation: pa.Table) -> pa.Table:
         if self._stopped:
             raise duckdb.InterruptException("stopped")
-        self.con.register("batch", self._relation(batch, first_row))
+        self.con.register("batch", relation)
         try:
             with self._contract.kept(), self._limit.kept():
                 done = self.con.sql(sql).to_arrow_table()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,11 +105,29 @@ def flags(values: np.ndarray) -> pa.Array:
 
 def of_texts(values: Sequence[str | None]) -> pa.Array:
     """Python's texts as a `string` array (`large_string` above 2 GiB)."""
-    encoded = [b"" if value is None else value.encode() for value in values]
+    return _of_bytes([None if value is None else value.encode() for value in values])
+
+
+def _of_bytes(values: Sequence[bytes | None]) -> pa.Array:
+    encoded = [value or b"" for value in values]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     valid = np.fromiter((value is not None for value in values), np.bool_, len(encoded))
     return strings(np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets, valid)
+
+
+def of_records(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Records of numbers and texts as a table; pyarrow's own way imports pandas, a quarter of a second of processor time."""
+
+    def column(field: pa.Field) -> pa.Array:
+        values = [record.get(field.name) for record in records]
+        if pa.types.is_integer(field.type):
+            valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+            return ints(np.array([value or 0 for value in values], field.type.to_pandas_dtype()), valid)
+        texts = [value if value is None or isinstance(value, bytes) else value.encode() for value in values]
+        return _of_bytes(texts).cast(field.type)
+
+    return pa.Table.from_arrays([column(field) for field in schema], schema=schema)
 
 
 def from_zero(table: pa.Table) -> pa.Table:

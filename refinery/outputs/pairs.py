@@ -13,12 +13,21 @@ import pyarrow as pa
 from refinery.compiler.program import Program
 from refinery.engine.replay import Replayed, replay, sample_at
 from refinery.engine.worker import Worker
+from refinery.kernels.arrow import of_records
 from refinery.outputs.database import Database
 from refinery.recipe.fields import keys_of
 from refinery.staging import Done
 
 # Removed samples that are looked at together: so many pairs of samples are in memory at once.
 _BLOCK = 1000
+
+_SCHEMA = pa.schema(
+    [
+        ("_row", pa.int64()),
+        ("step", pa.int32()),
+        *((name, pa.large_string()) for name in ("operator", "kind", "original_text", "processed_text", "record")),
+    ]
+)
 
 
 def record(db: Database, stage: Done, rows: Sequence[int], firsts: Sequence[int]) -> None:
@@ -34,7 +43,7 @@ def record(db: Database, stage: Done, rows: Sequence[int], firsts: Sequence[int]
         kept = dict(db.rows(sql))
         found = _samples(stage, sorted({*block, *(row for row in kept.values() if row is not None)}), firsts)
         records = [_record(step, row, kept.get(row), found) for row in block]
-        db.con.register("_pairs", pa.Table.from_pylist(records))
+        db.con.register("_pairs", of_records(records, _SCHEMA))
         db.run("INSERT INTO trace BY NAME SELECT * FROM _pairs")
         db.con.unregister("_pairs")
 

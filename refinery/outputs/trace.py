@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.env import lit
 from refinery.compiler.program import Program, StepInfo
-from refinery.engine.replay import Replayed, replay, sample_at, stats_until, versions_before
-from refinery.engine.worker import Task, Worker
+from refinery.engine.replay import Replayed, replay_all, sample_at, stats_until, versions_before
+from refinery.engine.worker import Worker
+from refinery.kernels.arrow import of_records
 from refinery.outputs import pairs
 from refinery.outputs.database import Database
 from refinery.outputs.tables import listed
@@ -35,6 +37,21 @@ SCHEMA = pa.schema(
         ("record", pa.large_string()),
     ]
 )
+
+# Of one job, unless a shard has more: shards that are read one after the other, rows that are replayed.
+_SHARDS = 32
+_ROWS = 256
+# Rows that are sorted in memory: a statement for each step costs more.
+_SORTED = 1000
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The rows of a shard to trace, by their numbers in it, with the steps. first: number of the shard's first row."""
+
+    shard: Shard
+    rows: dict[int, list[StepInfo]]
+    first: int
 
 
 def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
@@ -60,25 +77,48 @@ def record(db: Database, done: Sequence[Done], chosen: dict[int, list[int]], key
     firsts = [first for (first,) in db.rows("SELECT first_row FROM shards ORDER BY shard")]
     for stage in done:
         files = stage.pool.map(_jobs(stage, chosen, firsts, keys, folder))
-        source = f"read_parquet({lit([str(file) for file in files])})"
-        for step in sorted(info.index for info in stage.program.steps if info.index in chosen) if files else ():
-            # The files are in the order of the rows; taken step by step, nothing needs to be sorted in memory.
-            db.run(f"INSERT INTO trace SELECT * FROM {source} WHERE step = {step}")
+        if files:
+            _insert(db, files, sorted(info.index for info in stage.program.steps if chosen.get(info.index)), chosen)
         after = stage.planned.stage.after
         if after is not None and not stage.units and chosen.get(after.index):
             pairs.record(db, stage, chosen[after.index], firsts)
 
 
+def _insert(db: Database, files: Sequence[Path], steps: Sequence[int], chosen: dict[int, list[int]]) -> None:
+    """Add what jobs have left, in the order of the steps, then of the rows."""
+    source = f"read_parquet({lit([str(file) for file in files])})"
+    if sum(len(chosen[step]) for step in steps) <= _SORTED:
+        db.run(f"INSERT INTO trace SELECT * FROM {source} ORDER BY step, _row")
+        return
+    for step in steps:  # the files are in the order of the rows, so nothing needs to be sorted in memory
+        db.run(f"INSERT INTO trace SELECT * FROM {source} WHERE step = {step}")
+
+
 def _jobs(
     stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int], keys: Sequence[str], folder: Path
 ) -> list[Any]:
-    """A job for each shard that has rows to trace."""
-    jobs = []
-    for shard, rows in zip(stage.shards, by_shard(stage, chosen, firsts), strict=True):
-        if rows:
-            target = folder / f"trace_{stage.planned.stage.number}_{shard.index:05d}.parquet"
-            jobs.append(_job(stage.program, shard, rows, firsts[shard.index], stage.task(shard), keys, target))
-    return jobs
+    """A job for each shard that has rows to trace; shards that have few have one together."""
+    wanted = [
+        _Wanted(shard, rows, firsts[shard.index])
+        for shard, rows in zip(stage.shards, by_shard(stage, chosen, firsts), strict=True)
+        if rows
+    ]
+    return [
+        _job(stage, group, keys, folder / f"trace_{stage.planned.stage.number}_{group[0].shard.index:05d}.parquet")
+        for group in _groups(wanted)
+    ]
+
+
+def _groups(wanted: Sequence[_Wanted]) -> Iterator[list[_Wanted]]:
+    """Neighbours that have few rows: few statements, and still shards for other workers to read."""
+    group: list[_Wanted] = []
+    for item in wanted:
+        if group and (len(group) == _SHARDS or sum(len(each.rows) for each in group) + len(item.rows) > _ROWS):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
 
 
 def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -> list[dict[int, list[StepInfo]]]:
@@ -91,24 +131,18 @@ def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -
     return found
 
 
-def _job(
-    program: Program,
-    shard: Shard,
-    wanted: dict[int, list[StepInfo]],
-    first: int,
-    task: Task,
-    keys: Sequence[str],
-    path: Path,
-) -> Any:
+def _job(stage: Done, group: Sequence[_Wanted], keys: Sequence[str], path: Path) -> Any:
     def run(worker: Worker) -> Path:
+        places = [(item.shard, sorted(item.rows), stage.task(item.shard)) for item in group]
         with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
             pending: list[dict[str, Any]] = []
-            for row in replay(worker, shard, sorted(wanted), task):
-                pending += [_trace(program, row, step, first, keys) for step in wanted[row.row]]
+            for at, row in replay_all(worker, places):
+                steps = group[at].rows[row.row]
+                pending += [_trace(stage.program, row, step, group[at].first, keys) for step in steps]
                 if len(pending) >= 1000:
-                    writer.write_table(pa.Table.from_pylist(pending, SCHEMA))
+                    writer.write_table(of_records(pending, SCHEMA))
                     pending = []
-            writer.write_table(pa.Table.from_pylist(pending, SCHEMA))
+            writer.write_table(of_records(pending, SCHEMA))
         return path
 
     return run
