@@ -1,15 +1,19 @@
-"""Runs recipes in forks of a process that has everything loaded, and kills them when told: a run begins in no time.
+"""Runs recipes and commands in forks of a process that has everything loaded, and kills them: a run begins in no time.
 
-Reads JSON lines {"recipe": {...}, "kill": seconds or null}; answers each with {"code": exit code or -9, "seconds": ...,
-"reused": [of, all] or null}. The process itself starts no thread, so that its forks are sound.
+Reads JSON lines {"recipe": {...} or "command": [...], "kill": seconds, "at": number, "folder": current folder}; answers each with {"code": exit
+code or -9, "seconds": ..., "reused": [of, all] or null, "operations": ..., "error": text}. at: the fork is killed right
+before the file operation of this number: a file opened for writing, a rename, a removal, a new folder. operations: how
+many there were. The process itself starts no thread, so that its forks are sound.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -19,37 +23,75 @@ import refinery.outputs.trace
 import refinery.pipeline
 from refinery.opening import open_recipe
 
+# Seconds after which a run that should take one is ended, and says where it was.
+HANGS = 120
 
-def run(recipe: dict[str, Any], answer: int) -> None:
-    """Run a recipe; say how many shards were there already."""
+_CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate"}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+class Operations:
+    """Counts what a process does to files of the test, and ends the process at one of them."""
+
+    def __init__(self, at: int | None) -> None:
+        self.count, self._at, self._owner = 0, at, os.getpid()
+        self._below = (tempfile.gettempdir(), os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir())
+        sys.addaudithook(self._seen)
+
+    def _seen(self, event: str, args: tuple[Any, ...]) -> None:
+        if event not in _CHANGES and not (event == "open" and isinstance(args[2], int) and args[2] & _WRITES):
+            return
+        if os.getpid() != self._owner or not str(args[0]).startswith(self._below):
+            return
+        self.count += 1
+        if self.count == self._at:
+            os.kill(self._owner, signal.SIGKILL)
+
+
+def execute(asked: dict[str, Any]) -> tuple[int, Any]:
+    """The exit code, and how many shards were there already."""
+    if command := asked.get("command"):
+        from refinery.cli import cli
+
+        code = cli.main(command, standalone_mode=False)
+        return int(code or 0), None
+    opened, library = open_recipe(asked["recipe"], {})
+    return 0, refinery.pipeline.execute(opened, library).reused
+
+
+def run(asked: dict[str, Any], answer: int) -> None:
+    """Do what is asked, and answer."""
+    faulthandler.dump_traceback_later(HANGS, exit=True)
+    sys.stdout = sys.stderr  # the answers of the process stand on standard output
+    operations, found = Operations(asked.get("at")), {"reused": None, "error": ""}
+    code = 1
+    os.chdir(asked.get("folder") or ".")
     try:
-        opened, library = open_recipe(recipe, {})
-        outcome = refinery.pipeline.execute(opened, library)
-        os.write(answer, json.dumps(outcome.reused).encode())
-        os._exit(0)
+        code, found["reused"] = execute(asked)
     except BaseException as error:
-        print(type(error).__name__, error, *getattr(error, "__notes__", ()), file=sys.stderr, flush=True)
-        os._exit(1)
+        found["error"] = " ".join(map(str, (type(error).__name__, error, *getattr(error, "__notes__", ()))))
+    os.write(answer, json.dumps(found | {"operations": operations.count}).encode())
+    os._exit(code)
 
 
-def forked(recipe: dict[str, Any], kill: float | None) -> dict[str, Any]:
+def forked(asked: dict[str, Any]) -> dict[str, Any]:
     """Run it in a fork, for at most so many seconds."""
     reads, writes = os.pipe()
     began = time.perf_counter()
     child = os.fork()
     if not child:
         os.close(reads)
-        run(recipe, writes)
+        run(asked, writes)
     os.close(writes)
-    if kill is not None:
-        time.sleep(kill)
+    if asked.get("kill") is not None:
+        time.sleep(asked["kill"])
         os.kill(child, signal.SIGKILL)
-    with open(reads, "rb") as told:
-        reused = told.read()
+    with open(reads, "rb") as answer:
+        found = answer.read()
     _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    return {"code": code, "seconds": time.perf_counter() - began, "reused": json.loads(reused) if reused else None}
+    plain = json.loads(found) if found else {"reused": None, "error": "", "operations": None}
+    return {"code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - began, **plain}
 
 
 for line in sys.stdin:
-    print(json.dumps(forked(**json.loads(line))), flush=True)
+    print(json.dumps(forked(json.loads(line))), flush=True)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ import pytest
 
 from refinery.api import Run
 from refinery.outputs.database import Counts
-from tests.conftest import ROOT
+from tests.checkpoints.forks import Forks
 from tests.engine.runs import content, write_lines
 
 MOMENTS = 30
@@ -29,28 +26,6 @@ STEPS: list[Any] = [
 ]
 # Written by all shards together, from tables and from lines, and put together from parts.
 KINDS = ("jsonl", "parquet", "json")
-
-
-class Forks:
-    """The process that forks runs."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.checkpoints.forked"]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def run(self, recipe: dict[str, Any], kill: float | None = None) -> dict[str, Any]:
-        """Run a recipe, for at most so many seconds."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"recipe": recipe, "kill": kill}) + "\n")
-        self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
-
-    def close(self) -> None:
-        """Let it end."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(30)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,185 @@
+"""Random recipes, random edits between runs, kills in between: what a resumed run leaves is what a fresh one leaves."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from refinery.api import Run
+from refinery.outputs.database import Counts
+from tests.checkpoints.forks import Forks
+from tests.engine.runs import content
+from tests.soak.pool import NUMBERS, OWN, pool
+from tests.soak.world import World
+
+# Before a run that may end: shares of its file operations at which one before it was killed.
+kills = st.lists(st.floats(0.0, 1.0), max_size=2)
+# How a run may end without an export: a recipe that is wrong in both folders.
+REFUSALS = ("RecipeError",)
+
+places = st.integers(0, 1000)
+items = st.sampled_from(OWN) | st.sampled_from(pool())  # those that read files more often
+
+SETTINGS = [
+    ("np", [1, 2, 3]),
+    ("workers", ["threads", "processes", None]),
+    ("shard_size", [2500, 4000, 9000]),
+    ("open_tracer", [True, None]),
+    ("op_fusion", [False, None]),
+    ("fusion_strategy", ["greedy", None]),
+    ("use_cache", [False, True]),
+    ("cache_compress", ["zstd", "gzip", None]),
+    ("keep_stats_in_res_ds", [True, None]),
+    ("row_timeout", [60, None]),
+    ("suffix", ["jsonl", "jsonl.gz", "json", "parquet"]),
+    ("stat_summary", [{"groups": ["summary"]}, None]),
+]
+settings_of_recipes = st.sampled_from([(name, value) for name, values in SETTINGS for value in values])
+
+
+def left(folder: Path) -> tuple[Any, list[tuple[str, bytes]], dict[str, bytes]]:
+    """Tables, exported files, and traces of a finished run."""
+    files = [(path.name, path.read_bytes()) for path in sorted(folder.glob("out*"))]
+    run = Run(folder / "run", folder / "run" / "refinery.duckdb", (), Counts(0, 0, 0, 0), (), 0.0, 0)
+    traces = {path.name: path.read_bytes() for path in sorted((folder / "run" / "trace").glob("*.jsonl"))}
+    return content(run, "shards"), files, traces
+
+
+class Resuming(RuleBasedStateMachine):
+    """After every edit the run in the old folder is compared with one in an empty folder, to the byte."""
+
+    forks: ClassVar[Forks]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = Path(tempfile.mkdtemp(prefix="soak-"))
+        self.operations = 60  # of the run before; a guess for the first one
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.top)
+
+    @initialize(seed=st.integers(0, 2**16), steps=st.lists(items, min_size=1, max_size=5))
+    def begin(self, seed: int, steps: list[Any]) -> None:
+        self.world = World(self.top / "world", seed)
+        for item in steps:
+            self.world.edit_insert(item, 1000)
+        self._check([])
+
+    @rule(place=places, kills=kills)
+    def change_line(self, place: int, kills: list[float]) -> None:
+        self.world.edit_line(place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def append(self, place: int, kills: list[float]) -> None:
+        self.world.edit_append(place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def remove_line(self, place: int, kills: list[float]) -> None:
+        self.world.edit_remove_line(place)
+        self._check(kills)
+
+    @rule(name=st.sampled_from("abc"), kills=kills)
+    def write_file(self, name: str, kills: list[float]) -> None:
+        self.world.edit_add_file(name)
+        self._check(kills)
+
+    @rule(name=st.sampled_from("abc"), kills=kills)
+    def remove_file(self, name: str, kills: list[float]) -> None:
+        self.world.edit_remove_file(name)
+        self._check(kills)
+
+    @rule(step=st.integers(1, 5), kills=kills)
+    def change_allowed(self, step: int, kills: list[float]) -> None:
+        self.world.edit_allowed(step)
+        self._check(kills)
+
+    @rule(word=st.sampled_from(["soon", "later", "zebra"]), kills=kills)
+    def add_words(self, word: str, kills: list[float]) -> None:
+        self.world.edit_words(word)
+        self._check(kills)
+
+    @rule(word=st.sampled_from(["darn", "lazy", "text"]), kills=kills)
+    def change_list(self, word: str, kills: list[float]) -> None:
+        self.world.edit_list(word)
+        self._check(kills)
+
+    @rule(number=st.integers(0, 8), kills=kills)
+    def change_helper(self, number: int, kills: list[float]) -> None:
+        self.world.edit_helper(number)
+        self._check(kills)
+
+    @rule(mark=st.sampled_from(["+", "-", "**"]), kills=kills)
+    def change_data(self, mark: str, kills: list[float]) -> None:
+        self.world.edit_data(mark)
+        self._check(kills)
+
+    @rule(item=items, place=places, kills=kills)
+    def insert_step(self, item: Any, place: int, kills: list[float]) -> None:
+        if len(self.world.steps) < 8:
+            self.world.edit_insert(item, place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def remove_step(self, place: int, kills: list[float]) -> None:
+        self.world.edit_remove_step(place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def swap_steps(self, place: int, kills: list[float]) -> None:
+        self.world.edit_swap(place)
+        self._check(kills)
+
+    @rule(
+        place=places,
+        whole=st.sampled_from(NUMBERS["int"]),
+        share=st.sampled_from(NUMBERS["float"]),
+        kills=kills,
+    )
+    def change_bound(self, place: int, whole: int, share: float, kills: list[float]) -> None:
+        self.world.edit_number(place, {"int": whole, "float": share})
+        self._check(kills)
+
+    @rule(setting=settings_of_recipes, kills=kills)
+    def change_setting(self, setting: tuple[str, Any], kills: list[float]) -> None:
+        self.world.edit_key(*setting)
+        self._check(kills)
+
+    @rule(kills=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3))
+    def free(self, kills: list[float]) -> None:
+        """Free what is kept, with kills in the middle of it."""
+        for share in kills:
+            self.forks.command(["gc", str(self.top / "kept")], at=1 + int(share * 20))
+        self._check([])
+
+    def _check(self, kills: list[float]) -> None:
+        """Kill runs in the old folder, let one end there, and hold it against a run in an empty folder."""
+        kept, fresh = self.top / "kept", self.top / "fresh"
+        self._remove_other_export(kept)
+        asked = self.world.recipe(kept)
+        for share in kills:
+            self.forks.run(asked, at=1 + int(share * self.operations), folder=self.world.folder)
+        print("ask", self.world.keys, kills, flush=True)
+        resumed = self.forks.run(asked, folder=self.world.folder)
+        anew = self.forks.run(self.world.recipe(fresh), folder=self.world.folder)
+        print(resumed['code'], anew['code'], resumed['reused'], resumed['operations'], resumed['error'][:200], len(kills), [i.operator for i,_ in self.world.steps])
+        assert resumed["code"] == anew["code"], (resumed, anew)
+        assert resumed["error"].replace("/kept/", "/fresh/") == anew["error"]
+        assert resumed["code"] == 0 or resumed["error"].startswith(REFUSALS), resumed["error"]
+        if resumed["code"] == 0:
+            self.operations = anew["operations"]
+            assert left(kept) == left(fresh)
+        shutil.rmtree(fresh, ignore_errors=True)  # nothing is there when the recipe is refused
+
+    def _remove_other_export(self, folder: Path) -> None:
+        """An export of another format stays where it is when the recipe names another one."""
+        suffix = self.world.keys.get("suffix", "jsonl")
+        for path in folder.glob("out*"):
+            if path.name not in (f"out.{suffix}", "out_stats.jsonl"):
+                path.unlink()

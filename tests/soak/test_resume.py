@@ -1,0 +1,42 @@
+"""Resuming under random edits and kills: for a minute, or for as many seconds as REFINERY_SOAK_SECONDS says.
+
+`make soak` sets an hour and a seed of its own. A failure prints the edits that lead to it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from hypothesis import Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.checkpoints.forks import Forks
+from tests.soak.machine import Resuming
+
+SECONDS = float(os.environ.get("REFINERY_SOAK_SECONDS", "60"))
+FIRST = int(os.environ.get("REFINERY_SOAK_SEED", "0"))
+
+
+@pytest.fixture
+def forks() -> Iterator[Forks]:
+    found = Forks()
+    yield found
+    found.close()
+
+
+def test_resumed_equals_fresh(forks: Forks) -> None:
+    end = time.monotonic() + SECONDS
+    profile = settings(max_examples=4, stateful_step_count=8, database=None, phases=[Phase.generate, Phase.shrink])
+    for number in count(FIRST):
+        machine = seed(number)(type("Resuming", (Resuming,), {"forks": forks}))
+        try:
+            run_state_machine_as_test(machine, settings=profile)
+        except BaseException as error:
+            error.add_note(f"REFINERY_SOAK_SEED={number}")
+            raise
+        if time.monotonic() > end:
+            return
