@@ -11,7 +11,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-fusion bench-stats bench-stats-merge quality scale-study clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ demo: $(VENV)/ready  ## Run a real recipe on the bundled documents and show what
 test: $(VENV)/ready lint  ## Run every check and test
 	$(BIN)/python -m compileall -q refinery udfs
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
+
+SECONDS ?= 3600
+soak: $(VENV)/ready  ## Hold resumed runs under random edits and kills against fresh ones for an hour (SECONDS=)
+	REFINERY_SOAK_SECONDS=$(SECONDS) REFINERY_SOAK_SEED=$${REFINERY_SOAK_SEED:-$$(date +%s)} \
+		$(BIN)/python -m pytest -q -x -s tests/soak
 
 lint: $(VENV)/ready  ## Style and types
 	$(BIN)/ruff check .
