@@ -35,7 +35,7 @@ test: $(VENV)/ready lint  ## Run every check and test
 
 SECONDS ?= 3600
 soak: $(VENV)/ready  ## Hold resumed runs under random edits and kills against fresh ones for an hour (SECONDS=)
-	REFINERY_SOAK_SECONDS=$(SECONDS) REFINERY_SOAK_SEED=$${REFINERY_SOAK_SEED:-$$(date +%s)} \
+	REFINERY_SOAK_RAY=1 REFINERY_SOAK_SECONDS=$(SECONDS) REFINERY_SOAK_SEED=$${REFINERY_SOAK_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest -q -x -s tests/soak
 
 lint: $(VENV)/ready  ## Style and types

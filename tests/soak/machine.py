@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from refinery.api import Run
 from refinery.outputs.database import Counts
@@ -42,9 +42,12 @@ SETTINGS = [
 settings_of_recipes = st.sampled_from([(name, value) for name, values in SETTINGS for value in values])
 
 
-def left(folder: Path) -> tuple[Any, list[tuple[str, bytes]], dict[str, bytes]]:
-    """Tables, exported files, and traces of a finished run."""
-    files = [(path.name, path.read_bytes()) for path in sorted(folder.glob("out*"))]
+def left(folder: Path, lines_only: bool = False) -> tuple[Any, list[tuple[str, bytes]], dict[str, bytes]]:
+    """Tables, exported files, and traces of a finished run; lines_only: the exported lines, in one file or in parts."""
+    files = [(path.name, path.read_bytes()) for path in sorted(folder.glob("out*")) if path.is_file()]
+    if lines_only:
+        parts = sorted((folder / "out").glob("*")) or [folder / "out.jsonl"]
+        files = [("", b"".join(path.read_bytes() for path in parts))]
     run = Run(folder / "run", folder / "run" / "refinery.duckdb", (), Counts(0, 0, 0, 0), (), 0.0, 0)
     traces = {path.name: path.read_bytes() for path in sorted((folder / "run" / "trace").glob("*.jsonl"))}
     return content(run, "shards"), files, traces
@@ -54,6 +57,7 @@ class Resuming(RuleBasedStateMachine):
     """After every edit the run in the old folder is compared with one in an empty folder, to the byte."""
 
     forks: ClassVar[Forks]
+    cluster: ClassVar[str | None] = None  # address of a Ray cluster that runs may be sent to
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,6 +155,12 @@ class Resuming(RuleBasedStateMachine):
         self.world.edit_key(*setting)
         self._check(kills)
 
+    @precondition(lambda self: self.cluster)
+    @rule(on_ray=st.booleans(), kills=kills)
+    def change_engine(self, on_ray: bool, kills: list[float]) -> None:
+        self.world.edit_key("ray_address", self.cluster if on_ray else None)
+        self._check(kills)
+
     @rule(kills=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=3))
     def free(self, kills: list[float]) -> None:
         """Free what is kept, with kills in the middle of it."""
@@ -165,21 +175,21 @@ class Resuming(RuleBasedStateMachine):
         asked = self.world.recipe(kept)
         for share in kills:
             self.forks.run(asked, at=1 + int(share * self.operations), folder=self.world.folder)
-        print("ask", self.world.keys, kills, flush=True)
         resumed = self.forks.run(asked, folder=self.world.folder)
-        anew = self.forks.run(self.world.recipe(fresh), folder=self.world.folder)
-        print(resumed['code'], anew['code'], resumed['reused'], resumed['operations'], resumed['error'][:200], len(kills), [i.operator for i,_ in self.world.steps])
+        anew = self.forks.run(self.world.recipe(fresh, here=True), folder=self.world.folder)
         assert resumed["code"] == anew["code"], (resumed, anew)
         assert resumed["error"].replace("/kept/", "/fresh/") == anew["error"]
         assert resumed["code"] == 0 or resumed["error"].startswith(REFUSALS), resumed["error"]
         if resumed["code"] == 0:
             self.operations = anew["operations"]
-            assert left(kept) == left(fresh)
+            assert left(kept, self.world.on_ray) == left(fresh, self.world.on_ray)
         shutil.rmtree(fresh, ignore_errors=True)  # nothing is there when the recipe is refused
 
     def _remove_other_export(self, folder: Path) -> None:
-        """An export of another format stays where it is when the recipe names another one."""
-        suffix = self.world.keys.get("suffix", "jsonl")
+        """Remove an export of another format or engine, which stays where it is when the recipe names another one."""
+        name = "out" if self.world.on_ray else f"out.{self.world.suffix}"
         for path in folder.glob("out*"):
-            if path.name not in (f"out.{suffix}", "out_stats.jsonl"):
+            if path.is_dir() and path.name != name:
+                shutil.rmtree(path)
+            elif path.name not in (name, "out_stats.jsonl"):
                 path.unlink()

@@ -35,7 +35,9 @@ OWN = (
     Item("sql_filter", {"where": "length(text) > 30 AND k % 7 <> 3"}),
     Item("sql_mapper", {"text": "text || (SELECT max(word) FROM read_csv('{folder}/side/*.words', header = true))"}),
     Item("marking_mapper", {}),
-    Item("flagged_words_filter", {"flagged_words_dir": "{folder}/side/lists", "max_ratio": 0.1}, {"max_ratio": "float"}),
+    Item(
+        "flagged_words_filter", {"flagged_words_dir": "{folder}/side/lists", "max_ratio": 0.1}, {"max_ratio": "float"}
+    ),
     Item("key_deduplicator", {"key": "k % 41", "keep": "length(text) DESC"}, deduplicator=True),
     Item(
         "document_deduplicator",

@@ -15,10 +15,27 @@ from hypothesis import Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.checkpoints.forks import Forks
+from tests.cluster.conftest import SMALL
+from tests.conftest import ROOT
 from tests.soak.machine import Resuming
 
 SECONDS = float(os.environ.get("REFINERY_SOAK_SECONDS", "60"))
 FIRST = int(os.environ.get("REFINERY_SOAK_SEED", "0"))
+
+
+@pytest.fixture
+def cluster() -> Iterator[str | None]:
+    """Address of a Ray cluster of two nodes, where REFINERY_SOAK_RAY asks for one: it takes its time."""
+    if not os.environ.get("REFINERY_SOAK_RAY"):
+        yield None
+        return
+    from ray.cluster_utils import Cluster
+
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    running = Cluster(initialize_head=True, head_node_args=SMALL)
+    running.add_node(**SMALL)
+    yield str(running.address)
+    running.shutdown()
 
 
 @pytest.fixture
@@ -28,11 +45,11 @@ def forks() -> Iterator[Forks]:
     found.close()
 
 
-def test_resumed_equals_fresh(forks: Forks) -> None:
+def test_resumed_equals_fresh(cluster: str | None, forks: Forks) -> None:
     end = time.monotonic() + SECONDS
     profile = settings(max_examples=4, stateful_step_count=8, database=None, phases=[Phase.generate, Phase.shrink])
     for number in count(FIRST):
-        machine = seed(number)(type("Resuming", (Resuming,), {"forks": forks}))
+        machine = seed(number)(type("Resuming", (Resuming,), {"forks": forks, "cluster": cluster}))
         try:
             run_state_machine_as_test(machine, settings=profile)
         except BaseException as error:

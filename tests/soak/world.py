@@ -21,6 +21,8 @@ SNIPPETS = (
     "one\n\ntwo lines here\n\nthree paragraphs, and a verylongword" + "x" * 60,
     "",
 )
+# Keys that name a cluster.
+ENGINE = ("ray_address",)
 BROKEN = '{"k": 1, "text": '
 
 MARKING = '''"""Appends what a helper module and a declared file say."""
@@ -67,15 +69,26 @@ class World:
         self.edit_data("+")
         self._write("ops/mappers/marking_mapper.py", MARKING)
 
-    def recipe(self, work: Path) -> dict[str, Any]:
-        """The recipe with everything that it leaves below `work`."""
-        suffix = self.keys.get("suffix", "jsonl")
-        plain = {key: value for key, value in self.keys.items() if key != "suffix"}
+    @property
+    def on_ray(self) -> bool:
+        """Whether the recipe runs on a cluster."""
+        return "ray_address" in self.keys
+
+    @property
+    def suffix(self) -> str:
+        """The format of the export; parts of a cluster are compared as lines."""
+        return "jsonl" if self.on_ray else str(self.keys.get("suffix", "jsonl"))
+
+    def recipe(self, work: Path, here: bool = False) -> dict[str, Any]:
+        """The recipe with everything that it leaves below `work`; here: on this machine, whatever its engine is."""
+        plain = {key: value for key, value in self.keys.items() if key != "suffix" and not (here and key in ENGINE)}
         process = [
             {item.operator: {name: placed(value, self.folder) for name, value in params.items()}}
             for item, params in self.steps
         ]
-        places = {"export_path": str(work / f"out.{suffix}"), "work_dir": str(work / "run")}
+        on_ray = self.on_ray and not here
+        places = {"export_path": str(work / ("out" if on_ray else f"out.{self.suffix}")), "work_dir": str(work / "run")}
+        plain |= {"executor_type": "ray", "export_type": "jsonl"} if on_ray else {}
         operators = [str(self.folder / "ops")]
         return {"dataset_path": str(self.folder / "in"), "operators": operators, **places, **plain, "process": process}
 
@@ -150,7 +163,9 @@ class World:
 
     def edit_helper(self, number: int) -> None:
         """Change a module that an operator imports; the file keeps its size."""
-        self._write("ops/mappers/_marking_helper.py", f"def ending(text):\n    return str(len(text) % {number % 9 + 1})\n")
+        self._write(
+            "ops/mappers/_marking_helper.py", f"def ending(text):\n    return str(len(text) % {number % 9 + 1})\n"
+        )
 
     def edit_data(self, mark: str) -> None:
         """Change a file that an operator declares."""
@@ -185,4 +200,6 @@ class World:
 
     def edit_key(self, name: str, value: Any) -> None:
         """Change a key of the recipe, such as np or the engine; None: as by default."""
-        self.keys = {key: kept for key, kept in self.keys.items() if key != name} | ({} if value is None else {name: value})
+        self.keys = {key: kept for key, kept in self.keys.items() if key != name} | (
+            {} if value is None else {name: value}
+        )
