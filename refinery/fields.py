@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from refinery.errors import Problem, suggestion
 from refinery.library import Library
 from refinery.recipe import Recipe
+from refinery.recipe.fields import field_name
 from refinery.recipe.model import Step
 from refinery.samples.glimpse import Glimpse
 
@@ -21,12 +22,21 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Named:
-    """A field that a recipe names. where: the place; by: what names it. is_text: rows without it cannot be read."""
+    """A field that a recipe names, dots for members.
+
+    where: the place. by: what names it. is_text: rows without it cannot be read. is_either: a name with dots in it may
+    be that of a field as well, as tracers take it.
+    """
 
     field: str
     where: str
     by: str
     is_text: bool = False
+    is_either: bool = False
+
+    def stands_in(self, seen: Glimpse) -> bool:
+        """Look for the field in the samples."""
+        return seen.has(self.field) or (self.is_either and seen.has(field_name((self.field,))))
 
 
 def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[Named]:
@@ -39,9 +49,9 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
             param = asked["param"]
             value = step.params.get(param) if param else asked["name"]
             if isinstance(value, str) and value:
-                found.append(Named(value, step.where, f"{step.name}.{param}" if param else step.name))
+                found.append(Named(field_name((value,)), step.where, f"{step.name}.{param}" if param else step.name))
     if recipe.open_tracer:
-        found += [Named(key, recipe.place_of("trace_keys"), "trace_keys") for key in recipe.trace_keys]
+        found += [Named(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys]
     return [named for named in found if named.field not in _OWN]
 
 
@@ -51,7 +61,7 @@ def missing_fields(recipe: Recipe, library: Library, seen: Sequence[Glimpse]) ->
     notes: list[str] = []
     typed = all(glimpse.typed for glimpse in seen)  # compiling looks up what steps name then
     for named in named_fields(recipe, () if typed else recipe.steps, library) if seen else ():
-        lacking = [glimpse for glimpse in seen if not glimpse.has(named.field)]
+        lacking = [glimpse for glimpse in seen if not named.stands_in(glimpse)]
         if len(lacking) == len(seen):
             problems.append(_problem(named, seen))
         elif named.is_text:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.recipe.fields import field_name, keys_of
 from refinery.samples.batch import LINE
 from refinery.samples.read import read
 from refinery.samples.schema import schema_of
@@ -29,7 +30,7 @@ _DEPTH = 6
 
 @dataclass(frozen=True)
 class Glimpse:
-    """Fields of the first samples of one file; members of mappings as `meta.lang`. samples: how many were looked at.
+    """Fields of the first samples of one file, as `field_name` spells them. samples: how many were looked at.
 
     typed: the file says itself which columns its samples have.
     """
@@ -41,8 +42,8 @@ class Glimpse:
     typed: bool = False
 
     def has(self, field: str) -> bool:
-        """Whether a sample has the field."""
-        return field in self.names
+        """Look for a field, as a recipe names it, in the samples."""
+        return field_name(keys_of(field)) in self.names
 
 
 def glimpses(shards: Sequence[Shard]) -> list[Glimpse]:
@@ -107,13 +108,15 @@ def _sample(line: str) -> dict[str, Any] | None:
 
 def _members(sample: dict[str, Any], above: str = "", depth: int = 0) -> Iterator[str]:
     for name, value in sample.items():
-        yield above + name
+        spelled = above + field_name((name,))
+        yield spelled
         if isinstance(value, dict) and depth < _DEPTH:
-            yield from _members(value, f"{above}{name}.", depth + 1)
+            yield from _members(value, f"{spelled}.", depth + 1)
 
 
 def _columns(fields: Any, above: str = "") -> Iterator[str]:
     for field in fields:
-        yield above + field.name
+        spelled = above + field_name((field.name,))
+        yield spelled
         if pa.types.is_struct(field.type):
-            yield from _columns(field.type, f"{above}{field.name}.")
+            yield from _columns(field.type, f"{spelled}.")

@@ -119,3 +119,19 @@ def test_samples_that_are_handed_over(tmp_path: Path) -> None:
     given.pop("dataset_path", None)
     [problem] = problems(given, pa.table({"text": ["a"]}))
     assert "'body'" in problem and "Fields there: text." in problem
+
+
+@pytest.mark.parametrize("kind", ["a.jsonl", "a.parquet"])
+def test_a_name_with_a_dot_in_it_is_found(tmp_path: Path, kind: str) -> None:
+    """In quotes it is one name, without them the way to a member; `trace_keys` take it both ways."""
+    path = tmp_path / kind
+    rows = [{"te.xt": f"some words {k}", "meta": {"body": "other words"}} for k in range(3)]
+    if kind == "a.jsonl":
+        write_lines(path, rows)
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    traced = {"open_tracer": True, "trace_keys": ["te.xt", "meta.body"]}
+    for number, name in enumerate(['"te.xt"', "meta.body", 'meta."body"']):
+        run = refinery.run(recipe(tmp_path / str(number), path, text_keys=name, **traced))
+        assert run.counts.kept == 3
+    assert "'te.xt'" in problems(recipe(tmp_path, path, text_keys="te.xt"))[0]

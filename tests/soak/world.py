@@ -39,6 +39,7 @@ OPERATOR = {
     "doc": "Appends a mark.",
     "version": 1,
     "params": {},
+    "resources": {"files": ["marks.txt"]},
     "functions": {"marking_text": {"columns": ["VARCHAR"], "returns": "VARCHAR", "runs": "python", "call": "call"}},
     "sql": "SELECT marking_text({{ text }}) AS text",
     "examples": [],
