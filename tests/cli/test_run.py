@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,18 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
     )
 
 
+def _all_of(terminal: int) -> bytes:
+    """Everything that is written to a terminal until its other end is closed."""
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(terminal)
+    return shown
+
+
 def test_progress_on_a_terminal(folder: Path) -> None:
     """A bar on stderr, which is wiped out at the end; stdout gets the report alone."""
     ours, theirs = pty.openpty()
@@ -209,14 +222,10 @@ def test_progress_on_a_terminal(folder: Path) -> None:
         [*REFINERY, "run", "recipe.yaml"], stdout=subprocess.PIPE, stderr=theirs, env=environment, cwd=folder
     )
     os.close(theirs)
-    out, _ = process.communicate()
-    shown = b""
-    try:
-        while piece := os.read(ours, 65536):
-            shown += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(ours)
+    with ThreadPoolExecutor(1) as reader:  # a terminal that nobody reads takes a few lines, and no more
+        reading = reader.submit(_all_of, ours)
+        out, _ = process.communicate()
+        shown = reading.result()
     assert process.returncode == 0
     assert "preparing" in shown.decode() and "writing tables" in shown.decode()
     assert shown.rstrip().endswith((b"\x1b[2K", b"\x1b[?25h"))
