@@ -141,7 +141,7 @@ def prepare(
 
     dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of a run that is told of
     or gone on with; by default those that the recipe's `fusion_strategy` finds. binds: False where it is known that
-    DuckDB binds the statements. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
+    DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
     """
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
@@ -151,7 +151,7 @@ def prepare(
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
     shards, few = cut(sources, size, workers), list[str]()
-    unlike, lacking = missing_fields(recipe, library, glimpses(shards))
+    unlike, lacking = missing_fields(recipe, library, glimpses(shards)) if binds else ([], [])
     if unlike:
         raise RecipeError(by_place(unlike))
     if dataset is None:

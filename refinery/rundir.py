@@ -136,7 +136,16 @@ class RunDir:
 
     def unfinished(self) -> list[Path]:
         """Files that a killed run did not finish; all of them are in the run's own folder."""
-        names = (self.database, self.recipe, self.plan, self.order, self.manifest, self.status, self.report)
+        names = (
+            self.database,
+            self.recipe,
+            self.plan,
+            self.order,
+            self.manifest,
+            self.status,
+            self.written,
+            self.report,
+        )
         return [old for path in names for old in self.own.glob(f".{path.name}.*")]
 
     def aside(self, path: Path) -> Path:

@@ -83,7 +83,7 @@ def test_gc(tmp_path: Path, forks: Forks, finished: Path, source: Path) -> None:
 
 
 def test_report(tmp_path: Path, forks: Forks, finished: Path) -> None:
-    """A page is there whole or not at all, and what a kill leaves goes with the next one."""
+    """A page is there whole or not at all; what a kill leaves in the run's own folder goes with the next run."""
     pytest.importorskip("matplotlib", reason="the extra report brings it")
     whole = tmp_path / "whole"
     shutil.copytree(finished, whole)
@@ -98,7 +98,8 @@ def test_report(tmp_path: Path, forks: Forks, finished: Path) -> None:
         assert forks.command(["report", str(folder / "run")], at=at)["code"] == -9
         assert not RunDir(folder / "run").report.exists() or RunDir(folder / "run").report.read_text().endswith(">\n")
         assert forks.command(["report", str(folder / "run")])["code"] == 0
-        assert left(folder) == before and _names(folder) == names
+        unfinished = {str(path.relative_to(folder)) for path in RunDir(folder / "run").unfinished()}
+        assert left(folder) == before and {*_names(folder)} - unfinished == {*names}
         assert len(RunDir(folder / "run").report.read_text()) > len(page.read_text()) // 2
 
 
@@ -128,7 +129,8 @@ def test_ways_to_run(tmp_path: Path, forks: Forks, source: Path, keys: dict[str,
     expected = left(fresh), _names(fresh)
     for at in moments(answer["operations"]):
         folder = tmp_path / str(at)
-        assert forks.run(asked(folder, read, **keys), at=at)["code"] == -9
+        # Threads take turns, so a run may have an operation less than the one before: it ends then.
+        assert forks.run(asked(folder, read, **keys), at=at)["code"] in (-9, 0)
         answer = forks.run(asked(folder, read, **keys))
         assert answer["code"] == 0, (at, answer["error"])
         assert (left(folder), _names(folder)) == expected, at

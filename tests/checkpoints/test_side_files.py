@@ -17,6 +17,7 @@ from refinery.api import Run
 from refinery.engine.worker import Worker
 from refinery.errors import DataError, RecipeError
 from refinery.history import Histories
+from refinery.rundir import RunDir
 from tests.engine.runs import content, operator_folder, settings, texts, write_lines
 
 SAMPLES = [{"text": f"text {k % 40} of {k % 3}", "k": k % 7} for k in range(300)]
@@ -117,7 +118,7 @@ def test_a_killed_run_does_not_mix_with_the_next(tmp_path: Path, monkeypatch: py
         stopped_after(patched, 5, killed)
         with pytest.raises(BaseException):  # noqa: B017  whatever a run ends with that is interrupted
             refinery.run(asked(tmp_path, READERS["filter"], np=1))
-    assert list((tmp_path / "run" / "parts" / "stage_1").glob("*.done.json"))
+    assert list((RunDir(tmp_path / "run").parts / "stage_1").glob("*.done.json"))
     put(tmp_path, NEW)
     run, fresh = (refinery.run(asked(tmp_path, READERS["filter"], name)) for name in ("run", "fresh"))
     assert left(run) == left(fresh) and reused(run) == {0}

@@ -23,7 +23,7 @@ from tests.engine.runs import lines_of, operator_folder, settings, write_lines
 ENDLESS = {"sql_filter": {"where": "(SELECT sum(range) FROM range(1000000000000000)) >= 0"}}
 STUCK = {"sql_filter": {"where": "levenshtein(repeat('a', n), repeat('b', n)) >= 0"}}
 FOLDED = {"sql_filter": {"where": "levenshtein(repeat('a', 9000000), repeat('b', 9000000)) >= 0"}}
-BEGIN = 'Path(__file__).with_name("begun").touch()\nif "WAITS" in os.environ: {}\nreturn text + "."'
+BEGIN = 'Path(__file__).parents[2].joinpath("begun").touch()\nif "WAITS" in os.environ: {}\nreturn text + "."'
 DEEDS = {
     "sleeps": BEGIN.format("time.sleep(1000)"),
     "spins": BEGIN.format('import re; re.match(r"(a+)+$", "a" * 60 + "b")'),  # and holds the interpreter's lock

@@ -160,9 +160,8 @@ def test_an_operator_that_gives_too_few_values(tmp_path: Path) -> None:
     operators = operator_folder(tmp_path / "ops", short="return text")
     path = operators / "mappers" / "short_mapper.py"
     path.write_text(path.read_text().replace("return each(column, change)", "return each(column, change)[1:]"))
-    run = refine(tmp_path, SAMPLES, [{"short_mapper": None}], operators=[str(operators)])
-    assert run.counts.quarantined == 3 and exported(run) == []
-    assert run.sql("SELECT DISTINCT step, operator FROM quarantine") == [(1, "short_mapper")]
+    with pytest.raises(OperatorError, match="short_mapper: the function call .* returned 2 values for 3 rows"):
+        refine(tmp_path, SAMPLES, [{"short_mapper": None}], operators=[str(operators)])
 
 
 # Somebody stops it
@@ -192,7 +191,7 @@ class Slow:
         with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as process:
             try:
                 until = time.monotonic() + 60
-                while not list(self.folder.glob("run/.refinery/parts/*/00000.facts.parquet")):
+                while not list(self.folder.glob("run/.refinery/parts/*/00000.done.json")):
                     assert time.monotonic() < until and process.poll() is None
                     time.sleep(0.02)
                 process.send_signal(number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -220,7 +221,8 @@ def test_what_is_logged_cannot_pretend_to_be_another_line(tmp_path: Path) -> Non
 
 
 def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
+    refine(tmp_path, texts(["long enough"]), [{"text_length_filter": None}])
+    shutil.rmtree(tmp_path / "run" / ".refinery" / "log")
     (tmp_path / "run" / ".refinery" / "log").write_text("in the way")
     run = refine(tmp_path, texts(["long enough"]), [{"text_length_filter": None}])
     assert run.counts.kept == 1 and (run.work_dir / ".refinery" / "log").read_text() == "in the way"

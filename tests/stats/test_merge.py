@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from refinery.cli import cli
 from refinery.errors import DataError, OutputError, RecipeError
+from refinery.rundir import aside
 from refinery.stats import StatsMerger, StatsWarning, TopKConfig
 from refinery.stats.folders import LocalFolder
 from refinery.stats.removal import NOTE
@@ -230,7 +231,8 @@ def test_a_kill_at_any_step_loses_nothing(partials: Path, tmp_path: Path, steps:
 def test_a_kill_in_the_middle_of_writing(partials: Path, tmp_path: Path) -> None:
     """What was begun stands beside metric.json under another name, and goes with the next merge."""
     StatsMerger(partials, tmp_path / "out").merge()
-    left = put(tmp_path / "out", "summary/length/.metric.json.12345", '{"summary": {"tot')
+    name = aside(tmp_path / "out" / "summary" / "length" / "metric.json").name.rpartition(".")[0]
+    left = put(tmp_path / "out", f"summary/length/{name}.12345", '{"summary": {"tot')
     assert counts(tmp_path / "out") == MERGED
     StatsMerger(partials, tmp_path / "out").merge()
     assert not left.exists()
