@@ -35,6 +35,8 @@ class Crew:
         self._recipe, self._workers, self._spill, self._scratch = recipe, workers, spill, scratch
         self._note = note
         self.not_threads = died(note)
+        if not self.not_threads:  # a run that was killed on purpose has left it
+            note.unlink(missing_ok=True)
         unsafe = recipe.workers == "auto" and self.not_threads
         self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
         here = recipe.executor_type == "default"

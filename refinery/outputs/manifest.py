@@ -103,8 +103,8 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
     publish(run_dir.manifest, json.dumps(manifest, ensure_ascii=False, indent=2))
 
 
-def publish(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
-    unfinished = aside(path)
+def publish(path: Path, text: str, unfinished: Path | None = None) -> None:
+    """Write a text file so that it is there whole or not at all. unfinished: its name until then."""
+    unfinished = unfinished or aside(path)
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)

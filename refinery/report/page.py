@@ -80,7 +80,7 @@ def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path 
     path = Path(os.path.realpath(output) if os.path.islink(output) else output) if output else run_dir.report
     try:
         with Belongings(run_dir, overwrite).claim([pattern(path)]):
-            manifest.publish(path, text)
+            manifest.publish(path, text, None if output else run_dir.aside(path))
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}. Name another file with -o") from error
     return path

@@ -75,6 +75,8 @@ class Holdings:
         return self._held.get(url, ("", ""))[1] == version or (url in self._begun and self._begun[url][1] != version)
 
     def _save(self) -> None:
+        if not self._held and not self._begun and not self._own.exists(self._name):
+            return  # a run whose places are all on this machine
         plain = {"objects": self._held, "begun": self._begun}
         self._own.write_text(self._name, json.dumps(plain, ensure_ascii=False, indent=1))
         self._own.tidy()

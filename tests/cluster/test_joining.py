@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from refinery.cluster.wants import Wants, of_stage
-from refinery.errors import OperatorError
+from refinery.errors import OperatorError, RecipeError
 from refinery.library import Library
 from refinery.recipe import Step
 from tests.cluster.runs import exported, local, on_ray, samples
@@ -64,8 +64,9 @@ def test_what_is_no_address(tmp_path: Path) -> None:
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     write_lines(tmp_path / "in.jsonl", samples(10))
-    with pytest.raises(OperatorError, match=r"pip install 'refinery\[ray\]'"):
+    with pytest.raises(RecipeError, match=r"pip install 'refinery\[ray\]'"):
         on_ray(tmp_path, ["clean_email_mapper"])
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_core_does_not_import_ray(tmp_path: Path) -> None:
