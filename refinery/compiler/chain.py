@@ -7,19 +7,17 @@ only, and the last SELECT tells of every row where it stopped, what was measured
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sqlglot import exp
 
+from refinery.compiler.batch_reads import BatchReads, Read
 from refinery.compiler.compiled import (
     ALONE,
-    REST,
     Around,
     Chain,
     Change,
-    Given,
     Order,
     Schema,
     Stat,
@@ -29,8 +27,8 @@ from refinery.compiler.deduplicators import MARK
 from refinery.compiler.env import arguments, asks_for, ident, json_path, lit, template
 from refinery.compiler.groups import Reader, key_columns
 from refinery.compiler.layers import Layers
-from refinery.compiler.names import json_column, own_expression, parse, resolve, text_of_columns, text_of_line
-from refinery.compiler.naming import OF_BATCH, Keys, Names, called, column, stem
+from refinery.compiler.names import json_column, own_expression, parse, resolve
+from refinery.compiler.naming import Keys, Names, called, column, stem
 from refinery.compiler.stability import unstable
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.library import Function, Library, Operator
@@ -54,22 +52,6 @@ def compile_chain(
     return _Compiler(steps, library, schema, text_key, share, around).run()
 
 
-# DuckDB takes a comma before a closing bracket, which is no JSON; the strings, which may hold one, are looked at last.
-_COMMA = "',[ \t]*[]}]'"
-_TRAILING_COMMA = (
-    f"CASE WHEN regexp_matches(_line, {_COMMA}) "
-    f"THEN regexp_matches(regexp_replace(_line, '\"([^\"\\\\]|\\\\.)*\"', '\"\"', 'g'), {_COMMA}) END"
-)
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What is read of a sample: SQL over the batch, and over the line without its main text where that has it too."""
-
-    sql: str
-    of_rest: str | None = None
-
-
 class _Compiler:
     def __init__(
         self,
@@ -84,13 +66,12 @@ class _Compiler:
         self.around = around
         self.version: dict[Keys, tuple[str, int]] = {}
         self.names = Names(taken=[stat.column for stat in around.stats])
-        self.batch_names = Names(OF_BATCH)
         self.alive = self.names.fixed("alive", 0)
         self.latest: dict[str, str] = {}  # statistic name -> its newest column
         self.numbered: dict[str, str] = {}  # the same with the step's number -> its column
         for stat in around.stats:
             self._remember(stat)
-        self.source_columns: dict[str, _Read] = {"_i": _Read("_i")}
+        self.reads = BatchReads(schema, text_key)
         self.users: dict[tuple[Keys, int, str], int] = {}
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
@@ -98,18 +79,18 @@ class _Compiler:
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
         fields = list(dict.fromkeys([self.text_key, *map(self._keys, self._all_steps())]))
-        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set())
+        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), self.reads.given)
         for keys in fields:
             name = self._version(keys, 0)
             self.version[keys] = (name, 0)
             self.chain.read[keys] = name
             if keys == self.text_key and before is None:
                 self.chain.versions[0] = name
-            self._source(name, self._text(keys))
-        self._bad()
+            self.reads.add(name, self.reads.text(keys))
+        self.reads.judge(self.chain.read[self.text_key])
         self._count_feature_users()
         problems: list[Problem] = []
-        layers = self.chain.layers = Layers({*self.source_columns})
+        layers = self.chain.layers = Layers(self.reads.columns)
         layers.add(self.alive, parse("_bad IS NULL"), 0, "rows that could be read", "alive")
         problems += self._group_keys()
         for step in self._all_steps():
@@ -126,7 +107,8 @@ class _Compiler:
         self.chain.stats.sort(key=lambda stat: stat.step)  # tables list them as the recipe does, whatever ran first
         self.chain.texts = {keys: name for keys, (name, _) in self.version.items()}
         self._outs()
-        self.chain.source, self.chain.plain_source = self._source_sql(), self._source_sql(plain=True)
+        text = self.chain.read[self.text_key]
+        self.chain.source, self.chain.plain_source = self.reads.sql(text), self.reads.sql(text, plain=True)
         return self.chain
 
     def _version(self, keys: Keys, step: int) -> str:
@@ -182,73 +164,6 @@ class _Compiler:
         given = step.params.get("text_key")
         return self.text_key if not given else keys_of(given)
 
-    def _text(self, keys: Keys) -> _Read:
-        if self.schema.lines and keys == self.text_key:
-            return _Read(f"_line ->> {lit(json_path(keys))}")
-        if self.schema.lines:
-            return self._of_line(partial(text_of_line, keys), [keys])
-        head = self._given("input", keys[0], keys[0], otherwise=f"_input_{stem(keys[:1])}")
-        return _Read(text_of_columns((head, *keys[1:])))
-
-    def _of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> _Read:
-        """What is read of a line. make: gives the SQL over a column with lines. fields: that are looked at."""
-        rest = all(keys[0] != self.text_key[0] for keys in fields)
-        return _Read(make("_line"), make(REST) if rest else None)
-
-    def _source(self, name: str, read: _Read) -> str:
-        self.source_columns.setdefault(name, read)
-        return name
-
-    def _given(self, kind: str, name: str, wanted: str, otherwise: str = "") -> str:
-        """A column of the batch, which it must have from now on."""
-        found = self.batch_names.free(wanted, kind, name, otherwise=otherwise)
-        self.chain.given[found] = Given(found, kind, name)
-        return found
-
-    def _own(self, kind: str) -> str:
-        """A column that the batch has under the one name that it always has."""
-        found = f"_{kind}"
-        self.chain.given[found] = Given(found, kind)
-        return found
-
-    def _bad(self) -> None:
-        if not self.schema.lines:
-            text = self.source_columns[self.version[self.text_key][0]].sql
-            self._source("_bad", _Read(f"CASE WHEN {text} IS NULL THEN 'no text' END"))
-
-    def _source_sql(self, plain: bool = False) -> str:
-        if not self.schema.lines:
-            columns = [_aliased(read.sql, name) for name, read in self.source_columns.items()]
-            return f"SELECT {', '.join(columns)} FROM batch"
-        # One look at the line tells whether it is JSON with a text; only for others it is asked what is wrong.
-        trailing = "_kind = '' OR " if plain else ""
-        bad = (
-            f"CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN {trailing}NOT json_valid(_line) THEN 'malformed JSON' "
-            "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
-        )
-        known = len(self.text_key) == 1 and not plain
-        found = {
-            name: f"CASE WHEN _kind = 'VARCHAR' THEN {self._line_or_rest(read, known)} END AS {ident(name)}"
-            for name, read in self.source_columns.items()
-        }
-        found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
-        kind = f"TRY(json_type(_line, {lit(json_path(self.text_key))}))"
-        if plain:  # no kernel has looked at the lines
-            kind = f"CASE WHEN {_TRAILING_COMMA} THEN '' ELSE {kind} END"
-        if known:  # NULL says that the text is not known, not that there is none
-            name = self.chain.read[self.text_key]
-            kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
-            text = f"CASE WHEN _kind = 'VARCHAR' THEN {self.source_columns[name].sql} END"
-            found[name] = f"CASE WHEN _text IS NULL THEN {text} ELSE _text END AS {ident(name)}"
-        return f"SELECT {', '.join(found.values())}, {bad} FROM (SELECT *, {kind} AS _kind FROM batch)"
-
-    def _line_or_rest(self, read: _Read, known: bool) -> str:
-        """What is read of a line; from the line without its main text where that is at hand."""
-        if not known or read.of_rest is None:
-            return read.sql
-        self._own("rest")
-        return read.of_rest
-
     # Steps
 
     def _step(self, step: Any, operator: Operator) -> None:
@@ -271,8 +186,7 @@ class _Compiler:
         keys = self._keys(step)
         name = self.names.fixed("removed", step.index)
         self.chain.removed = name
-        self.chain.given[name] = Given(name, "removed", name)
-        self._from_source(name, _Read(name))
+        self._from_source(name, Read(self.reads.give_fixed("removed", name)))
         note = f"{step.where} step {step.index} {step.name}"
         self._mapper(step, keys, self._render(step, operator, keys, operator.apply), note)
         if step.params.get(operator.rule.get("drop_empty", "")):
@@ -471,14 +385,14 @@ class _Compiler:
     def _suffix(self, operator: Operator) -> str:
         if not asks_for(operator.sql, "suffix"):
             return "_suffix"
-        of_file, field = self._own("suffix"), "__dj__suffix__"
+        of_file, field = self.reads.give_fixed("suffix"), "__dj__suffix__"
         if self.schema.lines:
             path = lit(json_path((field,)))
-            read = self._of_line(lambda line: f"coalesce({line} ->> {path}, {of_file})", [(field,)])
+            read = self.reads.of_line(lambda line: f"coalesce({line} ->> {path}, {of_file})", [(field,)])
         elif field in self.schema.columns:
-            read = _Read(f"coalesce({ident(self._given('input', field, field))}, {of_file})")
+            read = Read(f"coalesce({ident(self.reads.give('input', field, field))}, {of_file})")
         else:
-            read = _Read(of_file)
+            read = Read(of_file)
         return self._from_source("_file_suffix", read)
 
     def _known(self) -> list[str]:
@@ -498,7 +412,7 @@ class _Compiler:
         if (name,) in self.version:
             return column(self.version[(name,)][0])
         if name == "_row":
-            return column(self._from_source("_row", _Read(self._own("row"))))
+            return column(self._from_source("_row", Read(self.reads.give_fixed("row"))))
         if name in self.schema.columns or (not user_sql and self.schema.lines):
             return column(self._input(name))
         if not user_sql:
@@ -510,8 +424,8 @@ class _Compiler:
         if name in {stat.column for stat in self.chain.stats}:
             return name
         taken = not self.schema.lines and name.lower() in {known.lower() for known in self.schema.columns}
-        given = self._given("carried", name, f"_carried_{stem((name,))}" if taken else name)
-        return self._from_source(name, _Read(ident(given)))
+        given = self.reads.give("carried", name, f"_carried_{stem((name,))}" if taken else name)
+        return self._from_source(name, Read(ident(given)))
 
     def _shadowing(self, keys: Keys) -> set[str]:
         return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()
@@ -522,7 +436,7 @@ class _Compiler:
             kind = self.schema.columns.get(name, "VARCHAR")
             return self._from_line(wanted, partial(json_column, name, kind), [(name,)])
         self._check_column(name)
-        return self._from_source(wanted, self._text((name,)))
+        return self._from_source(wanted, self.reads.text((name,)))
 
     def _check_column(self, name: str) -> None:
         """Raise ValueError, with the cure, when a table does not have a column."""
@@ -531,12 +445,8 @@ class _Compiler:
             raise ValueError(f"no column {name!r}{did_you_mean(name, known)}")
 
     def _from_line(self, name: str, make: Callable[[str], str], fields: Sequence[Keys]) -> str:
-        return self._from_source(name, self._of_line(make, fields))
+        return self._from_source(name, self.reads.of_line(make, fields))
 
-    def _from_source(self, name: str, read: _Read) -> str:
-        self._source(name, read)
+    def _from_source(self, name: str, read: Read) -> str:
+        self.reads.add(name, read)
         return self.chain.layers.provide(name)
-
-
-def _aliased(sql: str, name: str) -> str:
-    return sql if sql == ident(name) else f"{sql} AS {ident(name)}"

@@ -1,0 +1,118 @@
+"""What a chain reads of each sample: the first SELECT, over the batch as the engine hands it over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from refinery.compiler.compiled import REST, Given, Schema
+from refinery.compiler.env import ident, json_path, lit
+from refinery.compiler.names import text_of_columns, text_of_line
+from refinery.compiler.naming import OF_BATCH, Keys, Names, stem
+
+# DuckDB takes a comma before a closing bracket, which is no JSON; the strings, which may hold one, are looked at last.
+_COMMA = "',[ \t]*[]}]'"
+_TRAILING_COMMA = (
+    f"CASE WHEN regexp_matches(_line, {_COMMA}) "
+    f"THEN regexp_matches(regexp_replace(_line, '\"([^\"\\\\]|\\\\.)*\"', '\"\"', 'g'), {_COMMA}) END"
+)
+
+
+@dataclass(frozen=True)
+class Read:
+    """One value of a sample: SQL over the batch, and over the line without its main text where that has it too."""
+
+    sql: str
+    of_rest: str | None = None
+
+
+class BatchReads:
+    """Columns that the first SELECT of a chain makes of the batch.
+
+    given: the batch's columns that it needs, by their names.
+    """
+
+    def __init__(self, schema: Schema, text_key: Keys) -> None:
+        self._schema, self._text_key = schema, text_key
+        self._columns: dict[str, Read] = {"_i": Read("_i")}
+        self._names = Names(OF_BATCH)
+        self.given: dict[str, Given] = {}
+
+    @property
+    def columns(self) -> set[str]:
+        """Names of the columns."""
+        return {*self._columns}
+
+    def add(self, name: str, read: Read) -> None:
+        """Make a column, unless it is made already."""
+        self._columns.setdefault(name, read)
+
+    def judge(self, text: str) -> None:
+        """Make the column `_bad`, why a row has no text; of lines `sql` does. text: the column of the main text."""
+        if not self._schema.lines:
+            self.add("_bad", Read(f"CASE WHEN {self._columns[text].sql} IS NULL THEN 'no text' END"))
+
+    def text(self, keys: Keys) -> Read:
+        """The text of a field."""
+        if self._schema.lines and keys == self._text_key:
+            return Read(f"_line ->> {lit(json_path(keys))}")
+        if self._schema.lines:
+            return self.of_line(lambda line: text_of_line(keys, line), [keys])
+        head = self.give("input", keys[0], keys[0], otherwise=f"_input_{stem(keys[:1])}")
+        return Read(text_of_columns((head, *keys[1:])))
+
+    def of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> Read:
+        """A value of a line. make: gives the SQL over a column with lines. fields: the ones that the SQL looks at."""
+        rest = all(keys[0] != self._text_key[0] for keys in fields)
+        return Read(make("_line"), make(REST) if rest else None)
+
+    def give(self, kind: str, name: str, wanted: str, otherwise: str = "") -> str:
+        """Require a column of the batch; its name there."""
+        found = self._names.free(wanted, kind, name, otherwise=otherwise)
+        self.given[found] = Given(found, kind, name)
+        return found
+
+    def give_fixed(self, kind: str, name: str | None = None) -> str:
+        """Require a column of the batch that always has the same name."""
+        found = name or f"_{kind}"
+        self.given[found] = Given(found, kind, name or "")
+        return found
+
+    def sql(self, text: str, plain: bool = False) -> str:
+        """The SELECT.
+
+        text: the column of the main text. plain: no kernel has looked at the lines before, as in scripts.
+        """
+        if not self._schema.lines:
+            return f"SELECT {', '.join(_aliased(read.sql, name) for name, read in self._columns.items())} FROM batch"
+        # One look at the line tells whether it is JSON with a text; only for others it is asked what is wrong.
+        trailing = "_kind = '' OR " if plain else ""
+        bad_line = (
+            f"CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN {trailing}NOT json_valid(_line) THEN 'malformed JSON' "
+            "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
+        )
+        known = len(self._text_key) == 1 and not plain
+        found = {
+            name: f"CASE WHEN _kind = 'VARCHAR' THEN {self._line_or_rest(read, known)} END AS {ident(name)}"
+            for name, read in self._columns.items()
+        }
+        found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
+        kind = f"TRY(json_type(_line, {lit(json_path(self._text_key))}))"
+        if plain:
+            kind = f"CASE WHEN {_TRAILING_COMMA} THEN '' ELSE {kind} END"
+        if known:  # NULL says that the text is not known, not that there is none
+            kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
+            read = f"CASE WHEN _kind = 'VARCHAR' THEN {self._columns[text].sql} END"
+            found[text] = f"CASE WHEN _text IS NULL THEN {read} ELSE _text END AS {ident(text)}"
+        return f"SELECT {', '.join(found.values())}, {bad_line} FROM (SELECT *, {kind} AS _kind FROM batch)"
+
+    def _line_or_rest(self, read: Read, known: bool) -> str:
+        """SQL for a value of a line; over the line without its main text where that is at hand."""
+        if not known or read.of_rest is None:
+            return read.sql
+        self.give_fixed("rest")
+        return read.of_rest
+
+
+def _aliased(sql: str, name: str) -> str:
+    return sql if sql == ident(name) else f"{sql} AS {ident(name)}"
