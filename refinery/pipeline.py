@@ -44,6 +44,7 @@ from refinery.outputs.shortage import explained
 from refinery.outputs.summary import left_out, summarise, write_statistics
 from refinery.preparing import Prepared, prepare
 from refinery.recipe import Recipe, dump
+from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.samples.export import Written, export, write_stats
 from refinery.samples.read import count_rows
@@ -52,6 +53,7 @@ from refinery.samples.unchanged import same_files
 from refinery.staging import BATCH, Done, Stages, folder_of
 from refinery.stats import step as merging
 from refinery.store import Store
+from refinery.store.holdings import Holdings
 from refinery.store.urls import is_stdout, is_url
 from refinery.store.workplace import Workplace
 
@@ -238,14 +240,17 @@ class _Job:
 class _Exported:
     """The files of the export as they are written, what puts them at their URL, and whether they are kept here.
 
-    beside: the file of the samples' statistics, as soon as there is one.
+    holdings: the list of what runs have put at URLs. beside: the file of the samples' statistics, as soon as there is one.
+    statistics: paths or URLs of statistics files, as soon as they are there.
     """
 
     written: Future[list[Written]]
     delivery: Delivery
     keep: bool
     stages: Stages
+    holdings: Holdings
     beside: list[Written] = field(default_factory=list)
+    statistics: list[str] = field(default_factory=list)
 
     @contextmanager
     def vouched_for(self) -> Iterator[None]:
@@ -300,27 +305,40 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         ):
             exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
             keep = prepared.recipe.use_cache and stages.output is not None
-            delivery = Delivery(prepared.recipe.export_path, job.place.holdings(job.overwrite))
-            exported = _Exported(exporting, delivery, keep, stages)
+            holdings = job.place.holdings(job.overwrite)
+            delivery = Delivery(prepared.recipe.export_path, holdings)
+            exported = _Exported(exporting, delivery, keep, stages, holdings)
             with exported.vouched_for():
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if stages.kept is not None:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
-    _supersede(job, belongings, delivery, description)
+    _supersede(job, belongings, exported, description)
     return outcome
 
 
-def _supersede(job: _Job, belongings: Belongings, delivery: Delivery, description: dict[str, Any]) -> None:
+def _supersede(job: _Job, belongings: Belongings, exported: _Exported, description: dict[str, Any]) -> None:
     """Remove what is left of earlier exports to the same place, now that the new one is there: both would be read together."""
     recipe = job.prepared.recipe
+    _supersede_statistics(recipe.stat_summary, belongings, exported)
     if recipe.export_format == "none":
         return
-    delivery.end()
+    exported.delivery.end()
     files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]
     if not is_url(recipe.export_path) and not is_stdout(recipe.export_path):
         belongings.supersede(recipe.export_path, targets.of_export(recipe, job.prepared.stats), files)
+
+
+def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported: _Exported) -> None:
+    """Remove statistics files of earlier runs that this one does not write any more: a merge would count them in."""
+    if summary.export is None:
+        return
+    if is_url(summary.export):
+        exported.holdings.keep(summary.export, exported.statistics)
+    else:
+        name = os.path.join(summary.export, f"{summary.rank:05d}.json")
+        belongings.supersede(name, targets.of_statistics(summary), exported.statistics)
 
 
 def _accounted(
@@ -340,7 +358,11 @@ def _accounted(
             path = job.place.file_of_export(recipe.export_path)
             copied = exported.stages.exported_stats()
             exported.beside.append(copied or db.with_room(partial(write_stats, db.con, path, columns)))
-    summed = [*left_out(db, recipe.stat_summary), *write_statistics(db, recipe.stat_summary)]
+    summed = left_out(db, recipe.stat_summary)
+    exported.statistics.extend(write_statistics(db, recipe.stat_summary, exported.holdings))
+    if recipe.stat_summary.export is not None:
+        written, rank = len(exported.statistics), recipe.stat_summary.rank
+        summed.append(f"{written} statistics files of rank {rank} in {recipe.stat_summary.export}")
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(db, done, recipe, run_dir, store)

@@ -50,13 +50,6 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
             raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
         if (place := PLACE.search(stat)) and place["name"] not in params:
             raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
-    bounds = header.get("bounds") or {}
-    if bounds and kind == "stats":
-        raise OperatorError(f"{path}: an operator of statistics keeps every sample, so it has no bounds")
-    for stat, ends in bounds.items():
-        for bound in (stat, *ends):
-            if bound not in params and bound not in (header.get("stats") or {}):
-                raise OperatorError(f"{path}: bounds name {bound!r}, which is neither a parameter nor a statistic")
     return Operator(
         name=name,
         kind=kind,
@@ -66,7 +59,7 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         params=params,
         sql=sql,
         stats=header.get("stats") or {},
-        bounds=bounds,
+        bounds=_bounds(path, kind, header, params),
         functions=_functions(path, header),
         needs=header.get("needs") or {},
         refuses=tuple(header.get("refuses") or ()),
@@ -81,6 +74,21 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         alias_of="" if name == path.stem else path.stem,
         resources=_resources(path, header, params),
     )
+
+
+def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str]]:
+    bounds = header.get("bounds") or {}
+    if bounds and kind == "stats":
+        raise OperatorError(f"{path}: an operator of statistics keeps every sample, so it has no bounds")
+    if not isinstance(bounds, dict):
+        raise OperatorError(f"{path}: bounds must be a mapping of statistics to two parameters, not {bounds!r}")
+    for stat, ends in bounds.items():
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise OperatorError(f"{path}: bounds of {stat!r} must be [lower, upper], two parameters, not {ends!r}")
+        for bound in (stat, *ends):
+            if bound not in params and bound not in (header.get("stats") or {}):
+                raise OperatorError(f"{path}: bounds name {bound!r}, which is neither a parameter nor a statistic")
+    return bounds
 
 
 def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,6 +196,9 @@ def _param(path: Path, name: str, spec: Any) -> Param:
         raise OperatorError(f"{path}: parameter {name!r} needs a type, one of {', '.join(sorted(PARAM_TYPES))}")
     _only(path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc"})
     default = spec.get("default")
+    if spec["type"] in ("int", "float") and isinstance(default, (str, list)):
+        cure = "YAML reads 1e9 as text, 1.0e+9 as a number"
+        raise OperatorError(f"{path}: the default of parameter {name!r} is {default!r}, no number; {cure}")
     return Param(
         name=name,
         type=spec["type"],
@@ -202,6 +213,9 @@ def _param(path: Path, name: str, spec: Any) -> Param:
 
 
 def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:
+    for name, spec in (header.get("functions") or {}).items():
+        if not isinstance(spec, dict) or not isinstance(spec.get("returns"), str):
+            raise OperatorError(f"{path}: function {name!r} needs `returns`, the SQL type of its result")
     return tuple(
         Function(
             name=name,

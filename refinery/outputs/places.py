@@ -73,12 +73,15 @@ def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> Non
 def require_objects(prepared: Prepared, place: Workplace, overwrite: bool) -> None:
     """See that no object at a URL is in the way which no run has put there. Raises OutputError, OSError."""
     recipe = prepared.recipe
-    if overwrite or not (place.url or is_url(recipe.export_path)):
+    summary = recipe.stat_summary
+    if overwrite or not any(map(is_url, (place.url, recipe.export_path, summary.export or ""))):
         return
     holdings = place.holdings()
     place.require(holdings)
     with writing(recipe.export_path):
         holdings.require(targets.of_objects(recipe, prepared.stats))
+    with writing(summary.export or ""):
+        holdings.require(targets.statistics_objects(summary))
 
 
 def why_not_written(recipe: Recipe) -> str | None:

@@ -25,6 +25,8 @@ from refinery.kernels.arrow import ints, numbers, of_texts
 from refinery.outputs.database import Database
 from refinery.recipe.model import StatSummary
 from refinery.stats.moments import merge_sql
+from refinery.store.holdings import Holdings
+from refinery.store.urls import is_url
 
 # Samples whose statistics are in memory at once.
 BLOCK = 1 << 20
@@ -241,17 +243,22 @@ def _by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ranks[numbers(encoded.indices)], distinct[order]
 
 
-def write_statistics(db: Database, summary: StatSummary) -> list[str]:
-    """Write `stat_summary` as the statistics files of this rank, where the recipe says so; a line for the person.
+def write_statistics(db: Database, summary: StatSummary, holdings: Holdings) -> list[str]:
+    """Write `stat_summary` as the statistics files of this rank, where the recipe says so; paths or URLs of the files.
 
-    Raises OutputError when they cannot be written.
+    holdings: the list of what runs have put at URLs. Raises OutputError when they cannot be written.
     """
     if summary.export is None:
         return []
-    from refinery.stats.files import write_files
+    from refinery.stats.files import file_paths, write_files
 
+    if is_url(summary.export):
+        paths = file_paths(db.con, _MEASURED, summary.rank)
+        holdings.begin(summary.export, [f"{summary.export.rstrip('/')}/{path}" for path in paths])
     written = write_files(db.con, _MEASURED, summary.export, summary.rank)
-    return [f"{len(written)} statistics files of rank {summary.rank} in {summary.export}"]
+    if is_url(summary.export):
+        holdings.note(summary.export, written)
+    return written
 
 
 def left_out(db: Database, summary: StatSummary) -> list[str]:

@@ -16,6 +16,7 @@ from refinery.outputs.belongings import Belongings, pattern
 from refinery.outputs.tables import listed
 from refinery.preparing import Prepared
 from refinery.recipe import Recipe
+from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.samples.export import names, numbered, stats_path, stem_of
 from refinery.store import Store
@@ -29,7 +30,7 @@ def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
     recipe = prepared.recipe
     exported = of_export(recipe, prepared.stats)
     traced = of_trace(prepared, run_dir) if recipe.open_tracer else []
-    return [pattern(run_dir.database), *exported, *traced, *of_statistics(recipe)]
+    return [pattern(run_dir.database), *exported, *traced, *of_statistics(recipe.stat_summary)]
 
 
 def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
@@ -58,6 +59,15 @@ def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     pieces = re.compile(rf"{re.escape(stem)}-\d+-of-\d+\.{re.escape(recipe.export_format)}")
     there = Store.open(folder).names_in()
     return [*(f"{folder}/{name}" for name in there if pieces.fullmatch(name)), *beside]
+
+
+def statistics_objects(summary: StatSummary) -> list[str]:
+    """URLs of the statistics files of this rank that are there. Raises OSError."""
+    if summary.export is None or not is_url(summary.export):
+        return []
+    name = re.compile(rf"[^/]+/[^/]+/{summary.rank:05d}\.json")
+    url = summary.export.rstrip("/")
+    return [f"{url}/{path}" for path in Store.open(url).names() if name.fullmatch(path)]
 
 
 def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:
@@ -110,9 +120,8 @@ def traced(prepared: Prepared, run_dir: RunDir) -> Iterator[Path]:
         seen.add(step.name)
 
 
-def of_statistics(recipe: Recipe) -> list[str]:
+def of_statistics(summary: StatSummary) -> list[str]:
     """The statistics files of this rank."""
-    summary = recipe.stat_summary
     if summary.export is None or is_url(summary.export):
         return []
     folder = glob.escape(os.path.abspath(summary.export))

@@ -47,9 +47,7 @@ def write_files(
     n is the number of finite values; how many were not stands under "nans" and "infinities" where there are any, which
     datatrove passes over. Files that are there are replaced, each at once. Raises OutputError when they cannot be written.
     """
-    if rank is not None and not 0 <= rank <= 99_999:
-        raise OutputError(f"rank {rank} has no file name of five digits")
-    name = MERGED if rank is None else f"{rank:05d}.json"
+    name = _file_name(rank)
     groups = list(top_k.top_k_groups) if top_k else []
     sql = template(read_sql("stats/write_entries.sql")).render(
         relation=relation, top_groups=groups, top_k=top_k.top_k if top_k else 0, unit="'task'", placed=False
@@ -58,6 +56,19 @@ def write_files(
     for group, stat, pieces in contents(con.sql(sql)):
         written.append(write(f"{folder_name(group)}/{folder_name(stat)}/{name}", pieces))
     return written
+
+
+def file_paths(con: duckdb.DuckDBPyConnection, relation: str, rank: int | None = None) -> list[str]:
+    """Paths, below the folder, of the files that `write_files` writes of a relation."""
+    pairs = con.sql(f'SELECT DISTINCT "group", stat FROM {relation} ORDER BY ALL').fetchall()
+    return [f"{folder_name(group)}/{folder_name(stat)}/{_file_name(rank)}" for group, stat in pairs]
+
+
+def _file_name(rank: int | None) -> str:
+    """The name of a worker's file, or of all workers' (None). Raises OutputError for a rank that has none."""
+    if rank is not None and not 0 <= rank <= 99_999:
+        raise OutputError(f"rank {rank} has no file name of five digits")
+    return MERGED if rank is None else f"{rank:05d}.json"
 
 
 def _writing(folder: str) -> Callable[[str, Iterator[bytes]], str]:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 from click.testing import CliRunner
 
@@ -100,14 +101,40 @@ def test_a_run_writes_its_statistics_files_at_a_url(tmp_path: Path) -> None:
     for number, export in enumerate([url, str(tmp_path / "stats"), url]):
         process = [{"words_num_filter": {"min_num": 1}}, *([step] if export == url else [])]
         options = settings(tmp_path, process, stat_summary={"groups": ["summary", "histogram"], "export": export})
-        places = {"work_dir": str(tmp_path / f"run{number}"), "export_path": str(tmp_path / f"run{number}/kept.jsonl")}
-        refinery.run(options | places)
+        folder = tmp_path / ("run" if export == url else "other")
+        refinery.run(options | {"work_dir": str(folder), "export_path": str(folder / f"kept{number}.jsonl")})
     here = {
         str(path.relative_to(tmp_path / "stats")): json.loads(path.read_bytes())
         for path in (tmp_path / "stats").rglob("*.json")
     }
     assert len(here) > 2 and everything((url, {})) == here
     assert len(everything(("memory://exported/merged", {}))) == len(here)
+
+
+@pytest.mark.parametrize("place", ["memory://kept/stats", "stats"])
+def test_statistics_files_of_others_stay_and_those_of_earlier_runs_go(tmp_path: Path, place: str) -> None:
+    """A merge would count in the file of a statistic that is not computed any more."""
+    write_lines(tmp_path / "in.jsonl", texts(["a b c", "d e f g", "h"]))
+    folder = place if "://" in place else str(tmp_path / place)
+    fs, root = fsspec.core.url_to_fs(folder)
+    foreign = f"{root}/summary/num_words/00000.json"
+    fs.makedirs(foreign.rpartition("/")[0], exist_ok=True)
+    fs.pipe_file(foreign, b"{}")
+
+    def run(step: str, **keys: Any) -> list[str]:
+        summary = {"groups": ["summary"], "export": folder}
+        refinery.run(settings(tmp_path, [step], stat_summary=summary), **keys)
+        return sorted(name[len(root) + 1 :] for name in fs.find(root))
+
+    with pytest.raises(OutputError, match="num_words/00000.json: was not (put there|written) by a run"):
+        run("words_num_filter")
+    assert fs.cat_file(foreign) == b"{}"
+    fs.rm_file(foreign)
+    fs.pipe_file(f"{root}/summary/num_words/00001.json", b"{}")
+    others = ["summary/num_words/00001.json"]
+    assert run("words_num_filter") == ["summary/num_words/00000.json", *others]
+    assert run("text_length_filter") == [*others, "summary/text_len/00000.json"]
+    assert run("words_num_filter") == ["summary/num_words/00000.json", *others]
 
 
 def test_a_url_without_a_driver_is_refused_before_the_run(tmp_path: Path) -> None:
