@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from refinery.errors import DataError
+from refinery.samples.astray import leads_nowhere, refuse, refuse_pattern
 from refinery.samples.content import can_be_trusted, file_digest
 
 # Digest of the content by the name of a file, folder or glob.
@@ -28,13 +29,25 @@ def files(name: str) -> list[str]:
 
     Rather too many than too few: hidden files, and what DuckDB's globs might match otherwise than Python's.
     """
-    path = os.path.expanduser(re.sub(r"^file:(//(localhost)?(?=/))?", "", name))
+    path = _path_of(name)
     found = set(_below(path))
     if _MAGIC.search(path):
         for match in glob.iglob(_UNSURE.sub("*", path), recursive=True, include_hidden=True):
             found.update(_below(match))
     found |= {f"{one}.wal" for one in found if one.endswith(_DATABASES) and os.path.isfile(f"{one}.wal")}
     return sorted(found)
+
+
+def _path_of(name: str) -> str:
+    return os.path.expanduser(re.sub(r"^file:(//(localhost)?(?=/))?", "", name))
+
+
+def _refuse_lost(name: str) -> None:
+    """Raise DataError for a glob that links or folders match which cannot be followed: DuckDB passes over these."""
+    path = _path_of(name)
+    if _MAGIC.search(path):
+        refuse_pattern(path)
+        refuse(path, [match for match in sorted(glob.iglob(path, recursive=True)) if leads_nowhere(match)])
 
 
 def _below(path: str) -> Iterator[str]:
@@ -53,6 +66,7 @@ def digest(name: str) -> str:
     base = os.path.expanduser(_MAGIC.split(name, maxsplit=1)[0])
     base = base if os.path.isdir(base) else os.path.dirname(base)
     whole = hashlib.sha256()
+    _refuse_lost(name)
     try:
         for path in files(name):
             own = "" if path == name else os.path.relpath(path, base or ".")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from refinery.errors import DataError
 from refinery.places import printable
+from refinery.samples.astray import may_be_folder, oddities, refuse, refuse_pattern
 from refinery.samples.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format
 from refinery.samples.formats import SUPPORTED, foreign, format_of, full_suffix, json_shape, magic, split_suffix
 from refinery.samples.partitions import Partitions, partitions_of, typed
@@ -228,6 +229,7 @@ class _Order:
             raise DataError(f"{printable(path)}: the name is not UTF-8, so no table can hold it. Rename it")
         if os.path.isfile(path):
             return self._sources([self._named(path)], _File)
+        refuse_pattern(path)
         found, folder = files_of(path)
         chosen = self._pick(path, found, folder, os.path.getsize)
         base = base_of(path, folder)
@@ -263,6 +265,7 @@ class _Order:
         """Files that a folder or pattern led to, with their formats: one format, the others are counted in the notes."""
         found: list[tuple[str, str]] = []
         skipped: Counter[str] = Counter()
+        others: list[str] = []
         base, pattern = base_of(place, folder), "" if folder else place
         for path in paths:
             name = Path(path)
@@ -270,13 +273,13 @@ class _Order:
             kind = self.forced or format_of(name)
             if is_never_data(below(base, path), pattern):
                 skipped["hidden, a marker or a README"] += 1
-            elif self.wanted and suffix not in self.wanted:
-                skipped[f"{suffix or 'without suffix'}, not asked for"] += 1
-            elif kind is None:
-                skipped[f"{suffix or 'without suffix'}, of no known format"] += 1
+            elif kind is None or (self.wanted and suffix not in self.wanted):
+                why = "not asked for" if self.wanted and suffix not in self.wanted else "of no known format"
+                skipped[f"{printable(suffix) or 'without suffix'}, {why}"] += 1
+                others.append(path)
             else:
                 found.append((path, kind))
-        self._refuse_odd(place, [path for path, _ in found])
+        self._look_at_odd(place, [path for path, _ in found], others)
         if not self.forced and not self.wanted:
             found = of_one_format(found, size_of, skipped)
         if skipped:
@@ -284,16 +287,13 @@ class _Order:
             self.notes.append(f"{place}: passed over: {items}")
         return found
 
-    def _refuse_odd(self, place: str, paths: Sequence[str]) -> None:
-        """Raise DataError for entries that look like data and cannot be read as files."""
+    def _look_at_odd(self, place: str, paths: Sequence[str], others: Sequence[str]) -> None:
+        """Raise DataError for entries that look like data, or like folders, and cannot be read; note other odd ones."""
         if is_url(place):
             return
-        odd = [f"{printable(path)} is {kind}" for path in paths if (kind := odd_kind(path)) is not None]
-        if odd:
-            more = f" and {len(odd) - 5} more" if len(odd) > 5 else ""
-            raise DataError(
-                f"{printable(place)}: cannot be read as a whole: {'; '.join(odd[:5])}{more}. Remove or mend it"
-            )
+        refuse(place, [path for path in paths if odd_kind(path)] + [path for path in others if may_be_folder(path)])
+        if odd := oddities(others):
+            self.notes.append(f"{printable(place)}: passed over: {odd}")
 
     def _placed(self, base: str, sources: list[Source]) -> list[Source]:
         """The sources with the fields that the folders between a base and them stand for."""

@@ -197,3 +197,16 @@ def test_a_word_list_that_changes_while_it_is_used_ends_the_run(
     stopped_after(monkeypatch, 3, lambda: (lists / "stopwords.json").write_text('{"en": ["none"]}') and None)
     with pytest.raises(DataError, match=r"stopwords.json: is not what it was"):
         refinery.run(asked(tmp_path, steps, np=1))
+
+
+@pytest.mark.parametrize(("link", "glob"), [("lists/b", "lists/*/x.csv"), ("lists/a/y.csv", "lists/a/*.csv")])
+def test_a_glob_of_sql_that_a_link_to_nowhere_matches_is_refused(tmp_path: Path, link: str, glob: str) -> None:
+    (tmp_path / "lists" / "a").mkdir(parents=True)
+    (tmp_path / "lists" / "a" / "x.csv").write_text(OLD)
+    write_lines(tmp_path / "in.jsonl", SAMPLES)
+    where = f"k IN (SELECT k FROM '{tmp_path}/{glob}')"
+    given = settings(tmp_path, [{"sql_filter": {"where": where}}])
+    assert refinery.run(given)
+    (tmp_path / link).symlink_to("/nowhere/at/all")
+    with pytest.raises(DataError, match=f"{link} is a link to /nowhere/at/all, which is not there"):
+        refinery.run(given)

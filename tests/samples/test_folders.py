@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,75 @@ def test_the_script_reads_partitions_and_the_last_of_keys_too(tmp_path: Path, ki
     con = duckdb.connect()
     con.execute(api.compile(recipe)).fetchall()
     assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == expected
+
+
+# Links that lead nowhere, and folders that cannot be read
+
+
+def lost(folder: Path) -> None:
+    put(folder, {"a/a.jsonl": LINE, "c/c.jsonl": LINE})
+    for name in ("b", "lang=de", "v1.0", "lang=d.e"):
+        (folder / name).symlink_to("/nowhere/at/all")
+    for name in (".x", "_x", "README", "photo.png"):
+        (folder / name).symlink_to("/nowhere/at/all")
+
+
+@pytest.mark.parametrize("place", ["", "*", "**/*", "**/*.jsonl", "*/*.jsonl", "*/**/*.jsonl", "*/.././*/*.jsonl"])
+@pytest.mark.parametrize("suffixes", [None, ["jsonl"]])
+def test_links_that_may_lead_to_folders_are_named(tmp_path: Path, place: str, suffixes: list[str] | None) -> None:
+    lost(tmp_path)
+    with pytest.raises(DataError) as error:
+        find([str(tmp_path / place)], suffixes)
+    for name in ("/b", "/lang=de", "/v1.0", "/lang=d.e"):
+        assert f"{name} is a link to /nowhere/at/all, which is not there" in str(error.value)
+    for name in (".x", "_x", "README"):
+        assert f"/{name} is" not in str(error.value)
+
+
+def test_a_pattern_counts_for_the_links_that_it_matches(tmp_path: Path) -> None:
+    lost(tmp_path)
+    for place in ("[ac]/*.jsonl", "a", "?/a*.jsonl"):
+        if place[0] != "?":
+            assert names(tmp_path / place)[0]
+            continue
+        with pytest.raises(DataError, match=r"/b is a link to /nowhere"):
+            find([str(tmp_path / place)])
+    (tmp_path / "a" / "data").mkdir()
+    put(tmp_path / "a" / "data", {"x.jsonl": LINE})
+    (tmp_path / "c" / "data").symlink_to("gone")
+    with pytest.raises(DataError, match="/c/data is a link to gone, which is not there"):
+        find([str(tmp_path / "[ac]" / "data" / "*.jsonl")])
+
+
+def test_odd_entries_without_a_data_suffix_are_named_in_the_notes(tmp_path: Path) -> None:
+    put(tmp_path, {"a.jsonl": LINE})
+    os.mkfifo(tmp_path / "queue")
+    (tmp_path / "photo.png").symlink_to("gone.png")
+    for place in ("", "*"):
+        said = " ".join(names(tmp_path / place)[1])
+        assert "queue is a named pipe" in said and "photo.png is a link to gone.png" in said
+
+
+@pytest.mark.parametrize("place", ["", "*", "*/*.jsonl", "**/*.jsonl", "locked/*.jsonl", "*/*/*.jsonl"])
+def test_folders_that_cannot_be_read_are_named(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, {"a/a.jsonl": LINE, "a/a/a.jsonl": LINE, "locked/b.jsonl": LINE})
+    (tmp_path / "locked").chmod(0)
+    user, ids = os.geteuid(), os.getegid()
+    allowed = [
+        (folder, folder.stat().st_mode) for folder in (tmp_path, *tmp_path.parents) if folder.stat().st_uid == user
+    ]
+    try:
+        if user == 0:  # to whom no folder is locked
+            for folder, mode in allowed:
+                folder.chmod(mode | 0o055)
+            os.setegid(65534)
+            os.seteuid(65534)
+            monkeypatch.setattr(os, "access", partial(os.access, effective_ids=True))
+        with pytest.raises(DataError, match="locked"):
+            find([str(tmp_path / place)])
+    finally:
+        os.seteuid(user)
+        os.setegid(ids)
+        for folder, mode in allowed:
+            folder.chmod(mode)
+        (tmp_path / "locked").chmod(0o755)
