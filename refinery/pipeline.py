@@ -25,7 +25,7 @@ from refinery.library import Library
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
 from refinery.outputs import database, manifest, resources, tables, targets, trace
-from refinery.outputs.alarms import Alarm, alarms
+from refinery.outputs.alarms import Alarm, alarms, none_readable
 from refinery.outputs.belongings import Belongings
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.delivery import Delivery
@@ -241,7 +241,8 @@ class _Exported:
     """The files of the export as they are written, what puts them at their URL, and whether they are kept here.
 
     holdings: the list of what runs have put at URLs. beside: the file of the samples' statistics, as soon as there is one.
-    statistics: paths or URLs of statistics files, as soon as they are there.
+    statistics: paths or URLs of statistics files, as soon as they are there. withheld: no row could be read, so that neither
+    the export nor statistics are written; those of an earlier run stay.
     """
 
     written: Future[list[Written]]
@@ -249,6 +250,7 @@ class _Exported:
     keep: bool
     stages: Stages
     holdings: Holdings
+    withheld: bool = False
     beside: list[Written] = field(default_factory=list)
     statistics: list[str] = field(default_factory=list)
 
@@ -263,7 +265,7 @@ class _Exported:
                 copied = self.stages.exported_stats()
                 files = [] if output is not None else self.written.result()
                 self.delivery.take_back([*files, *self.beside, *([copied] if copied else [])])
-                if output is not None:
+                if output is not None and not self.withheld:
                     output.take_back()
             raise
 
@@ -303,18 +305,21 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
             Database(run_dir.database, reached, base, stages.spill, run_dir.aside(run_dir.database)) as db,
             ThreadPoolExecutor(1) as beside,
         ):
-            exporting = beside.submit(_export, prepared, stages, done[-1])  # while the tables are built
+            withheld = prepared.recipe.max_quarantined is None and none_readable(db, done[0])
+            exporting = beside.submit(_export, prepared, stages, done[-1], withheld)  # while the tables are built
             keep = prepared.recipe.use_cache and stages.output is not None
             holdings = job.place.holdings(job.overwrite)
             delivery = Delivery(prepared.recipe.export_path, holdings)
-            exported = _Exported(exporting, delivery, keep, stages, holdings)
+            exported = _Exported(exporting, delivery, keep, stages, holdings, withheld)
             with exported.vouched_for():
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
-            extend(description["run_id"], description["project_name"])  # now that the run is published
-        if stages.kept is not None:
+            if not withheld:
+                extend(description["run_id"], description["project_name"])  # now that the run is published
+        if stages.kept is not None and not withheld:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
-    _supersede(job, belongings, exported, description)
+    if not withheld:
+        _supersede(job, belongings, exported, description)
     return outcome
 
 
@@ -351,7 +356,7 @@ def _accounted(
     summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
     outputs = exported.written.result()
     counts = database.check(db, done)
-    if recipe.export_format != "none":
+    if recipe.export_format != "none" and not exported.withheld:
         database.check_written(counts, sum(item.rows for item in outputs))
         if prepared.stats:
             columns = [stat.column for stat in prepared.stats]
@@ -359,8 +364,8 @@ def _accounted(
             copied = exported.stages.exported_stats()
             exported.beside.append(copied or db.with_room(partial(write_stats, db.con, path, columns)))
     summed = left_out(db, recipe.stat_summary)
-    exported.statistics.extend(write_statistics(db, recipe.stat_summary, exported.holdings))
-    if recipe.stat_summary.export is not None:
+    if recipe.stat_summary.export is not None and not exported.withheld:
+        exported.statistics.extend(write_statistics(db, recipe.stat_summary, exported.holdings))
         written, rank = len(exported.statistics), recipe.stat_summary.rank
         summed.append(f"{written} statistics files of rank {rank} in {recipe.stat_summary.export}")
     if job.extension is not None:
@@ -374,7 +379,7 @@ def _accounted(
     seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
     disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))
     description = manifest.describe(prepared_facts(prepared), outputs, beside, counts, job.began, seconds, size, disk)
-    plan = {"stages": _plan(done), "orderings": [found.json() for found in prepared.orderings]}
+    plan = {"stages": manifest.plan(done), "orderings": [found.json() for found in prepared.orderings]}
     manifest.write(db, run_dir, description, dump(recipe), plan)
     resources.fill(db, job.watch.table(), prepared.stages)
     idle = [] if recipe.measure_only else idle_steps(db)
@@ -416,21 +421,6 @@ def prepared_facts(prepared: Prepared) -> dict[str, Any]:
         "inputs": prepared.inputs(),
         "side_files": prepared.beside,
     }
-
-
-def _plan(done: list[Done]) -> list[dict[str, Any]]:
-    """What each stage ran, for plan.json."""
-    found = []
-    for stage in done:
-        planned = stage.planned.stage
-        after = [planned.after] if planned.after is not None else []
-        steps = [
-            {"step": s.index, "operator": s.name, "recipe_line": s.where, "given": sorted(s.given)}
-            for s in (*planned.steps, *after)
-        ]
-        sql = stage.program.pass_sql
-        found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
-    return found
 
 
 def _remembered(done: list[Done]) -> list[tuple[index.Index, Path]]:
@@ -487,7 +477,11 @@ def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir, stor
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
-def _export(prepared: Prepared, stages: Stages, last: Done) -> list[Written]:
+def _export(prepared: Prepared, stages: Stages, last: Done, withheld: bool) -> list[Written]:
+    if withheld:
+        if stages.output is not None:
+            stages.output.discard()
+        return []
     written = stages.exported(last)
     if written is not None:
         return written

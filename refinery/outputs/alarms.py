@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.outputs.database import Counts, Database
+from refinery.outputs.tables import quarantine_source
 from refinery.samples.likely import likely_reason
 from refinery.samples.sources import Source
+from refinery.staging import Done
 
 _MOST = 5
 # Places within a line do not make another error.
@@ -80,6 +82,15 @@ def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: boo
     event = "unreadable" if half else "nothing_kept"
     likely = _likely(db, sources) if 2 * unreadable > counts.read else ""
     return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal, likely)]
+
+
+def none_readable(db: Database, first: Done) -> bool:
+    """Whether not a single row of the first stage could be read; the tables need not be made yet."""
+    read = sum(result.rows for result in first.results)
+    if not read or sum(result.quarantined for result in first.results) < read:
+        return False
+    broken = quarantine_source(first.files("quarantine"))
+    return db.count(f"SELECT count(*) FROM ({broken}) WHERE step = 0") == read
 
 
 def _what(counts: Counts, unreadable: int) -> str:

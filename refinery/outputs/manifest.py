@@ -19,6 +19,7 @@ from typing import Any
 import refinery
 from refinery.outputs.database import Counts, Database
 from refinery.rundir import RunDir, aside
+from refinery.staging import Done
 from refinery.store.urls import is_url
 
 
@@ -108,3 +109,18 @@ def publish(path: Path, text: str, unfinished: Path | None = None) -> None:
     unfinished = unfinished or aside(path)
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)
+
+
+def plan(done: Sequence[Done]) -> list[dict[str, Any]]:
+    """The statements and steps of each stage, for plan.json."""
+    found = []
+    for stage in done:
+        planned = stage.planned.stage
+        after = [planned.after] if planned.after is not None else []
+        steps = [
+            {"step": s.index, "operator": s.name, "recipe_line": s.where, "given": sorted(s.given)}
+            for s in (*stage.planned.steps, *after)
+        ]
+        sql = stage.program.pass_sql
+        found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
+    return found

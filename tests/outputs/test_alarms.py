@@ -47,6 +47,47 @@ def test_no_row_can_be_read(tmp_path: Path) -> None:
     assert alarm["reasons"][0]["rows"] == 2
 
 
+def holds(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"export_path": "out.jsonl"},
+        {"export_path": "out.parquet"},
+        {"export_path": "out.jsonl.gz", "export_shard_size": 40},
+        {"export_path": "out.json", "workers": "processes"},
+    ],
+    ids=["jsonl", "parquet", "sharded", "processes"],
+)
+def test_a_run_that_can_read_no_row_leaves_the_export_as_it_is(tmp_path: Path, keys: dict[str, Any]) -> None:
+    results = tmp_path / "results"
+    keys = keys | {"export_path": str(results / keys["export_path"]), "work_dir": str(tmp_path / "run")}
+    keys["stat_summary"] = {"export": str(results / "statistics")}
+    good = prepared(tmp_path, texts(["long enough", "also long enough"] * 9), **keys)
+    write_lines(tmp_path / "in.jsonl", BROKEN)
+    for _ in range(2):
+        with pytest.raises(UnreadableError):
+            refinery.run(good)
+        assert not holds(results)
+    write_lines(tmp_path / "in.jsonl", texts(["long enough", "also long enough"] * 9))
+    refinery.run(good)
+    before = holds(results)
+    assert len(before) >= 3  # the export, statistics of its samples, statistics files
+    write_lines(tmp_path / "in.jsonl", BROKEN)
+    with pytest.raises(UnreadableError):
+        refinery.run(good)
+    assert holds(results) == before
+    manifest = json.loads(RunDir(tmp_path / "run").manifest.read_text())
+    assert (manifest["outputs"], manifest["beside"], manifest["rows"]["quarantined"]) == ([], [], 4)
+    refinery.run(good | {"max_quarantined": "100%"})
+    assert holds(results) != before
+    write_lines(tmp_path / "in.jsonl", texts(["long enough", "also long enough"] * 9))
+    refinery.run(good)
+    assert holds(results).keys() == before.keys()
+
+
 @pytest.mark.parametrize("most", [4, "100%"])
 def test_no_row_can_be_read_and_that_is_allowed(tmp_path: Path, most: Any) -> None:
     run = refinery.run(prepared(tmp_path, BROKEN, max_quarantined=most))
