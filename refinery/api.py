@@ -32,7 +32,7 @@ from refinery.recipe import Recipe
 from refinery.recipe.located import seen_from_here
 from refinery.samples.export import stats_path
 from refinery.samples.functions import LINE_FUNCTIONS
-from refinery.samples.schema import common_schema, partitions_beside
+from refinery.samples.schema import common_schema, partitions_beside, texts_anew
 from refinery.store.urls import is_stdout
 
 # Types that a CSV column can get, as Arrow and as DuckDB name them.
@@ -148,11 +148,12 @@ def _files(prepared: Prepared) -> list[File]:
     for source in prepared.sources:
         columns: tuple[tuple[str, str], ...] = ()
         if source.format in ("csv", "tsv"):
-            schema = prepared.shards[0].schema or common_schema([source])
+            typed = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
+            schema = common_schema([source]) if typed is None else typed
             columns = tuple((field.name, _CSV_TYPES.get(str(field.type), "VARCHAR")) for field in schema)
         folders = partitions_beside(source)
         columns = tuple(column for column in columns if column[0] not in {key for key, *_ in folders})
-        found.append(File(source.path, source.suffix, source.format, columns, folders))
+        found.append(File(source.path, source.suffix, source.format, columns, folders, tuple(texts_anew(source))))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from refinery.compiler.compiled import Schema
 from refinery.engine import schema as schemas
 from refinery.errors import DataError, OutputError, Problem, RecipeError, RefineryError, by_place, joined
-from refinery.fields import missing_fields
+from refinery.fields import missing_fields, text_fields
 from refinery.library import Library
 from refinery.outputs.places import keep_inputs, require_folders, require_own, require_place
 from refinery.plan.stages import cut_at_barriers
@@ -94,7 +94,7 @@ def _sources(recipe: Recipe) -> tuple[list[Source], Found]:
         except DataError as error:
             found.append((error, recipe.places.get("dataset_path", "")))
             continue
-        sources += [replace(source, dataset=dataset) for source in of_input]
+        sources += [replace(source, dataset=dataset, texts=text_fields(recipe)) for source in of_input]
     return sources, found
 
 

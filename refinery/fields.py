@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from refinery.errors import Problem, suggestion
 from refinery.library import Library
 from refinery.recipe import Recipe
-from refinery.recipe.fields import field_name
+from refinery.recipe.fields import field_name, keys_of
 from refinery.recipe.model import Step
 from refinery.samples.glimpse import Glimpse
 
@@ -55,11 +55,19 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
     return [named for named in found if named.field not in _OWN]
 
 
+def text_fields(recipe: Recipe) -> tuple[tuple[str, ...], ...]:
+    """The keys of the fields that the recipe and its steps name as text."""
+    named = [recipe.text_key, *(step.params.get("text_key") for step in recipe.steps)]
+    return tuple(sorted({keys_of(name) for name in named if name}))
+
+
 def missing_fields(recipe: Recipe, library: Library, seen: Sequence[Glimpse]) -> tuple[list[Problem], list[str]]:
-    """Problems of fields that no sample has, and notes on files in which no sample has a text field."""
+    """Problems of fields that no sample has, or that hold no text and should, and notes on files in which no sample has a text field."""
     problems: list[Problem] = []
     notes: list[str] = []
     typed = all(glimpse.typed for glimpse in seen)  # compiling looks up what steps name then
+    for named in named_fields(recipe, recipe.steps, library):
+        problems += _of_other_types(named, seen) if named.is_text else []
     for named in named_fields(recipe, () if typed else recipe.steps, library) if seen else ():
         lacking = [glimpse for glimpse in seen if not named.stands_in(glimpse)]
         if len(lacking) == len(seen):
@@ -67,6 +75,29 @@ def missing_fields(recipe: Recipe, library: Library, seen: Sequence[Glimpse]) ->
         elif named.is_text:
             notes += [_note(named, glimpse) for glimpse in lacking]
     return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
+
+
+def _of_other_types(named: Named, seen: Sequence[Glimpse]) -> list[Problem]:
+    """Text fields that hold something else: in a file with types, or in all the other samples that were looked at."""
+    wrong = [glimpse for glimpse in seen if glimpse.kind_of(named.field) is not None]
+    having = [glimpse for glimpse in seen if not glimpse.typed and glimpse.has(named.field)]
+    everywhere = all(glimpse in wrong for glimpse in having)
+    for glimpse in wrong:
+        if glimpse.typed or everywhere:
+            return [_problem_of_type(named, glimpse)]
+    return []
+
+
+def _problem_of_type(named: Named, glimpse: Glimpse) -> Problem:
+    kind, member = glimpse.kind_of(named.field), keys_of(named.field)
+    what = f"{'column' if len(member) == 1 else 'field'} {named.field!r} is {kind}, not text"
+    if not glimpse.typed:
+        what = (
+            f"field {named.field!r} is {kind} in all of the {glimpse.samples} samples looked at that have it, not text"
+        )
+    shown = ", ".join(glimpse.texts[:_SHOWN]) + (", ..." if len(glimpse.texts) > _SHOWN else "")
+    cure = f"Fields of text there: {shown}." if shown else "No field there is text: write it as text first."
+    return Problem(named.where, f"{named.by}: {glimpse.path}: {what}", cure)
 
 
 def _problem(named: Named, seen: Sequence[Glimpse]) -> Problem:

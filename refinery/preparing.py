@@ -31,7 +31,7 @@ from refinery.errors import (
     by_place,
     did_you_mean,
 )
-from refinery.fields import missing_fields
+from refinery.fields import missing_fields, text_fields
 from refinery.fusion import by_class, keep, measured, ordering, recorded, told
 from refinery.library import Library
 from refinery.places import shorter
@@ -146,6 +146,7 @@ def prepare(
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
     )
+    sources = [replace(source, texts=text_fields(recipe)) for source in sources]
     found = stamps(sources)
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))
@@ -157,9 +158,7 @@ def prepare(
     if dataset is None:
         shards, few = _drawn(recipe, shards, workers)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    text_key = keys_of(recipe.text_key)
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
-    schemas.require_text(schema, text_key, sources[0].path if sources else "the input")
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
     notes = [*notes, *few, *lacking, *_left_out(recipe, library)]
     prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)

@@ -46,7 +46,8 @@ class File:
 
     kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
     table that is registered as `dataset`. columns: names and DuckDB types of a CSV file. partitions: fields of all its
-    samples, that the names of folders stand for: key, value, whether it is an integer.
+    samples, that the names of folders stand for: key, value, whether it is an integer. texts: keys of the columns that
+    are read as text and are none, and whether they hold bytes.
     """
 
     path: str
@@ -54,6 +55,7 @@ class File:
     kind: str
     columns: tuple[tuple[str, str], ...] = ()
     partitions: tuple[tuple[str, str | None, bool], ...] = ()
+    texts: tuple[tuple[tuple[str, ...], bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,7 @@ def _plain(text: str) -> str:
 
 def _read(program: Program, files: Sequence[File]) -> str:
     groups = []
-    for (kind, suffix, columns, partitions), members in groupby(files, _group):
+    for (kind, suffix, columns, partitions, texts), members in groupby(files, _group):
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
         found: dict[str, Any] = {
             "kind": kind,
@@ -210,6 +212,7 @@ def _read(program: Program, files: Sequence[File]) -> str:
             "paths": paths,
             "columns": columns,
             "partitions": partitions,
+            "replaced": ", ".join(_as_text(keys, of_bytes) for keys, of_bytes in texts),
         }
         found["line"] = _with_fields(_VALUE if kind == "json" else "line", partitions)
         groups.append({**found, "rows": render("io/rows_of_files.sql", **found).strip("\n")})
@@ -218,7 +221,16 @@ def _read(program: Program, files: Sequence[File]) -> str:
 
 def _group(file: File) -> tuple[Any, ...]:
     """Neighbours with the same are read together; text files' suffixes are taken from their names."""
-    return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions
+    return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions, file.texts
+
+
+def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
+    """A column of a table with a field of it as text, NULL where its bytes are none."""
+    path = ".".join(map(ident, keys))
+    text = f"TRY(decode(CAST({path} AS BLOB)))" if of_bytes else f"CAST({path} AS VARCHAR)"
+    for depth in range(len(keys) - 1, 0, -1):
+        text = f"struct_update({'.'.join(map(ident, keys[:depth]))}, {ident(keys[depth])} := {text})"
+    return f"{text} AS {ident(keys[0])}"
 
 
 def _with_fields(line: str, partitions: Sequence[tuple[str, str | None, bool]]) -> str:

@@ -92,13 +92,3 @@ def _describe(table: pa.Table) -> dict[str, str]:
         con.register("_columns", table)
         kinds = [kind for _, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()]
     return dict(zip(table.column_names, kinds, strict=True))  # DuckDB renames columns that differ in letter case only
-
-
-def require_text(schema: Schema, keys: tuple[str, ...], files: str) -> None:
-    """See that the text column of typed input holds text. Raises DataError."""
-    if schema.lines or not schema.columns:
-        return
-    kind = schema.columns.get(keys[0])
-    if len(keys) == 1 and kind is not None and kind != "VARCHAR":
-        cure = "Name another in text_keys, or write it as text: CAST it to VARCHAR, or decode() it if it holds bytes"
-        raise DataError(f"{files}: column {keys[0]!r} is {kind}, not text. {cure}")

@@ -61,7 +61,8 @@ def how_cut(shard: Shard) -> list[Any]:
     only = None if shard.only is None else _of_bytes(shard.only)
     forms = sorted({(s.format, s.compression or "", s.suffix) for s in shard.sources})
     folders = [s.partitions for s in shard.sources] if any(s.partitions for s in shard.sources) else []
-    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, source.format == "text", folders]
+    texts = [source.texts] if source.texts and source.format not in ("jsonl", "json", "text") else []
+    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, source.format == "text", folders, *texts]
 
 
 def stamp_of(shard: Shard) -> tuple[str, int]:

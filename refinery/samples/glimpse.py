@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import Any
-
-import pyarrow as pa
 
 from refinery.recipe.fields import field_name, keys_of
 from refinery.samples.batch import LINE
 from refinery.samples.read import read
 from refinery.samples.schema import schema_of
 from refinery.samples.sources import Shard
+from refinery.samples.texts import is_bytes, is_text, kinds_of
 from refinery.store.urls import is_url
 
 # Looked at in each file: so many bytes and samples; a line that is longer than this is left out.
@@ -26,13 +25,15 @@ _LINE = 4 << 20
 _BATCHES = 8
 # Members of members are named down to here: `meta.source.url`.
 _DEPTH = 6
+_JSON_TYPES = {str: "text", float: "a number", bool: "a boolean", list: "a list", dict: "an object", type(None): "null"}
 
 
 @dataclass(frozen=True)
 class Glimpse:
     """Fields of the first samples of one file, as `field_name` spells them. samples: how many were looked at.
 
-    typed: the file says itself which columns its samples have.
+    typed: the file says itself which columns its samples have. others: types of the fields that hold no text in any of
+    the samples, nulls apart. texts: fields of text, or of bytes, which are read as it.
     """
 
     path: str
@@ -40,6 +41,12 @@ class Glimpse:
     top: tuple[str, ...]
     samples: int = 0
     typed: bool = False
+    others: Mapping[str, str] = field(default_factory=dict, compare=False)
+    texts: tuple[str, ...] = ()
+
+    def kind_of(self, name: str) -> str | None:
+        """The type of a field, as a recipe names it, that holds no text."""
+        return self.others.get(field_name(keys_of(name)))
 
     def has(self, field: str) -> bool:
         """Look for a field, as a recipe names it, in the samples."""
@@ -77,14 +84,22 @@ def _picked(shards: list[Shard]) -> list[Shard]:
 def _of_shard(shard: Shard) -> Glimpse | None:
     if shard.source.format not in ("jsonl", "json"):
         schema = shard.schema if shard.schema is not None else schema_of(shard.source)
-        names = frozenset(_columns(schema))
-        return Glimpse(shard.source.path, names, tuple(schema.names), typed=True) if names else None
+        kinds = kinds_of(schema)
+        others = {name: str(kind) for name, kind in kinds.items() if not is_text(kind)}
+        texts = tuple(name for name, kind in kinds.items() if is_text(kind) or is_bytes(kind))
+        top = tuple(schema.names)
+        return Glimpse(shard.source.path, frozenset(kinds), top, 0, True, others, texts) if kinds else None
     samples = list(islice(_first_samples(shard), _SAMPLES))
     if not samples:
         return None
-    names = frozenset(name for sample in samples for name in _members(sample))
+    seen: dict[str, set[str]] = {}
+    for name, value in (pair for sample in samples for pair in _members(sample)):
+        seen.setdefault(name, set()).add(_JSON_TYPES.get(type(value), ""))
     top = tuple(dict.fromkeys(name for sample in samples for name in sample))
-    return Glimpse(shard.source.path, names, top, len(samples))
+    kinds = {name: found - {"null"} for name, found in seen.items()}
+    others = {name: " or ".join(sorted(found)) for name, found in kinds.items() if found and "text" not in found}
+    texts = tuple(name for name, found in kinds.items() if found == {"text"})
+    return Glimpse(shard.source.path, frozenset(seen), top, len(samples), False, others, texts)
 
 
 def _first_samples(shard: Shard) -> Iterator[dict[str, Any]]:
@@ -100,23 +115,20 @@ def _first_samples(shard: Shard) -> Iterator[dict[str, Any]]:
 
 def _sample(line: str) -> dict[str, Any] | None:
     try:
-        sample = json.loads(line, parse_int=str)
+        sample = json.loads(line, parse_int=_number)
     except (ValueError, RecursionError):
         return None
     return sample if isinstance(sample, dict) else None
 
 
-def _members(sample: dict[str, Any], above: str = "", depth: int = 0) -> Iterator[str]:
+def _number(_digits: str) -> float:
+    """Any number stands for an integer: its type is all that is wanted, and Python limits the digits."""
+    return 0.0
+
+
+def _members(sample: dict[str, Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     for name, value in sample.items():
         spelled = above + field_name((name,))
-        yield spelled
+        yield spelled, value
         if isinstance(value, dict) and depth < _DEPTH:
             yield from _members(value, f"{spelled}.", depth + 1)
-
-
-def _columns(fields: Any, above: str = "") -> Iterator[str]:
-    for field in fields:
-        spelled = above + field_name((field.name,))
-        yield spelled
-        if pa.types.is_struct(field.type):
-            yield from _columns(field.type, f"{spelled}.")

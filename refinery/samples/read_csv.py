@@ -1,4 +1,4 @@
-"""Reads CSV and TSV, types inferred over all rows of a file.
+"""Reads CSV and TSV, types inferred over all rows of a file; fields that the recipe names as text are text.
 
 pandas' meaning, which is Data-Juicer's, with three exceptions that keep values as they were written: a number with
 leading zeros stays text, so does one that 64 bits do not hold, and words such as NA or null are missing values only in
@@ -89,7 +89,9 @@ def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[p
                 kinds = [a.joined(b) for a, b in zip(kinds, found.result(), strict=True)]
     finally:
         reader.close()
-    schema = pa.schema([(name, kind.type) for name, kind in zip(reader.names, kinds, strict=True)])
+    texts = {keys[0] for keys in source.texts if len(keys) == 1}  # text, whatever its values look like
+    types = [pa.string() if name in texts else kind.type for name, kind in zip(reader.names, kinds, strict=True)]
+    schema = pa.schema(list(zip(reader.names, types, strict=True)))
     return schema, [cut for cut in cuts if cut == 0 or cut < reader.position], reader.position
 
 

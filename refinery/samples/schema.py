@@ -14,6 +14,7 @@ from refinery.samples.kinds import known_kind
 from refinery.samples.objects import footer, mapped, open_exactly
 from refinery.samples.partitions import Partitions, with_columns
 from refinery.samples.sources import Source
+from refinery.samples.texts import Keys, cast_to, read_anew, with_texts
 from refinery.store.urls import is_url
 
 TEXT = pa.schema([("text", pa.string())])
@@ -85,6 +86,18 @@ def _own_schema(source: Source) -> pa.Schema:
         from refinery.samples.read_csv import survey
 
         return survey(source)[0]
+    return with_texts(_of_table(source), source.texts)
+
+
+def texts_anew(source: Source) -> list[tuple[Keys, bool]]:
+    """The fields of a table that are read as text and have another type in it; and whether they hold bytes."""
+    if source.format not in ("parquet", "arrow") or not source.texts:
+        return []
+    return read_anew(_of_table(source), source.texts)
+
+
+def _of_table(source: Source) -> pa.Schema:
+    """The columns of a table, of types that DuckDB knows. Raises DataError."""
     schema = _columns(source)
     seen: set[str] = set()
     for name in schema.names:
@@ -196,7 +209,7 @@ def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partition
             columns.append(pa.chunked_array([pa.nulls(len(table), field.type)]))
             continue
         try:
-            columns.append(_decoded(known[field.name]).cast(field.type))
+            columns.append(cast_to(_decoded(known[field.name]), field.type))
         except pa.ArrowException as error:
             what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
             raise DataError(f"{path}: {what}") from error

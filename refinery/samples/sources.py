@@ -46,6 +46,7 @@ class Source:
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
     bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
     version: of an object at a URL, see `objects`. partitions: fields of all its samples, from the names of folders.
+    texts: keys of the fields that the recipe names as text, which are read as that.
     """
 
     path: str
@@ -57,6 +58,7 @@ class Source:
     table: pa.Table | None = field(default=None, compare=False, repr=False)
     version: str = ""
     partitions: Partitions = ()
+    texts: tuple[tuple[str, ...], ...] = ()
 
     def open(self, stop: int = -1, buffering: int = 0) -> Any:
         """The file's bytes, to be read from anywhere. stop: up to where that is likely to go. Raises OSError, DataError."""

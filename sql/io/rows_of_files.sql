@@ -1,6 +1,6 @@
 {% macro folders() %}{% for key, value, whole in partitions %}{{ 'CAST(NULL AS %s)' % ('BIGINT' if whole else 'VARCHAR') if value is none else value if whole else value | lit }} AS {{ key | ident }}, {% endfor %}{% endmacro %}
 {% if kind == 'parquet' %}
-  SELECT * EXCLUDE (filename), {{ folders() }}{{ suffix | lit }} AS _suffix, filename AS _file
+  SELECT * EXCLUDE (filename){{ ' REPLACE (%s)' % replaced if replaced }}, {{ folders() }}{{ suffix | lit }} AS _suffix, filename AS _file
   FROM read_parquet({{ paths }}, union_by_name = true, hive_partitioning = false, filename = true)
 {% elif kind == 'text' %}
   SELECT
@@ -19,6 +19,6 @@
   )
 {% else %}
   -- Register your table under this name.
-  SELECT *, {{ suffix | lit }} AS _suffix, CAST(NULL AS VARCHAR) AS _file
+  SELECT *{{ ' REPLACE (%s)' % replaced if replaced }}, {{ suffix | lit }} AS _suffix, CAST(NULL AS VARCHAR) AS _file
   FROM dataset
 {% endif %}

@@ -139,11 +139,11 @@ def test_types_of_a_frame_are_kept(recipe: dict[str, Any], tmp_path: Path) -> No
     ("dataset", "message"),
     [
         ([{"text": "a"}], "a dataset must be an Arrow table, a DuckDB relation or a frame, not list"),
-        (pa.table({"text": [1]}), "column 'text' is BIGINT, not text"),
+        (pa.table({"text": [1]}), "column 'text' is int64, not text"),
     ],
 )
 def test_what_is_no_data_set(recipe: dict[str, Any], dataset: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
+    with pytest.raises((DataError, RecipeError), match=message):
         refinery.run(without_input(recipe), dataset=dataset)
 
 
