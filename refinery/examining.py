@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from refinery.binding import remembering
 from refinery.compiler.compiled import Schema
 from refinery.engine import schema as schemas
 from refinery.errors import DataError, OutputError, Problem, RecipeError, RefineryError, by_place, joined
@@ -36,11 +37,12 @@ def ready(
     probes: write to URLs of the export, to see that it can be written. overwrite: files that no run has written may be in the way. Raises one error with everything that stands in
     the way: RecipeError where the recipe has a problem, else DataError, else OutputError.
     """
-    try:
-        prepared = prepare(recipe, library, dataset)
-    except _OURS as error:
-        found = problems_of_recipe(recipe, library, Lost(), dataset, probes)
-        raise joined(found or [(error, "")]) from error
+    with remembering():
+        try:
+            prepared = prepare(recipe, library, dataset)
+        except _OURS as error:
+            found = problems_of_recipe(recipe, library, Lost(), dataset, probes)
+            raise joined(found or [(error, "")]) from error
     found = _around(recipe, prepared.sources, probes)
     if found := found or _caught(
         partial(require_own, prepared, overwrite, probes), recipe.places.get("export_path", "")

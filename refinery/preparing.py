@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,20 +13,18 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from refinery.binding import bind
 from refinery.compiler.compiled import Around, Chain, Schema, Stat
 from refinery.compiler.program import Program, build, pretty
 from refinery.compiler.reads import needs_of
 from refinery.engine import schema as schemas
-from refinery.engine.limits import seconds_of, too_long
+from refinery.engine.limits import seconds_of
 from refinery.engine.local import cores
-from refinery.engine.worker import Worker
 from refinery.errors import (
     DataError,
-    OperatorError,
     Problem,
     RecipeError,
     RefineryError,
-    StatementTimeout,
     by_place,
     did_you_mean,
 )
@@ -41,7 +38,6 @@ from refinery.recipe import Recipe
 from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
-from refinery.safety.confined import refused
 from refinery.safety.reach import folders_of
 from refinery.samples.glimpse import glimpses
 from refinery.samples.mixture import sample
@@ -224,7 +220,13 @@ def compile_stages(
         try:
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
             if shards is not None:
-                _bind(planned, partial(_only, stage, library, schema, text_key), shards, recipe.stat_summary)
+                bind(
+                    planned.program,
+                    stage,
+                    partial(_only, stage, library, schema, text_key),
+                    shards,
+                    recipe.stat_summary,
+                )
         except RecipeError as error:
             problems += error.problems
             schema = replace(schema, unknown=True)  # statistics that later steps name may be those of a wrong one
@@ -258,7 +260,7 @@ def _problems_of_rest(
     text_key = tuple(recipe.text_key.split("."))
     try:
         planned = compile_stage(rest, recipe, library, schema, text_key, earlier, False)
-        _bind(planned, partial(_only, rest, library, schema, text_key), shards, recipe.stat_summary)
+        bind(planned.program, rest, partial(_only, rest, library, schema, text_key), shards, recipe.stat_summary)
     except RecipeError as found:
         return found.problems
     return ()
@@ -341,58 +343,3 @@ def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
         return remembered(Workplace.of(recipe.work_dir).parts(), recipe.shard_size, wanted)
     except RefineryError:  # no driver for the URL; a run will say so
         return wanted
-
-
-def _bind(
-    planned: Planned, compiled: Callable[[Sequence[Any]], Program], shards: list[Shard], summary: StatSummary
-) -> None:
-    """Run the statement over no rows: what DuckDB refuses to bind is a step's mistake. Raises RecipeError with all."""
-    whole = planned.program
-    if whole.copies:
-        return
-    try:
-        _run_over_nothing(whole, shards)
-        return
-    except (duckdb.Error, StatementTimeout) as error:
-        wrong = _told(error, whole)
-    good: list[Any] = []
-    problems: list[Problem] = []
-    stage = planned.stage
-    for step in [step for step in (stage.before, *stage.steps, stage.after) if step is not None]:
-        try:
-            alone = replace(compiled([*good, step]), folders=whole.folders, seconds=whole.seconds)
-            _run_over_nothing(alone, shards)
-            good.append(step)
-        except (duckdb.Error, StatementTimeout) as error:
-            problems.append(Problem(step.where, f"{step.name}: {_told(error, whole)}"))
-        except RecipeError:
-            continue  # it names a statistic of a step that is wrong itself
-    if not problems and planned.program.keys:
-        problems = [Problem(summary.where, f"stat_summary: {wrong}")]
-    raise RecipeError(problems) if problems else OperatorError(wrong)
-
-
-def _told(error: Exception, program: Program) -> str:
-    """What is wrong with a statement that does not run over no rows."""
-    if isinstance(error, StatementTimeout):
-        return f"{too_long(program.seconds)}, over no rows at all: it has no end, or reads too much for every batch"
-    return refused(error, program.folders) or _first_line(error)
-
-
-def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
-    worker = Worker(program)
-    try:
-        worker.bind(shards)
-    finally:
-        worker.close()
-
-
-def _first_line(error: Exception) -> str:
-    """What DuckDB says is wrong; the guards around a step's expression are ours, so a person is not told of them."""
-    text = (
-        str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
-    )
-    mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
-    if mixed:
-        return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
-    return text

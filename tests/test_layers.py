@@ -30,6 +30,7 @@ ORDER = (
     "fusion",
     "sizes",
     "deduplication",
+    "binding",
     "preparing",
     "checkpoints",
     "staging",

@@ -102,4 +102,5 @@ class Limit:
 
 def too_long(seconds: float) -> str:
     """What is wrong with SQL that was ended."""
-    return f"SQL took longer than {seconds:g} seconds (row_timeout)"
+    least = ", which is never less for SQL" if seconds <= LEAST else ""
+    return f"SQL took longer than {seconds:g} seconds (row_timeout{least})"

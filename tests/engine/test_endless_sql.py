@@ -21,7 +21,7 @@ from tests.engine.runs import exported, operator_folder, refine, rows, settings,
 
 ENDLESS = "(WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r) > 0"
 STUCK = "levenshtein(repeat('a', n), repeat('b', n)) >= 0"  # one expression, which DuckDB does not leave
-TOLD = "SQL took longer than 3 seconds (row_timeout)"
+TOLD = "SQL took longer than 3 seconds (row_timeout, which is never less for SQL)"
 
 COMMAND = "from refinery.engine import limits; limits.DEFAULT = 3.0; from refinery.__main__ import start; start()"
 LENGTH = {"text_length_filter": {"min_len": 1}}
@@ -40,7 +40,26 @@ def test_sql_without_end_is_a_mistake_of_its_step(tmp_path: Path) -> None:
     with pytest.raises(RecipeError) as caught:
         refinery.run(settings(tmp_path, steps))
     [problem] = caught.value.problems
-    assert problem.what.startswith("sql_filter: SQL took longer than 3 seconds (row_timeout), over no rows at all")
+    assert problem.what.startswith(f"sql_filter: {TOLD}, over no rows at all")
+
+
+@pytest.mark.parametrize("around", [[], [LENGTH]])
+def test_sql_without_end_runs_into_the_limit_once(
+    tmp_path: Path, around: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    ended = limits.Limit._watch
+
+    def watch(limit: limits.Limit, *arguments: Any) -> None:
+        ended(limit, *arguments)
+        if arguments[2].is_set():
+            given.append(limit._seconds)
+
+    monkeypatch.setattr(limits.Limit, "_watch", watch)
+    write_lines(tmp_path / "in.jsonl", texts(["a", "b"]))
+    with pytest.raises(RecipeError, match="SQL took longer than 3 seconds"):
+        refinery.run(settings(tmp_path, [*around, {"sql_filter": {"where": ENDLESS}}, *around], row_timeout=1))
+    assert given == ([3.0, 2.0] if around else [3.0])  # all at once; then only to find the step among others
 
 
 def stuck(folder: Path) -> dict[str, Any]:
