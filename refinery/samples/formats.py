@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,7 @@ SUPPORTED = "jsonl, json (also .gz and .zst), parquet, csv, tsv, arrow, txt and 
 
 # Enough to see the first line of nearly every file; a longer first line counts as a line.
 _HEAD = 1 << 20
+_PIECE = 1 << 14
 
 
 def split_suffix(path: Path) -> tuple[str, str | None]:
@@ -92,17 +94,18 @@ def json_shape(path: str, compression: str | None, trusted: bool) -> str:
 
     trusted: the name says JSON Lines, so one broken first line is taken for just that. Raises OSError.
     """
-    with open_bytes(path, compression) as file:
-        return _shape(_head(file, compression), trusted)
+    return _shape(_head(lambda: open_bytes(path, compression), compression), trusted)
 
 
 def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: bool) -> str | None:
     """As `json_shape`, of the first bytes of a file; None where more of them are needed. whole: there are no more."""
     import pyarrow as pa
 
-    reader = pa.BufferReader(start)
-    file = reader if compression is None else pa.CompressedInputStream(reader, compression)
-    head = _head(file, compression)
+    def opened() -> Any:
+        reader = pa.BufferReader(start)
+        return reader if compression is None else pa.CompressedInputStream(reader, compression)
+
+    head = _head(opened, compression)
     first = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").partition(b"\n")
     sure = whole or len(head) >= _HEAD or first[0][:1] == b"[" or (first[1] and _whole(first[0]))
     return _shape(head, trusted) if sure else None
@@ -121,15 +124,31 @@ def _shape(head: bytes, trusted: bool) -> str:
     return "json"
 
 
-def _head(file: Any, compression: str | None) -> bytes:
-    """The first bytes of what a file holds; fewer where compressed data is damaged."""
+def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
+    """The first bytes of what a file holds; where compressed data is damaged, or zeros follow it, those before."""
     found = b""
     try:
-        while len(found) < _HEAD and (piece := file.read(1 << 14)):
-            found += piece
+        with opened() as file:
+            while len(found) < _HEAD and (piece := file.read(_PIECE)):
+                found += piece
     except OSError:
         if compression is None:
             raise
+        with opened() as file:
+            return found + _rest(file, len(found))
+    return found
+
+
+def _rest(file: Any, known: int) -> bytes:
+    """The bytes that stand between the known ones and damage, which no larger piece can be read with."""
+    found = b""
+    try:
+        while known > 0 and (piece := file.read(min(known, _PIECE))):
+            known -= len(piece)
+        while len(found) < _PIECE and (byte := file.read(1)):
+            found += byte
+    except OSError:
+        pass
     return found
 
 

@@ -1,43 +1,91 @@
-"""Zeros after compressed data, as tapes and tar leave them: gzip(1) passes over them."""
+"""Gzip members with zeros after or between them, as tapes and tar leave them: gzip(1) and Python pass over those."""
 
 from __future__ import annotations
 
 import zlib
 from typing import Any
 
-from refinery.samples.sources import Source
+_STEP = 64 << 10
+_MAGIC = b"\x1f\x8b"
 
-_STEP = 1 << 20
 
+class Members:
+    """The decompressed bytes of all members of a gzip file, as a stream. Arrow's own stream takes zeros for damage."""
 
-def ends_in_zeros(source: Source) -> bool:
-    """Whether a gzip file is whole, and has nothing but zeros after it; found by reading it to the end."""
-    if source.compression != "gzip":
-        return False
-    with source.open(buffering=-1) as file:
-        file.seek(max(0, source.size - 1))
-        if file.read(1) != b"\0":
-            return False
-        file.seek(0)
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._rest = b""
+        self._member: Any = None
+        self._error: str | None = None
+        self._ahead = b""
+
+    def look_ahead(self) -> None:
+        """Decompress the next byte, which the next call gives. Raises OSError where it is damaged."""
+        byte = bytearray(1)
+        self._ahead = bytes(byte[: self.readinto(memoryview(byte))])
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` from its start; 0 at the end. Raises OSError at damage, after all that stands before it."""
+        if self._ahead:
+            view[:1], self._ahead = self._ahead, b""
+            return 1
+        while not self._error and (self._member is not None or self._next()):
+            found = self._decompressed(len(view))
+            if self._member.eof:
+                self._rest, self._member = self._member.unused_data, None
+            if found:
+                view[: len(found)] = found
+                return len(found)
+        if self._error:
+            raise OSError(self._error)
+        return 0
+
+    def _next(self) -> bool:
+        """Begin the next member, after any zeros."""
+        self._rest = self._rest.lstrip(b"\0")
+        while len(self._rest) < len(_MAGIC) and (more := self._file.read(_STEP)):
+            self._rest = (self._rest + more).lstrip(b"\0")
+        if self._rest.startswith(_MAGIC):
+            self._member = zlib.decompressobj(31)
+        elif self._rest:
+            self._error = "what follows a member is no gzip data"
+        return self._member is not None
+
+    def _decompressed(self, most: int) -> bytes:
+        """Some of the next bytes of the member, `most` at most; none where it ends, or at damage."""
+        while not self._member.eof and not self._error:
+            self._rest = self._rest or self._file.read(_STEP)
+            if not self._rest:
+                self._error = "the file ends within a member"
+            elif found := self._step(most):
+                return found
+        return b""
+
+    def _step(self, most: int) -> bytes:
+        before = self._member.copy()
         try:
-            return _members(file)
-        except zlib.error:
-            return False
+            found: bytes = self._member.decompress(self._rest, most)
+        except zlib.error as error:
+            self._error = str(error)
+            return _before_damage(before, self._rest, most)
+        self._rest = self._member.unconsumed_tail
+        return found
+
+    def tell(self) -> int:
+        """Bytes of the file that have been read."""
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
-def _members(file: Any) -> bool:
-    """Pass over all members of a gzip file; whether only zeros follow. Raises zlib.error."""
-    rest = file.read(_STEP)
-    while rest.startswith(b"\x1f\x8b"):
-        member = zlib.decompressobj(31)
-        while not member.eof:
-            if not rest and not (rest := file.read(_STEP)):
-                return False
-            member.decompress(rest, _STEP)  # no more at once: a small piece can hold very much
-            rest = member.unconsumed_tail
-        rest = member.unused_data
-        while len(rest) < 2 and (more := file.read(_STEP)):
-            rest += more
-    while rest and not rest.strip(b"\0"):
-        rest = file.read(_STEP)
-    return not rest
+def _before_damage(member: Any, data: bytes, most: int) -> bytes:
+    """Decompress byte by byte, up to the damage."""
+    found = b""
+    try:
+        for at in range(len(data)):
+            found += member.decompress(data[at : at + 1], most - len(found) or 1)
+    except zlib.error:
+        pass
+    return found[:most]

@@ -19,7 +19,7 @@ from typing import Any
 
 from refinery.errors import DataError
 from refinery.samples.formats import open_compressed
-from refinery.samples.padding import ends_in_zeros
+from refinery.samples.padding import Members
 from refinery.samples.sources import Source
 from refinery.store.urls import is_url
 
@@ -54,14 +54,33 @@ class Decoder:
         try:
             count = 0 if self._over else int(self._stream.readinto(view[:UNIT]) or 0)
         except OSError as error:
-            count = self._salvage(view[:UNIT])
-            self._over = True
-            if not ends_in_zeros(self._source):
+            count = 0 if isinstance(self._stream, Members) else self._salvage(view[:UNIT])
+            if not self._passes_zeros(self.total + count):
+                self._over = True
                 self.damage = _damage(self._source, self.total + count, error)
+            elif count == 0:
+                return self.readinto(view)
             if self.damage and self.total + count == 0:
                 raise DataError(f"{self._source.path}: {self.damage}") from error
         self.total += count
         return count
+
+    def _passes_zeros(self, size: int) -> bool:
+        """Read on with zeros between members passed over, after so many bytes of text; whether they are all there is."""
+        if self._source.compression != "gzip" or isinstance(self._stream, Members):
+            return False
+        stream = Members(self._source.open(buffering=-1))
+        scratch = memoryview(bytearray(UNIT))
+        try:
+            while size > 0 and (got := stream.readinto(scratch[:size])):
+                size -= got
+            stream.look_ahead()
+        except OSError:
+            stream.close()
+            return False
+        self.close()
+        self._raw = self._stream = stream
+        return True
 
     def _salvage(self, view: memoryview) -> int:
         """Read again up to where reading failed, then byte by byte, to get what stands before the damage."""
