@@ -6,6 +6,8 @@ import atexit
 import os
 import sys
 
+from refinery import ends
+
 _UNTOLD = 120  # Python's own exit code where what was printed could not be written
 
 
@@ -15,11 +17,12 @@ def start() -> None:
     To take apart what its libraries have set up (compiled kernels, tables of types, arenas of memory) takes a fifth of
     a second, and changes nothing: files are closed, threads have been joined and everybody's handlers called by then.
     """
+    ends.reserve()
     process, code = os.getpid(), 1  # 1: an exception that nobody has caught
 
     def leave() -> None:
         if os.getpid() == process:  # not in one that was forked
-            os._exit(code if _flushed() else code or _UNTOLD)
+            ends.leave(code if _flushed() else code or _UNTOLD)
 
     atexit.register(leave)  # before anybody else's, so that it is called after theirs
     try:

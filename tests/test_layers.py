@@ -11,6 +11,7 @@ ORDER = (
     "__init__",
     "hiding",
     "places",
+    "ends",
     "errors",
     "rundir",
     "wording",

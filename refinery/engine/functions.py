@@ -12,10 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.engine.answers import Contract, checked
+from refinery.engine.guard import guarded
 from refinery.kernels.arrow import ints
-from refinery.library import Function
+from refinery.library import Function, is_shipped
 
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
+
+
+def conduct(function: Function, run: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The Python code of a function, guarded; a kernel of refinery as it is. run: its code, where that is wrapped."""
+    run = run or function.resolve()
+    return run if is_shipped(function.path) and function.runs != "python" else guarded(run)
 
 
 Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
@@ -24,7 +31,7 @@ Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
 def register(
     con: duckdb.DuckDBPyConnection,
     functions: Iterable[Function],
-    run: Callable[[Function], Callable[..., Any]] = Function.resolve,
+    run: Callable[[Function], Callable[..., Any]] = conduct,
     around: Wrap | None = None,
 ) -> Contract:
     """Make functions callable from SQL on this connection, by their names; what they return is checked.

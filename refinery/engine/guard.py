@@ -6,18 +6,14 @@ What can be put right is put right; what no run survives (Misdeed) ends it with 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
+
+from refinery import ends
+from refinery.ends import Misdeed as Misdeed
+from refinery.ends import leave as leave
 
 _CURE = "With workers: processes it would cost the row alone"
-
-# The threads that run functions, with what each of these has done. Whoever has set a process aside for operators that may
-# end it (a worker process, a task of Ray) finds the row by the death of the process, so `os._exit` stays what it is there.
-_running: dict[int, list[str]] = {}
-leave = os._exit  # the real one
-_owner = os.getpid()
-_expendable = False
 
 # Exit status of a worker process with a statement that does not come back.
 STUCK = 124
@@ -35,15 +31,9 @@ witnesses: list[Callable[[], None]] = []
 last_words: list[Callable[[], str]] = []
 
 
-class Misdeed(BaseException):
-    """What a function did to the process, as the rest of a sentence that begins with the function."""
-
-
 def expendable() -> None:
     """Let functions end this process: somebody else watches over it."""
-    global _expendable
-    _expendable = True
-    os._exit = leave
+    ends.expendable()
     ending(lambda _: leave(STUCK))
 
 
@@ -70,44 +60,22 @@ def end_process(reason: str) -> None:
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
     """A function that leaves its process as it was. Raises Misdeed where that cannot be.
 
-    A copy of the process that it has forked ends when it comes back, and would else go on with the run a second time.
     The working folder is what it was: a run's paths can be relative to it.
     """
-    global _owner
-    _owner = owner = os.getpid()
     here = _folder()
     alarm = _Sentinel()
-    if not _expendable:
-        os._exit = _exit
 
     def call(*arguments: Any) -> Any:
-        thread = threading.get_ident()
-        done = _running.setdefault(thread, [])
         try:
-            return run(*arguments)
+            with ends.held():
+                return run(*arguments)
         finally:
-            if os.getpid() != owner:
-                leave(0)
-            _running.pop(thread, None)
             if here and _folder() != here:
                 os.chdir(here)
-            if done:
-                raise Misdeed(done[0])
             if not alarm.is_open():
                 raise Misdeed(f"closed file descriptors that are not its own. {_CURE}")
 
     return call
-
-
-def _exit(status: int) -> NoReturn:
-    """`os._exit`, which ends no process while it runs a function: nothing would be said, and the exit code could be 0."""
-    thread = threading.get_ident()
-    concerned = [_running[thread]] if thread in _running else list(_running.values())
-    if not concerned or os.getpid() != _owner:  # a copy of the process ends as it wants to
-        leave(status)
-    for done in concerned:
-        done.append(f"called os._exit({status!r}), which would end the run without a word. {_CURE}")
-    raise Misdeed(concerned[0][0])
 
 
 class _Sentinel:

@@ -26,8 +26,7 @@ from refinery.compiler.program import Program, pretty
 from refinery.engine import together
 from refinery.engine.done import Leaving
 from refinery.engine.failures import Attempts, Failure
-from refinery.engine.functions import register
-from refinery.engine.guard import guarded
+from refinery.engine.functions import conduct, register
 from refinery.engine.limits import Limit
 from refinery.engine.marks import SHARD_BITS, marks_table, unwritable, write_marks
 from refinery.engine.tasks import ShardResult as ShardResult
@@ -109,8 +108,7 @@ class Worker:
 
     def _callable(self, function: Function) -> Callable[..., Any]:
         """The Python code of a function of the program."""
-        run = self._undeclared.watched(function, function.resolve())
-        return guarded(run) if function.runs == "python" else run
+        return conduct(function, self._undeclared.watched(function, function.resolve()))
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """What DuckDB calls; run: the function with its results checked."""

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from refinery.errors import OperatorError
+from refinery.library.home import is_shipped
 from refinery.library.modules import load_module
+from refinery.library.running import called
 
 # A parameter in the name of a statistic.
 PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
@@ -95,6 +97,14 @@ class Param:
     doc: str = ""
 
 
+def function_of(path: Path, name: str) -> Callable[..., Any]:
+    """A callable of an operator's Python file. Raises OperatorError where there is none, or the file cannot be imported."""
+    found = getattr(load_module(path), name, None)
+    if not callable(found):
+        raise OperatorError(f"{path}: has no function {name!r}")
+    return found
+
+
 @dataclass(frozen=True)
 class Function:
     """A vector function that an operator's SQL calls."""
@@ -109,10 +119,7 @@ class Function:
 
     def resolve(self) -> Callable[..., Any]:
         """The Python callable; imports the file that holds it. Raises OperatorError when that fails."""
-        found = getattr(load_module(self.path), self.call, None)
-        if found is None:
-            raise OperatorError(f"{self.path}: has no function {self.call!r}")
-        return found
+        return function_of(self.path, self.call)
 
 
 @dataclass(frozen=True)
@@ -162,7 +169,7 @@ class Operator:
             if all(params.get(name) == value for name, value in rule["when"].items())
         ]
         if self.checks:
-            problems += getattr(load_module(self.path), self.checks)(params)
+            problems += self._call(self.checks, params)
         return problems
 
     def stats_of(self, params: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -183,7 +190,17 @@ class Operator:
 
     def parts(self, text: str, params: dict[str, Any]) -> list[str]:
         """The units of a text, in order; none for an operator that does not say how to split one."""
-        return getattr(load_module(self.path), self.units["split"])(text, params) if "split" in self.units else []
+        return self._call(self.units["split"], text, params) if "split" in self.units else []
+
+    def _call(self, name: str, *arguments: Any) -> list[str]:
+        """What a function of the file returns, a list of texts. Raises OperatorError."""
+        run = function_of(self.path, name)
+        answer = run(*arguments) if is_shipped(self.path) else called(self.path, name, run, *arguments)
+        if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
+            raise OperatorError(
+                f"{self.path}: the function {name} returned {answer!r:.80}; it must return a list of texts"
+            )
+        return list(answer)
 
 
 def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,8 @@ from refinery.errors import OperatorError
 from refinery.library.compiled import drop_stale
 from refinery.library.home import is_shipped
 from refinery.library.local_code import Stamp, local_modules, stamp
-from refinery.library.opened import forget, noted
+from refinery.library.opened import forget
+from refinery.library.running import running
 
 _importing = threading.RLock()
 # By the name of an operator's module: the files that it was imported from, directly and by what it imports.
@@ -66,8 +67,11 @@ def _import(name: str, path: Path) -> ModuleType:
     # Python takes compiled code for current when size and second are the source's: an edit in the same second would be lost.
     sys.dont_write_bytecode = cached or not is_shipped(path)
     try:
-        with nullcontext() if is_shipped(path) else noted(path):
+        with nullcontext() if is_shipped(path) else running(path, "the import of the file"):
             spec.loader.exec_module(module)
+    except OperatorError:
+        del sys.modules[name]
+        raise
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, Exception):

@@ -96,3 +96,94 @@ def test_a_function_that_closes_everything_is_named(tmp_path: Path, least: int) 
     told = "closes_mapper: the function call" in done.stderr and "closed file descriptors" in done.stderr
     assert done.returncode == 4 and (told or not least)
     assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+OWN = """\"\"\"x\"\"\"
+import os, posix, sys, threading
+from pathlib import Path
+from os import _exit as end
+sys.path.insert(0, str(Path(__file__).parent))
+from refinery.kernels.arrow import each
+{top}
+OPERATOR = {{
+    "doc": "x.", "version": 1, "params": {{}}, "checks": "fits", "sql": "SELECT own_f({{{{ text }}}}) AS text", "examples": [],
+    "functions": {{"own_f": {{"columns": ["VARCHAR"], "constants": [], "returns": "VARCHAR", "runs": "{runs}", "call": "go"}}}},
+}}
+def fits(params):
+    {checks}
+    return []
+def go(c):
+    {body}
+    return c
+"""
+# Where an operator ends the process, and how; which function is named.
+ENDS = {
+    "import": ({"top": "os._exit(0)"}, "the import of the file called os._exit(0)"),
+    "caught import": ({"top": "try: end(0)\nexcept BaseException: pass"}, "the import of the file called os._exit(0)"),
+    "exit of the import": ({"top": "sys.exit(0)"}, "the import of the file ended with SystemExit(0)"),
+    "replaced import": ({"top": "os.execv('/bin/true', ['true'])"}, "the import of the file called os.exec"),
+    "checks": ({"checks": "os._exit(0)"}, "the function fits called os._exit(0)"),
+    "exit of checks": ({"checks": "sys.exit(0)"}, "the function fits ended with SystemExit(0)"),
+    "checks that raise": ({"checks": "1 / 0"}, "the function fits raised ZeroDivisionError"),
+    "another name": ({"body": "end(0)"}, "called os._exit(0)"),
+    "posix": ({"body": "posix._exit(0)"}, "called os._exit(0)"),
+    "replaced": ({"body": "os.execv('/bin/true', ['true'])"}, "called os.exec"),
+    "kernel": ({"body": "os._exit(0)", "runs": "kernel"}, "called os._exit(0)"),
+    "library": ({"body": "import ctypes; ctypes.CDLL(None)._exit(0)"}, "looked up _exit"),
+}
+
+
+def own_recipe(folder: Path, **parts: str) -> Path:
+    """A recipe with one operator; parts: code that stands in its file, by place."""
+    path = folder / "own" / "mappers" / "own_mapper.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(OWN.format(**{"top": "", "checks": "pass", "body": "pass", "runs": "python"} | parts))
+    write_lines(folder / "in.jsonl", texts(f"text {k}" for k in range(10)))
+    recipe = settings(folder, [{"own_mapper": {}}], operators=str(folder / "own"))
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    return folder / "recipe.yaml"
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "refinery", *map(str, arguments)]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_no_code_of_an_operator_ends_a_command_without_a_word(tmp_path: Path, name: str) -> None:
+    parts, said = ENDS[name]
+    recipe = own_recipe(tmp_path, **parts)
+    done = command("run", recipe)
+    assert done.returncode == 4 and said in done.stderr and "own_mapper.py" in done.stderr
+    assert not (tmp_path / "run" / "out.jsonl").exists() and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("import", ["check"]), ("exit of the import", ["check"]), ("import", ["run", "--workers", "processes"])],
+)
+def test_nor_ends_it_a_check_or_a_run_by_processes(tmp_path: Path, name: str, line: list[str]) -> None:
+    parts, said = ENDS[name]
+    done = command(line[0], own_recipe(tmp_path, **parts), *line[1:])
+    assert done.returncode == 4 and said in done.stderr
+
+
+@pytest.mark.parametrize("top", ["threading.Timer(0.05, end, (0,)).start()", "import atexit; atexit.register(end, 0)"])
+def test_neither_do_threads_and_handlers_that_it_leaves(tmp_path: Path, top: str) -> None:
+    done = command("run", own_recipe(tmp_path, top=top, body="import time; time.sleep(0.3); return None"))
+    assert done.returncode == 4 and "returned None" in done.stderr
+
+
+def test_programs_and_copies_that_an_operator_starts_end_as_they_want(tmp_path: Path) -> None:
+    body = "\n    ".join(
+        [
+            "import subprocess",
+            "assert subprocess.run([sys.executable, '-c', 'import os; os._exit(3)']).returncode == 3",
+            "assert os.spawnv(os.P_WAIT, '/bin/true', ['true']) == 0",
+            "copy = os.fork()",
+            "if not copy: os._exit(5)",
+            "assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 5",
+        ]
+    )
+    done = command("run", own_recipe(tmp_path, body=body))
+    assert done.returncode == 0 and len((tmp_path / "run" / "out.jsonl").read_text().splitlines()) == 10
