@@ -54,7 +54,8 @@ def held() -> Iterator[None]:
     _install()
     _owner = owner = os.getpid()
     thread = threading.get_ident()
-    before, done = _running.get(thread), []
+    done: list[str] = []
+    before = _running.get(thread)
     _running[thread] = done
     try:
         yield
@@ -82,7 +83,7 @@ def _install() -> None:
 
 def _put(function: Any) -> None:
     os._exit = function
-    setattr(sys.modules[os.name], "_exit", function)  # posix, or nt
+    vars(sys.modules[os.name])["_exit"] = function  # posix, or nt
 
 
 def _exit(status: int) -> NoReturn:

@@ -177,10 +177,8 @@ class Stages:
         return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
 
     def _tell_undeclared(self, results: Sequence[ShardResult]) -> None:
-        """A note for each file that an operator opens, though nothing says that results depend on it."""
-        for opened in sorted({opened for result in results for opened in result.undeclared}):
-            cure = "name it in `files` of the header's `resources`, for results to be used again"
-            note = f"{opened}, which nothing declares: {cure}"
+        """A note for each thing that an operator reads, though nothing says that results depend on it."""
+        for note in sorted({note for result in results for note in result.undeclared}):
             if note not in self.prepared.notes:
                 self.prepared.notes.append(note)
                 event("undeclared", note, logging.WARNING)

@@ -1,4 +1,4 @@
-"""Files that code of a person's operators opens, though nothing says that results depend on them."""
+"""What code of a person's operators reads, though nothing says that results depend on it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ import importlib.util
 import os
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from refinery.kernels import CACHE
 from refinery.library import Function, is_shipped
 from refinery.library.local_code import is_installed
-from refinery.library.opened import noted, opened_by
+from refinery.library.opened import Traces, noted, traces_of
+from refinery.samples.side_files import base_of, files, is_glob
 
 _OF_THE_SYSTEM = ("/dev/", "/proc/", "/sys/")
+_CACHE = os.path.realpath(CACHE)
+_CURE = ", which nothing declares: name it in `files` of the header's `resources`, for results to be used again"
+_NEVER = ", so nothing can know what results depend on: they are not used again"
 
 
 class Undeclared:
-    """Watches the functions of a program. known: files and folders that its results are known to depend on."""
+    """Watches the functions of a program. known: files, folders and globs that its results are known to depend on."""
 
     def __init__(self, known: Collection[str]) -> None:
-        self._known = tuple(os.path.realpath(name) for name in known)
+        globs = [name for name in known if is_glob(name)]
+        self._known = tuple(os.path.realpath(name) for name in known if not is_glob(name))
+        self._bases = tuple(os.path.realpath(base_of(name)) for name in globs)
+        self._files = {os.path.realpath(file) for name in globs for file in files(name)}
         self._began = time.time_ns()
         self._paths: set[Path] = set()
-        self._told: dict[str, bool] = {}
+        self._judged: dict[tuple[str, bool, bool], bool] = {}
 
     def watched(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function, whose files are noted; one of refinery as it is."""
@@ -39,27 +47,45 @@ class Undeclared:
 
         return call
 
-    def files(self) -> tuple[str, ...]:
-        """`own_mapper opens /data/list.txt` for each file that was opened since the operator was imported.
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for each thing that results may depend on, of what was done since the operators were imported.
 
         By any thread of the process: what one has read, another may use.
         """
-        found = [f"{path.stem} opens {file}" for path in self._paths for file in opened_by(path) if self._counts(file)]
-        return tuple(sorted(found))
+        return tuple(sorted(note for path in self._paths for note in self._of(path.stem, traces_of(path))))
 
-    def _counts(self, file: str) -> bool:
-        if file not in self._told:
-            self._told[file] = self._is_undeclared(_source(file))
-        return self._told[file]
+    def _of(self, name: str, traces: Traces) -> Iterator[str]:
+        yield from (f"{name} opens {file}{_CURE}" for file in traces.opened if self._counts(file))
+        missing = (file for file in traces.missing if self._counts(file, missing=True))
+        yield from (f"{name} looks for {file}, which is not there{_NEVER}" for file in missing)
+        yield from (f"{name} lists {folder}{_CURE}" for folder in traces.listed if self._counts(folder, folder=True))
+        yield from (f"{name} {deed}{_NEVER}" for deed in traces.deeds)
 
-    def _is_undeclared(self, file: str) -> bool:
-        real = os.path.realpath(file)
-        if real.startswith(_OF_THE_SYSTEM) or is_installed(real) or not os.path.isfile(real):
+    def _counts(self, path: str, missing: bool = False, folder: bool = False) -> bool:
+        known = path, missing, folder
+        if known not in self._judged:
+            self._judged[known] = self._is_undeclared(_source(path), missing, folder)
+        return self._judged[known]
+
+    def _is_undeclared(self, path: str, missing: bool, folder: bool) -> bool:
+        real = os.path.realpath(path)
+        if real.startswith(_OF_THE_SYSTEM) or is_installed(real) or _is_below(real, _CACHE):
             return False
-        if any(real == name or real.startswith(os.path.join(name, "")) for name in self._known):
+        if (
+            (os.path.isdir(real) and not folder)
+            or real in self._files
+            or any(_is_below(real, one) for one in self._known)
+        ):
             return False
-        temporary = real.startswith(os.path.join(os.path.realpath(tempfile.gettempdir()), ""))
-        return not (temporary and os.stat(real).st_ctime_ns >= self._began)
+        if folder and any(_is_below(real, base) for base in self._bases):
+            return False
+        if missing or not _is_below(real, os.path.realpath(tempfile.gettempdir())):
+            return True
+        return os.path.exists(real) and os.stat(real).st_ctime_ns < self._began
+
+
+def _is_below(path: str, place: str) -> bool:
+    return path == place or path.startswith(os.path.join(place, ""))
 
 
 @lru_cache(maxsize=1024)

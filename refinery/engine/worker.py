@@ -211,7 +211,7 @@ class Worker:
             result.seconds = dict(seconds)
             result.rows_of = left.rows_of(shard)
             self._beside.require()  # before anything says what the shard was made of
-            result.undeclared = self._undeclared.files()
+            result.undeclared = self._undeclared.notes()
             if result.undeclared:
                 leaving.key = uuid.uuid4().hex  # nobody knows what the result was made of
             self._leave(result, left, leaving)

@@ -50,6 +50,17 @@ def _refuse_lost(name: str) -> None:
         refuse(path, [match for match in sorted(glob.iglob(path, recursive=True)) if leads_nowhere(match)])
 
 
+def is_glob(name: str) -> bool:
+    """Whether a name stands for the files that it matches."""
+    return _MAGIC.search(name) is not None
+
+
+def base_of(name: str) -> str:
+    """The folder that all files of a glob are below."""
+    base = os.path.expanduser(_MAGIC.split(name, maxsplit=1)[0])
+    return base if os.path.isdir(base) else os.path.dirname(base)
+
+
 def _below(path: str) -> Iterator[str]:
     if os.path.isfile(path):
         yield path
@@ -63,9 +74,7 @@ def _below(path: str) -> Iterator[str]:
 
 def digest(name: str) -> str:
     """A digest of what the files of a name hold, and of their names below the folder or glob; the same wherever that is."""
-    base = os.path.expanduser(_MAGIC.split(name, maxsplit=1)[0])
-    base = base if os.path.isdir(base) else os.path.dirname(base)
-    whole = hashlib.sha256()
+    base, whole = base_of(name), hashlib.sha256()
     _refuse_lost(name)
     try:
         for path in files(name):

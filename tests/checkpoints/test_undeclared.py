@@ -1,0 +1,128 @@
+"""What an operator reads though nothing declares it: its results are not used again, and a note says why."""
+
+from __future__ import annotations
+
+import sqlite3
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import refinery
+from tests.engine.runs import exported, operator_folder, settings, texts, write_lines
+
+# Bodies by what they do; LIST is a folder with one file, `word.txt`. What a note says of them.
+DOINGS = {
+    "thread": (
+        """
+        import threading
+        found = []
+        thread = threading.Thread(target=lambda: found.append(open("LIST/word.txt").read()))
+        thread.start(), thread.join()
+        return text + found[0]
+        """,
+        "own_mapper opens LIST/word.txt",
+    ),
+    "pool": (
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor(1) as pool:
+            return text + pool.submit(Path("LIST/word.txt").read_text).result()
+        """,
+        "own_mapper opens LIST/word.txt",
+    ),
+    "bare thread": (
+        """
+        import _thread
+        lock = _thread.allocate_lock()
+        lock.acquire()
+        _thread.start_new_thread(lock.release, ())
+        lock.acquire()
+        return text
+        """,
+        "own_mapper starts threads by itself",
+    ),
+    "missing": (
+        """
+        try:
+            return text + open("LIST/late.txt").read()
+        except FileNotFoundError:
+            return text
+        """,
+        "own_mapper looks for LIST/late.txt, which is not there",
+    ),
+    "folder": ("return f\"{text} {len(os.listdir('LIST'))}\"", "own_mapper lists LIST"),
+    "glob": ("import glob\nreturn text + str(len(glob.glob('LIST/*.txt')))", "own_mapper lists LIST"),
+    "program": (
+        "import subprocess\nreturn text + subprocess.check_output(['cat', 'LIST/word.txt'], text=True)",
+        "own_mapper runs a program (cat)",
+    ),
+    "shell": ("os.system('true LIST')\nreturn text", "own_mapper runs a program (true)"),
+    "copy": (
+        "copy = os.fork()\nif not copy: os._exit(0)\nos.waitpid(copy, 0)\nreturn text",
+        "own_mapper forks its process",
+    ),
+    "database": (
+        "import sqlite3\ncon = sqlite3.connect('LIST/words.db')\ncon.close()\nreturn text",
+        "own_mapper opens LIST/words.db",
+    ),
+}
+
+
+def recipe_of(tmp_path: Path, body: str, header: str = "", **keys: Any) -> dict[str, Any]:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "word.txt").write_text("one")
+    sqlite3.connect(lists / "words.db").execute("CREATE TABLE words (word TEXT)").connection.close()
+    operator_folder(tmp_path / "ops", header, own=textwrap.dedent(body).replace("LIST", str(lists)))
+    write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(10)))
+    return settings(tmp_path, [{"own_mapper": None}], operators=[str(tmp_path / "ops")], workers="threads", **keys)
+
+
+def reused(run: Any) -> int:
+    [(count,)] = run.sql("SELECT DISTINCT reused FROM shards")
+    return int(count)
+
+
+@pytest.mark.parametrize("name", DOINGS)
+def test_doings_that_results_may_depend_on(tmp_path: Path, name: str) -> None:
+    body, note = DOINGS[name]
+    recipe = recipe_of(tmp_path, body)
+    for _ in range(2):
+        run = refinery.run(recipe)
+        note = note.replace("LIST", str(tmp_path / "lists"))
+        assert reused(run) == 0 and [one for one in run.warnings if one.startswith(note)], run.warnings
+
+
+def test_a_list_that_only_a_thread_reads_is_read_again(tmp_path: Path) -> None:
+    recipe = recipe_of(tmp_path, DOINGS["thread"][0])
+    assert exported(refinery.run(recipe))[0]["text"] == "text 0one"
+    (tmp_path / "lists" / "word.txt").write_text("two")
+    assert exported(refinery.run(recipe))[0]["text"] == "text 0two"
+
+
+@pytest.mark.parametrize("body", ["open('LIST/word.txt').read()", "str(len(os.listdir('LIST')))"])
+def test_a_declared_glob_is_declared(tmp_path: Path, body: str) -> None:
+    recipe = recipe_of(tmp_path, f"return text + {body}", '"resources": {"files": ["../../lists/*.txt"]},')
+    run = refinery.run(recipe)
+    assert not run.warnings and reused(run) == 0 and reused(refinery.run(recipe)) == 1
+    (tmp_path / "lists" / "words.txt").write_text("more")
+    assert reused(refinery.run(recipe)) == 0
+
+
+def test_what_every_operator_does_is_no_doing(tmp_path: Path) -> None:
+    """Imports, temporary files, files that are only written, threads that read nothing."""
+    body = """
+    import tempfile, threading, uuid, ctypes.util, regex, ftfy, numba
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "own.txt"
+        path.write_text("a")
+        text = path.read_text() and text + str(len(os.listdir(folder)))
+    thread = threading.Thread(target=len, args=(text,))
+    thread.start(), thread.join()
+    return text
+    """
+    recipe = recipe_of(tmp_path, body)
+    run = refinery.run(recipe)
+    assert not run.warnings and reused(refinery.run(recipe)) == 1
