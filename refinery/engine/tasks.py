@@ -35,7 +35,7 @@ class ShardResult:
 
     part, facts, quarantine, marks, rows_left: names in the store, empty where there is no such file. part_bytes: of the
     part's file. key: what it was made of. reused: whether an earlier run, or an earlier try, has made it.
-    rows_of: rows of each of the shard's files, where it is of several. undeclared: files that operators have opened, though
+    rows_of: rows of each of the shard's files, where it is of several. undeclared: notes on what operators have read, though
     nothing says so: the result is not used again.
     """
 

@@ -5,12 +5,14 @@ Python's audit events say it: of the thread that runs an operator, and of thread
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,6 @@ _traces: dict[Path, Traces] = {}
 _PROGRAMS = {"subprocess.Popen": 0, "os.system": 0, "os.posix_spawn": 0, "os.spawn": 1, "pty.spawn": 0}
 _COPIES = ("os.fork", "os.forkpty")
 _LISTS = ("os.listdir", "os.scandir")
-_THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _CREATES = os.O_EXCL | os.O_TRUNC
 
 
@@ -77,12 +78,33 @@ def noted(operator: Path) -> Iterator[None]:
 
 
 def _install() -> None:
-    """Have Python call the hook in this process, once: it cannot be removed."""
+    """Have Python call the hook in this process, once: it cannot be removed. Threads have no event in every version."""
     global _installed
     with _installing:
         if not _installed:
             sys.addaudithook(_hook)
+            threading.Thread.start = _noting_start(threading.Thread.start)  # type: ignore[method-assign]
+            _thread.start_new_thread = _noting_bare(_thread.start_new_thread)
             _installed = True
+
+
+def _noting_start(start: Callable[..., None]) -> Callable[..., None]:
+    @wraps(start)
+    def noting(self: threading.Thread) -> None:
+        _follow(self)
+        start(self)
+
+    return noting
+
+
+def _noting_bare(start: Callable[..., int]) -> Callable[..., int]:
+    @wraps(start)
+    def noting(*arguments: Any, **named: Any) -> int:
+        for traces in _concerned():
+            traces.deeds.add("starts threads without the module threading")
+        return start(*arguments, **named)
+
+    return noting
 
 
 def _concerned() -> list[Traces]:
@@ -106,8 +128,6 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         deed = f"runs a program ({_name(arguments[_PROGRAMS[event]])})" if event in _PROGRAMS else "forks its process"
         for traces in _by_operators():
             traces.deeds.add(deed)
-    elif event in _THREADS:
-        _follow(getattr(arguments[0], "__self__", None))
 
 
 def _note_file(path: Any, mode: str | None, flags: int | None) -> None:
@@ -122,16 +142,12 @@ def _note_file(path: Any, mode: str | None, flags: int | None) -> None:
         (traces.opened if there else traces.missing).add(file)
 
 
-def _follow(thread: Any) -> None:
-    """Note what a thread does that an operator is about to start."""
+def _follow(thread: threading.Thread) -> None:
+    """Note what a thread does that is about to start, if an operator starts it."""
     global _threads
-    if not (concerned := _concerned()):
-        return
-    if isinstance(thread, threading.Thread):
+    if concerned := _concerned():
         alive = (pair for pair in _threads if pair[0].ident is None or pair[0].is_alive())
         _threads = (*alive, (thread, concerned[0]))
-    else:
-        concerned[0].deeds.add("starts threads by itself")
 
 
 def _by_operators() -> list[Traces]:

@@ -41,7 +41,7 @@ DOINGS = {
         lock.acquire()
         return text
         """,
-        "own_mapper starts threads by itself",
+        "own_mapper starts threads without",
     ),
     "missing": (
         """
