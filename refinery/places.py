@@ -18,6 +18,7 @@ def absolute(path: str, pattern: bool = False) -> str:
     `~` is the home folder. `..` is resolved as the system does it, behind a link. pattern: `*`, `?` and `[` of the path
     stand for other characters, so those of the folder before it are escaped.
     """
+    path = local(path)
     if not path or "://" in path:
         return path
     head, rest = _cut(os.path.expanduser(path))
@@ -29,8 +30,14 @@ def absolute(path: str, pattern: bool = False) -> str:
     return os.path.join(glob.escape(folder) if pattern else folder, rest) if rest else folder
 
 
+def local(path: str) -> str:
+    """The path that a URL of this machine stands for (`file:///data/x`); any other text as it is."""
+    return path.removeprefix("file://") if path.startswith("file:///") else path
+
+
 def absolute_input(path: str) -> str:
     """`absolute` for a file, folder or pattern; what exists is no pattern."""
+    path = local(path)
     return absolute(path, glob.has_magic(path) and not os.path.lexists(os.path.expanduser(path)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,10 +38,24 @@ def require_place(recipe: Recipe) -> None:
     with writing(recipe.export_path):
         if wrong:
             raise OSError(wrong, os.strerror(wrong))
-        if not os.access(folder, os.W_OK | os.X_OK):
-            read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
-            number = errno.EROFS if read_only else errno.EACCES
-            raise OSError(number, os.strerror(number))
+        _require_writable(folder)
+
+
+def _require_writable(folder: str) -> None:
+    """See that files can be made in a folder, by making one without a name where permission says nothing (root, /proc).
+
+    Raises OSError.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        number = errno.EROFS if read_only else errno.EACCES
+        raise OSError(number, os.strerror(number))
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            raise
+        os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without such files
 
 
 def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
@@ -93,17 +108,16 @@ def why_not_written(recipe: Recipe) -> str | None:
 
 def require_folders(recipe: Recipe) -> None:
     """See that the folders of a run can be made and written. Raises OutputError."""
-    for path in filter(None, (recipe.work_dir, recipe.temp_dir)):
+    for path in filter(None, (recipe.work_dir, recipe.temp_dir, recipe.stat_summary.export)):
         if is_url(path):
             continue
-        folder = os.path.abspath(os.path.expanduser(path) if path == recipe.temp_dir else path)
+        folder = os.path.abspath(os.path.expanduser(path) if path != recipe.work_dir else path)
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         with writing(path):
             if not os.path.isdir(folder):
                 raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-            if not os.access(folder, os.W_OK | os.X_OK):
-                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+            _require_writable(folder)
 
 
 def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from refinery.errors import RefineryError, suggestion
 from refinery.hiding import has_credentials, remember
+from refinery.places import local
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
 from refinery.recipe.located import located
@@ -185,14 +186,14 @@ class _Checker:
 
     def _folders(self, values: dict[str, Any]) -> None:
         """Fill in work_dir as Data-Juicer does, and see that the export has a format."""
-        path, folder = str(values["export_path"]), values["work_dir"]
+        path, folder = local(str(values["export_path"])), values["work_dir"]
         place = self.root.entries["export_path"].node.place if "export_path" in self.root.entries else self.root.place
         if folder is None:
             folder = "./outputs" if is_remote(path) else os.path.dirname(path) or "."
             folder = STDOUT_FOLDER if is_stdout(path) else folder
         elif "{job_id}" in folder:
             folder = self._without_job_id(folder)
-        values["work_dir"] = folder
+        values["work_dir"] = folder = local(folder)
         self._paths(values)
         values["export_path"] = path = path.replace("{work_dir}", folder)
         found = format_of(path)

@@ -58,11 +58,18 @@ def normalize_process(root: Mapping) -> None:
     node = entry.node
     if isinstance(node, Scalar) and node.collection is not None:
         node = node.collection
-    if isinstance(node, Scalar) and node.value is None and not node.broken:
+    if _is_nothing(node):
         node = Sequence([], node.place)
     elif _is_step(node):
         node = Sequence([node], node.place)
     root.entries["process"] = Entry(entry.place, node)
+
+
+def _is_nothing(node: Node) -> bool:
+    """Whether a node that is no list has nothing in it: null, an empty text or mapping."""
+    if isinstance(node, Mapping):
+        return not node.entries
+    return isinstance(node, Scalar) and not node.broken and (node.value is None or not str(node.text).strip())
 
 
 def _is_step(node: Node) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from refinery.errors import DataError, did_you_mean
 from refinery.kernels.arrow import ints, numbers, of_texts
+from refinery.places import printable
 from refinery.stats.entries import Buffers, Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import File, Location, open_folder
 from refinery.stats.removal import NOTE, Removal
-from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TOP_K_GROUPS, TopKConfig
+from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TOP_K_GROUPS, TopKConfig, top_k_of
 
 Item = TypeVar("Item")
 
@@ -82,12 +83,12 @@ class StatsMerger:
         input_folder: Location,
         output_folder: Location,
         remove_input: bool = False,
-        top_k_config: TopKConfig = DEFAULT_TOP_K_CONFIG,
+        top_k_config: TopKConfig | Mapping[str, Any] = DEFAULT_TOP_K_CONFIG,
     ) -> None:
         self.input_folder = input_folder
         self.output_folder = output_folder
         self.remove_input = remove_input
-        self.top_k_config = top_k_config
+        self.top_k_config = top_k_of(top_k_config)
 
     def run(self, data: Iterable[Item] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Item]:
         """Merge this rank's share of the folders, then give back an iterator over `data`, unchanged. As `merge` otherwise."""
@@ -135,7 +136,7 @@ class _Merge:
 
     def _look_at_groups(self, leaves: list[str]) -> None:
         """Note the groups of the top-k that are not there; the default ones need not be."""
-        self.merged.groups = sorted({_group_of(leaf) for leaf in leaves})
+        self.merged.groups = sorted({_group_of(leaf) for leaf in map(printable, leaves)})
         asked = set(self.merger.top_k_config.top_k_groups) - set(TOP_K_GROUPS)
         self.merged.no_such_groups = sorted(asked - set(self.merged.groups))
 
@@ -173,6 +174,10 @@ class _Merge:
             files = self.source.partials(leaf)
             if not files:
                 self.merged.left_alone.append(leaf)
+                continue
+            if printable(leaf) != leaf:  # the tables of the merge hold texts
+                what = f"{printable(self.source.name(leaf))}: the name is not UTF-8. Rename the folder"
+                self.damaged[leaf] = [what]
                 continue
             chunk: list[File] = []
             size = 0

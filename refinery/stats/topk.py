@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 TOP_K_GROUPS = ("fqdn", "suffix")
 TOP_K = 100_000
@@ -26,3 +27,19 @@ class TopKConfig:
 
 
 DEFAULT_TOP_K_CONFIG = TopKConfig()
+
+
+def top_k_of(given: Any) -> Any:
+    """The configuration that a mapping of its fields stands for; any other object that has the fields is one itself.
+
+    Raises ValueError for what is neither, or names other fields.
+    """
+    names = [field.name for field in fields(TopKConfig)]
+    if isinstance(given, Mapping):
+        unknown = [str(name) for name in given if name not in names]
+        if unknown:
+            raise ValueError(f"top_k_config has no {', '.join(map(repr, unknown))}; its fields are {', '.join(names)}")
+        return TopKConfig(**given)
+    if not all(hasattr(given, name) for name in names):
+        raise ValueError(f"top_k_config is {given!r}; give a TopKConfig, or a mapping with {' and '.join(names)}")
+    return given

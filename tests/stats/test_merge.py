@@ -305,3 +305,23 @@ def test_command_errors_have_no_traceback(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
     assert done.returncode == 3
     assert str(bad) in done.stderr and "damaged JSON" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_folder_whose_name_is_not_utf8_is_named_and_the_others_merged(partials: Path, tmp_path: Path) -> None:
+    odd = os.fsencode(partials) + b"/suffix\xe9/length"
+    os.makedirs(odd)
+    Path(os.fsdecode(odd + b"/00000.json")).write_text(json.dumps({"a": entry(1)}), "utf-8")
+    with pytest.raises(DataError, match=r"suffix\\xe9/length: the name is not UTF-8. Rename the folder\n.*merged: 3"):
+        StatsMerger(partials, tmp_path / "out").merge()
+    assert counts(tmp_path / "out") == MERGED
+
+
+def test_the_top_k_as_a_mapping(partials: Path, tmp_path: Path) -> None:
+    StatsMerger(partials, tmp_path / "out", top_k_config={"top_k_groups": ["fqdn"], "top_k": 1}).merge()
+    assert counts(tmp_path / "out")["fqdn/length"] == {"a.de": 6}
+    for wrong, said in (
+        ({"top": 1}, "no 'top'; its fields are top_k_groups, top_k"),
+        ([1], r"is \[1\]; give a TopKConfig"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            StatsMerger(partials, tmp_path / "out", top_k_config=wrong)
