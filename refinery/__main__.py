@@ -17,6 +17,7 @@ def start() -> None:
     To take apart what its libraries have set up (compiled kernels, tables of types, arenas of memory) takes a fifth of
     a second, and changes nothing: files are closed, threads have been joined and everybody's handlers called by then.
     """
+    _open_missing()
     ends.reserve()
     process, code = os.getpid(), 1  # 1: an exception that nobody has caught
 
@@ -36,6 +37,22 @@ def start() -> None:
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
         raise
+
+
+def _open_missing() -> None:
+    """Put something in the place of standard files that are closed: else a file of the run would get their numbers.
+
+    What is printed to a closed standard output cannot be written, and ends the command so; messages go nowhere.
+    """
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False)
 
 
 def _flushed() -> bool:

@@ -163,6 +163,8 @@ def _regular(path: str) -> None:
         mode = os.stat(path).st_mode
     except FileNotFoundError:  # a link to a file that is not there yet
         return
+    except OSError as error:  # a link that leads round in circles, or below a file, or where nobody may look
+        raise OutputError(f"{path}: cannot be written: {error.strerror}. Remove it, or choose another path") from error
     if not stat.S_ISREG(mode):
         kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
         what = kinds.get(stat.S_IFMT(mode), "a device")

@@ -22,6 +22,9 @@ from refinery.samples.write import writing
 from refinery.store.urls import is_stdout, is_url
 from refinery.store.workplace import Workplace
 
+# Characters that a file's name has more of while it is written.
+_ASIDE = 40
+
 
 def require_place(recipe: Recipe) -> None:
     """Find out before the work begins whether there is a place for the export. Raises OutputError."""
@@ -36,6 +39,7 @@ def require_place(recipe: Recipe) -> None:
     one = recipe.executor_type == "default" and recipe.export_shard_size == 0
     wrong = errno.EISDIR if one and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
     with writing(recipe.export_path):
+        _require_names(target, _ASIDE)
         if wrong:
             raise OSError(wrong, os.strerror(wrong))
         _require_writable(folder)
@@ -111,13 +115,24 @@ def require_folders(recipe: Recipe) -> None:
     for path in filter(None, (recipe.work_dir, recipe.temp_dir, recipe.stat_summary.export)):
         if is_url(path):
             continue
-        folder = os.path.abspath(os.path.expanduser(path) if path != recipe.work_dir else path)
+        folder = os.path.abspath(path if path == recipe.work_dir else os.path.expanduser(path))
+        with writing(path):
+            _require_names(folder)
         while not os.path.lexists(folder):
             folder = os.path.dirname(folder)
         with writing(path):
             if not os.path.isdir(folder):
                 raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
             _require_writable(folder)
+
+
+def _require_names(path: str, room: int = 0) -> None:
+    """See that a path is one that the system takes. room: further characters of its last name. Raises OSError."""
+    folder, name = os.path.split(path)
+    try:
+        os.lstat(os.path.join(folder, name + "x" * room))
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # these have checks and words of their own
+        return
 
 
 def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
@@ -142,9 +157,16 @@ def _written(recipe: Recipe, place: str) -> str | None:
         return "Choose another folder for index"
     if recipe.stat_summary.export and _is_below(place, recipe.stat_summary.export):
         return "Choose another folder for stat_summary.export"
-    if not is_url(recipe.work_dir) and place in map(_place_of, map(str, RunDir(Path(recipe.work_dir)).traces())):
+    if not is_url(recipe.work_dir) and place in map(_place_of, map(str, _traces(recipe.work_dir))):
         return "Choose another work_dir"
     return None
+
+
+def _traces(work_dir: str) -> list[Path]:
+    try:
+        return RunDir(Path(work_dir)).traces()
+    except OSError:  # no path that the system takes, which `require_folders` says
+        return []
 
 
 def _is_piece(recipe: Recipe, place: str) -> bool:

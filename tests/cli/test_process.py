@@ -68,6 +68,20 @@ def test_commands_say_that_their_output_cannot_be_written(words: list[str]) -> N
     assert done.returncode == OutputError.exit_code
 
 
+@pytest.mark.parametrize("words", [["--help"], ["ops"]])
+def test_commands_say_that_standard_output_is_closed(words: list[str]) -> None:
+    command = 'exec "$0" -m refinery "$@" >&-'
+    done = subprocess.run(["sh", "-c", command, sys.executable, *words], stderr=subprocess.PIPE, text=True)
+    assert done.stderr.strip() == "refinery: standard output cannot be written: Bad file descriptor"
+    assert done.returncode == OutputError.exit_code
+
+
+@pytest.mark.parametrize(("closed", "code"), [("2>&-", 2), (">&- 2>&-", 2), ("<&- >&- 2>&-", 2), ("<&- 2>&-", 2)])
+def test_closed_standard_files_change_no_exit_code(closed: str, code: int) -> None:
+    command = f'exec "$0" -m refinery check nowhere.yaml {closed}'
+    assert subprocess.run(["sh", "-c", command, sys.executable]).returncode == code
+
+
 IMPORTING = """
 import signal, time, types
 from refinery.interrupts import watch_interrupts
