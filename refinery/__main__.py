@@ -50,9 +50,9 @@ def _open_missing() -> None:
         except OSError:
             os.open(os.devnull, flags)  # the lowest number that is free
     if sys.stdout is None:
-        sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
-        sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
 
 
 def _flushed() -> bool:
