@@ -13,6 +13,7 @@ from pathlib import Path
 
 import refinery
 from refinery.library import local_modules, shipped
+from refinery.library.local_code import sources_in
 
 # Packages of refinery that decide no result that is kept, and why. All others count, with what shipped operators are made of.
 LEFT_OUT = {
@@ -57,7 +58,7 @@ def libraries(path: Path) -> dict[str, str]:
     Also what the modules import that the file takes from outside of installed packages.
     """
     files = [path, *local_modules(path).values()]
-    names = {name for file in files if file.suffix == ".py" for name in _imports(file.read_bytes())}
+    names = {name for file in files for text in sources_in(file) for name in _imports(text)}
     return _installed({distribution for name in names - {"refinery"} for distribution in _distributions(name)})
 
 

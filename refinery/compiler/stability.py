@@ -16,7 +16,20 @@ UNSTABLE = frozenset(
     setval current_setting getvariable current_query current_query_id current_connection_id current_transaction_id
     current_database current_catalog current_schema current_schemas in_search_path stats vector_type write_log sleep_ms
     pg_sleep reservoir_quantile get_block_size
+    user current_user session_user current_role inet_client_addr inet_client_port inet_server_addr inet_server_port pg_has_role
+    has_any_column_privilege has_column_privilege has_database_privilege has_foreign_data_wrapper_privilege
+    has_function_privilege has_language_privilege has_schema_privilege has_sequence_privilege has_server_privilege
+    has_table_privilege has_tablespace_privilege pg_my_temp_schema pg_is_other_temp_schema
     """.split()
+)
+# Call an aggregate that a text names.
+_BY_NAME = frozenset({"list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"})
+# Give, beside what a file holds, the time of its last change, which is in no key.
+_WITH_TIMES = frozenset({"read_text", "read_blob"})
+_TIMELESS = frozenset({"filename", "content", "size"})
+_NO_TIMES = (
+    "of a SELECT name filename, content or size and nothing else, for last_modified is a clock; "
+    "such as (SELECT content FROM read_text('a.txt'))"
 )
 
 
@@ -28,10 +41,49 @@ def unstable(expression: exp.Expr) -> str | None:
         if isinstance(node, exp.TableSample):
             return f"{shown(node)} gives another result at every run; ORDER BY hash(...) LIMIT n draws the same rows each time"
         name = function_name(node)
+        if name in _BY_NAME and (reason := _aggregate_by_name(node)):
+            return reason
+        if name in _WITH_TIMES and _sees_times(node):
+            return f"{shown(node)} has another result when a file is touched; let its columns {_NO_TIMES}"
         if name in UNSTABLE or (name == "age" and len(list(node.iter_expressions())) == 1):
             cure = "use hash(_row) % 100 < 10 to sample" if "rand" in name else "write the value itself"
             return f"{shown(node)} gives another result at every run; {cure}"
     return None
+
+
+def _aggregate_by_name(node: exp.Expr) -> str | None:
+    """Why the aggregate cannot be used that a function is given the name of, or None."""
+    method = isinstance(node.parent, exp.Dot)  # [1].list_aggr('sum')
+    given = list(node.iter_expressions())[0 if method else 1 :][:1]
+    if not given or not isinstance(given[0], exp.Literal):
+        return f"{shown(node)} calls an aggregate whose name is computed; write its name in single quotes"
+    if given[0].name.lower() in UNSTABLE:
+        return f"{shown(node)} gives another result at every run; take quantile_cont"
+    return None
+
+
+def _sees_times(function: exp.Expr) -> bool:
+    """Whether a SELECT from a table function may see times of files: it names no column, others, or new names for them.
+
+    Only a plain `SELECT content, size FROM read_text(...)`, with conditions on these, is known to see none.
+    """
+    table, select = function.parent, function.find_ancestor(exp.Select)
+    if select is None or not isinstance(table, exp.Table) or table.args.get("pivots"):
+        return True
+    if table.alias_column_names or select.args.get("joins") or select.args.get("laterals"):
+        return True
+    columns = [column for column in select.find_all(exp.Column) if column.find_ancestor(exp.Select) is select]
+    rows = {table.alias.lower() or function_name(function)} - _TIMELESS
+    whole = any(not column.table and column.name.lower() in rows for column in columns)
+    stars = any(not isinstance(star.parent, exp.Count) for star in select.find_all(exp.Star, exp.Columns))
+    numbers = next(
+        select.find_all(exp.Parameter, exp.Placeholder, exp.PositionalColumn), None
+    )  # #4 is the fourth column
+    return whole or stars or numbers is not None or any(map(_is_time, select.find_all(exp.Identifier)))
+
+
+def _is_time(node: exp.Expr) -> bool:
+    return node.name.lower() == "last_modified"
 
 
 def reads_elsewhere(node: exp.Expr) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 # Size in bytes and time of change in ns.
 Stamp = tuple[int, int]
@@ -49,19 +50,29 @@ def is_installed(path: str) -> bool:
     return os.path.realpath(path).startswith(_installed())
 
 
+def sources_in(file: Path) -> list[bytes]:
+    """Texts of a Python file, or of all that an archive holds: it is on `sys.path` as a folder is."""
+    if file.suffix == ".py":
+        return [file.read_bytes()]
+    if not is_zipfile(file):
+        return []
+    with ZipFile(file) as archive:
+        return [archive.read(name) for name in archive.namelist() if name.endswith(".py")]
+
+
 def _imported(file: Path, package: str) -> tuple[str, ...]:
-    return _imports(file, stamp(file), package) if file.suffix == ".py" else ()
+    return _imports(file, stamp(file), package)
 
 
 @lru_cache(maxsize=4096)
 def _imports(file: Path, state: Stamp, package: str) -> tuple[str, ...]:
     """Names that the code of a file imports: of modules, or of things in modules."""
     try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        trees = [ast.parse(text) for text in sources_in(file)]
+    except (OSError, SyntaxError, ValueError, BadZipFile):
         return ()  # importing it says so
     found: list[str] = []
-    for node in ast.walk(tree):
+    for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -101,8 +112,11 @@ def _find(module: str, where: list[str]) -> ModuleSpec | None:
 
 
 def _source(spec: ModuleSpec) -> Path | None:
-    """The file of a module; None for a namespace."""
-    return Path(spec.origin) if spec.has_location and spec.origin else None
+    """The file of a module, or the archive that holds it; None for a namespace."""
+    if not spec.has_location or not spec.origin:
+        return None
+    path = Path(spec.origin)
+    return next((place for place in (path, *path.parents) if place.is_file()), path)
 
 
 @cache

@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import zipimport
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -243,3 +245,18 @@ def test_machine_code_of_a_kernel_is_of_what_it_calls_now(tmp_path: Path) -> Non
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout == f"[({number},)]\n"
+
+
+def test_an_archive_that_an_operator_imports_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "apart" / "code.zip"), *sys.path])
+    folder_of(tmp_path, "import packed_of_test.inner as inner\nreturn f'{text} {inner.ending()}'")
+    for word in ("one", "two"):
+        (tmp_path / "apart").mkdir(exist_ok=True)
+        with ZipFile(tmp_path / "apart" / "code.zip", "w") as archive:
+            archive.writestr("packed_of_test/__init__.py", "")
+            archive.writestr("packed_of_test/inner.py", "import yaml\n" + HELPER.format(word))
+        for name in [name for name in sys.modules if name.startswith("packed_of_test")]:
+            del sys.modules[name]  # each word in a new process, as it were: Python keeps what an archive holds
+        zipimport._zip_directory_cache.clear()  # type: ignore[attr-defined]
+        assert ends(tmp_path) == ({word}, {0}) and ends(tmp_path) == ({word}, {1})
+    assert "pyyaml" in libraries(tmp_path / "ops" / "mappers" / "own_mapper.py")

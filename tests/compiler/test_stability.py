@@ -161,3 +161,64 @@ def test_the_first_row_of_a_file_is_always_the_same(tmp_path: Path) -> None:
         places = {"work_dir": tmp_path / str(number), "export_path": tmp_path / str(number) / "out.jsonl"}
         found.add(refinery.run(settings(tmp_path, [step], threads=threads, **places)).outputs[0].read_bytes())
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT max(last_modified) FROM read_text('a.txt')",
+        "SELECT max(t.\"LAST_MODIFIED\") FROM read_blob('a.txt') t",
+        "SELECT * FROM read_text('a.txt')",
+        "SELECT t.* EXCLUDE (content) FROM read_text('a.txt') t",
+        "FROM read_text('a.txt')",
+        "SELECT COLUMNS('last.*') FROM read_text('a.txt')",
+        "SELECT t::VARCHAR FROM read_text('a.txt') t",
+        "SELECT read_text::VARCHAR FROM read_text('a.txt')",
+        "SELECT d FROM read_text('a.txt') t(a, b, c, d)",
+        "SELECT content FROM read_text('a.txt') ORDER BY last_modified LIMIT 1",
+        "SELECT content FROM range(2), read_text('a.txt')",
+        "SELECT #4 FROM read_text('a.txt')",
+        "SELECT max(x) FROM (FROM read_text('a.txt')) t(a, b, c, x)",
+        "WITH t AS (FROM read_text('a.txt')) SELECT content FROM t",
+        "SELECT v FROM (SELECT 1) UNION ALL SELECT v FROM read_text('a.txt') UNPIVOT (v FOR a IN (last_modified))",
+    ],
+)
+def test_times_of_files_are_refused(query: str) -> None:
+    assert "last_modified is a clock" in refusal({"sql_filter": {"where": f"text = ({query})::VARCHAR"}})
+
+
+def test_what_files_hold_and_are_called_is_no_time(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a text")
+    file = str(tmp_path / "a.txt")
+    for query in (
+        f"SELECT content FROM read_text('{file}')",
+        f"SELECT CASE WHEN size = 6 AND t.filename LIKE '%a.txt' THEN text END FROM read_text('{file}') t WHERE length(text) = 6",
+        f"WITH t AS (SELECT content AS c FROM read_blob('{file}')) SELECT max(decode(c)) FROM t",
+        f"SELECT CASE count(*) WHEN 1 THEN text END FROM read_text('{file}')",
+        f"SELECT CASE count(*) WHEN 1 THEN text END FROM glob('{file}')",
+    ):
+        write_lines(tmp_path / "in.jsonl", [SAMPLE])
+        step = {"sql_filter": {"where": f"text = ({query})"}}
+        assert refinery.run(settings(tmp_path, [step])).counts.kept == 1, query
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("list_aggregate([n], 'reservoir_quantile', 0.5) = 1", "another result at every run"),
+        ("[n].list_aggr('Reservoir_Quantile', 0.5) = 1", "another result at every run"),
+        ("array_aggregate([n], lower('SUM')) = 1", "name is computed"),
+        ("aggregate([n], text) = 1", "name is computed"),
+        ("current_user = 'duckdb'", "another result at every run"),
+        ("session_user = 'duckdb'", "another result at every run"),
+        ("has_table_privilege('a', 'select')", "another result at every run"),
+    ],
+)
+def test_aggregates_by_name_and_the_session_are_refused(where: str, reason: str) -> None:
+    assert reason in refusal({"sql_filter": {"where": where}})
+
+
+def test_aggregates_by_name_of_a_list_are_allowed(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", [SAMPLE])
+    where = "list_aggregate([5, 1], 'sum') = 6 AND [5, 1].list_aggr('max') = 5 AND list_sum([length(text)]) = 6"
+    assert refinery.run(settings(tmp_path, [{"sql_filter": {"where": where}}])).counts.kept == 1
