@@ -192,10 +192,10 @@ def test_what_files_hold_and_are_called_is_no_time(tmp_path: Path) -> None:
     file = str(tmp_path / "a.txt")
     for query in (
         f"SELECT content FROM read_text('{file}')",
-        f"SELECT CASE WHEN size = 6 AND t.filename LIKE '%a.txt' THEN text END FROM read_text('{file}') t WHERE length(text) = 6",
+        f"SELECT CASE WHEN size = 6 AND t.filename LIKE '%a.txt' THEN 'a text' END FROM read_text('{file}') t WHERE size > 5",
         f"WITH t AS (SELECT content AS c FROM read_blob('{file}')) SELECT max(decode(c)) FROM t",
-        f"SELECT CASE count(*) WHEN 1 THEN text END FROM read_text('{file}')",
-        f"SELECT CASE count(*) WHEN 1 THEN text END FROM glob('{file}')",
+        f"SELECT CASE count(*) WHEN 1 THEN 'a text' END FROM read_text('{file}')",
+        f"SELECT CASE count(*) WHEN 1 THEN 'a text' END FROM glob('{file}')",
     ):
         write_lines(tmp_path / "in.jsonl", [SAMPLE])
         step = {"sql_filter": {"where": f"text = ({query})"}}
