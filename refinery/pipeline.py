@@ -127,6 +127,11 @@ def begin_anew(recipe: Recipe) -> None:
         forget(place.parts())
 
 
+def _read(prepared: Prepared) -> tuple[str, ...]:
+    """Files and folders that a run only reads."""
+    return (*(source.path for source in prepared.sources), *prepared.beside)
+
+
 def engine(recipe: Recipe) -> type[Stages]:
     """What runs the stages of a recipe: this machine, or a Ray cluster."""
     if recipe.executor_type == "default":
@@ -159,7 +164,9 @@ def execute_prepared(
         locked(targets.locks(prepared.recipe, prepared.stats)),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress) as watch,
-        explained(place.name),  # once more within, so that the log and `refinery status` tell what the user is told
+        explained(
+            place.name, _read(prepared)
+        ),  # once more within, so that the log and `refinery status` tell what the user is told
     ):
         log_plan(prepared)
         job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside), overwrite)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import duckdb
 
-from refinery.errors import OperatorError, OutputError
+from refinery.errors import DataError, OperatorError, OutputError
 from refinery.samples.write import writing
 
 
 @contextmanager
-def explained(place: str) -> Iterator[None]:
-    """What the machine runs out of, as errors that name the cure."""
+def explained(place: str, inputs: Collection[str] = ()) -> Iterator[None]:
+    """What the machine runs out of, as errors that name the cure. inputs: files and folders that are only read."""
     try:
-        with writing(place):
+        with writing(place), _reading(inputs):
             yield
     except OutputError as error:
         if isinstance(error.__cause__, BrokenPipeError):  # nobody reads the progress any more
@@ -37,6 +37,23 @@ def explained(place: str) -> Iterator[None]:
             with writing(place):
                 raise _system_error(reason) from error
         raise OperatorError(reason) from error
+
+
+@contextmanager
+def _reading(inputs: Collection[str]) -> Iterator[None]:
+    """Turn the operating system's errors over an input into DataError: the output is not to blame."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if not isinstance(name, (str, bytes)) or not any(_is_below(os.fsdecode(name), one) for one in inputs):
+            raise
+        raise DataError(f"{os.fsdecode(name)}: cannot be read: {error.strerror or error}") from error
+
+
+def _is_below(path: str, place: str) -> bool:
+    path, place = os.path.abspath(path), os.path.abspath(place)
+    return path == place or path.startswith(os.path.join(place, ""))
 
 
 def _system_error(text: str) -> OSError:
