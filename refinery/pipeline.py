@@ -129,7 +129,7 @@ def begin_anew(recipe: Recipe) -> None:
 
 def _read(prepared: Prepared) -> tuple[str, ...]:
     """Files and folders that a run only reads."""
-    return (*(source.path for source in prepared.sources), *prepared.beside)
+    return (*(source.path for source in prepared.sources if source.path and source.table is None), *prepared.beside)
 
 
 def engine(recipe: Recipe) -> type[Stages]:
