@@ -8,6 +8,7 @@ from typing import Any
 
 from refinery.outputs.database import Counts, Database
 from refinery.outputs.tables import quarantine_source
+from refinery.samples.explain import DAMAGED, NOT_CLOSED
 from refinery.samples.likely import likely_reason
 from refinery.samples.sources import Source
 from refinery.staging import Done
@@ -23,6 +24,13 @@ FROM quarantine GROUP BY step, operator, reason
 """
 _REMOVED = "SELECT step, operator, reason, count(*) AS rows, NULL AS place FROM ledger GROUP BY ALL"
 _REASONS = f"{KINDS} UNION ALL {_REMOVED} ORDER BY rows DESC, step, reason LIMIT {_MOST}"
+# Errors of the row at which reading a file ended, whatever stands after it.
+_CUT_SHORT = (DAMAGED, NOT_CLOSED)
+_UNFINISHED = f"""
+SELECT file, error FROM quarantine
+WHERE step = 0 AND ({" OR ".join(f"starts_with(error, '{error}')" for error in _CUT_SHORT)})
+QUALIFY row_number() OVER (PARTITION BY file ORDER BY _row) = 1 ORDER BY file LIMIT {_MOST}
+"""
 
 
 @dataclass(frozen=True)
@@ -74,14 +82,21 @@ def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: boo
     if not counts.read:
         return [Alarm("no_samples", f"{_named(sources)}: the input holds no sample, so nothing was done", counts)]
     half = 2 * counts.quarantined > counts.read
+    unfinished = _unfinished(db, counts) if counts.quarantined else []
     if counts.kept and not half:
-        return []
+        return unfinished
     unreadable = db.count("SELECT count(*) FROM quarantine WHERE step = 0") if counts.quarantined else 0
     reasons = tuple(Reason(*row) for row in db.rows(_REASONS))
     fatal = unreadable == counts.read and not allowed
     event = "unreadable" if half else "nothing_kept"
     likely = _likely(db, sources) if 2 * unreadable > counts.read else ""
-    return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal, likely)]
+    return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal, likely), *unfinished]
+
+
+def _unfinished(db: Database, counts: Counts) -> list[Alarm]:
+    """An alarm for each of the first files that could not be read to their end, however few rows are known to be lost."""
+    what = "could not be read to its end, so any samples after that are missing and not counted"
+    return [Alarm("file_cut_short", f"{file} {what}: {error}", counts) for file, error in db.rows(_UNFINISHED)]
 
 
 def none_readable(db: Database, first: Done) -> bool:

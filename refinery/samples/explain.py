@@ -7,6 +7,10 @@ import re
 
 from refinery import kernels
 
+# How the errors begin of the row at which reading a file ends: what stands after it is not counted.
+DAMAGED = "the compressed data is damaged"
+NOT_CLOSED = "the array is not closed: the file seems to be cut off"
+
 
 def explain_json(raw: bytes) -> str:
     """Why a line is no sample: not JSON (with Python's reason and the column), half a surrogate pair, or no object."""

@@ -32,8 +32,8 @@ _JSON_TYPES = {str: "text", float: "a number", bool: "a boolean", list: "a list"
 class Glimpse:
     """Fields of the first samples of one file, as `field_name` spells them. samples: how many were looked at.
 
-    typed: the file says itself which columns its samples have. others: types of the fields that hold no text in any of
-    the samples, nulls apart. texts: fields of text, or of bytes, which are read as it.
+    typed: the file says itself which columns its samples have. others: types of the fields that hold neither text nor
+    null in any of the samples. texts: fields of text, or of bytes, which are read as it.
     """
 
     path: str
@@ -96,9 +96,8 @@ def _of_shard(shard: Shard) -> Glimpse | None:
     for name, value in (pair for sample in samples for pair in _members(sample)):
         seen.setdefault(name, set()).add(_JSON_TYPES.get(type(value), ""))
     top = tuple(dict.fromkeys(name for sample in samples for name in sample))
-    kinds = {name: found - {"null"} for name, found in seen.items()}
-    others = {name: " or ".join(sorted(found)) for name, found in kinds.items() if found and "text" not in found}
-    texts = tuple(name for name, found in kinds.items() if found == {"text"})
+    others = {name: " or ".join(sorted(found)) for name, found in seen.items() if not found & {"text", "null"}}
+    texts = tuple(name for name, found in seen.items() if found - {"null"} == {"text"})
     return Glimpse(shard.source.path, frozenset(seen), top, len(samples), False, others, texts)
 
 

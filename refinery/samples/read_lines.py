@@ -12,7 +12,7 @@ import pyarrow as pa
 from refinery import kernels
 from refinery.kernels.arrow import strings
 from refinery.samples.batch import LINE, RAW_LIMIT, Bad, Batch
-from refinery.samples.explain import explain_json, not_utf8
+from refinery.samples.explain import NOT_CLOSED, explain_json, not_utf8
 from refinery.samples.repeated import last_of_each
 from refinery.samples.sources import Source
 from refinery.samples.window import Window
@@ -394,7 +394,7 @@ class _Values:
         elif self.window.damage:
             yield self._bad(self.at, self.window.damage)
         elif self.array and why != kernels.jsontext.CLOSED and self.last:
-            yield self._bad(self.at, "the array is not closed: the file seems to be cut off")
+            yield self._bad(self.at, NOT_CLOSED)
         else:
             self._count_to(self.at)
             batch = Batch.empty(True)

@@ -18,6 +18,7 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from refinery.errors import DataError
+from refinery.samples.explain import DAMAGED
 from refinery.samples.formats import open_compressed
 from refinery.samples.padding import Members
 from refinery.samples.sources import Source
@@ -106,7 +107,7 @@ class Decoder:
 def _damage(source: Source, size: int, error: OSError) -> str:
     tool = "gzip" if source.compression == "gzip" else "zstd"
     cure = f"Copy or download the file again; `{tool} -t` tests it"
-    return f"the compressed data is damaged after {size} bytes of text ({error}). {cure}"
+    return f"{DAMAGED} after {size} bytes of text ({error}). {cure}"
 
 
 def _opened(source: Source) -> tuple[Any, Any]:

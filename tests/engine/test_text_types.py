@@ -105,7 +105,7 @@ def test_other_types_are_refused_before_the_run(tmp_path: Path, kind: pa.DataTyp
 
 def test_lines_of_another_type_are_refused_where_all_are(tmp_path: Path) -> None:
     long = '{"text": "a", "meta": {"body": "b"}, "n": 1' + "0" * 5000 + "}"
-    write_lines(tmp_path / "in.jsonl", [long, {"text": "a", "meta": {"body": "b"}, "n": None}])
+    write_lines(tmp_path / "in.jsonl", [long, {"text": "a", "meta": {"body": "b"}, "n": 2}])
     for key, kind in {"meta": "an object", "n": "a number"}.items():
         with pytest.raises(
             RecipeError, match=f"field '{key}' is {kind} in all of .* Fields of text there: text, meta.body"

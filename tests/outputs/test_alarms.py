@@ -173,3 +173,23 @@ def test_no_cause_is_named_where_none_shows(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError) as caught:
         refinery.run(prepared(tmp_path, BROKEN))
     assert "Convert it" not in str(caught.value) and "name it" not in str(caught.value)
+
+
+def test_a_file_that_is_not_read_to_its_end_is_said_loudly(tmp_path: Path) -> None:
+    lines = b"".join(json.dumps({"text": f"some words {k}"}).encode() + b"\n" for k in range(100))
+    second = bytearray(gzip.compress(lines))
+    second[-6] ^= 1  # of the checksum
+    (tmp_path / "bad.jsonl.gz").write_bytes(gzip.compress(lines * 3) + second)
+    (tmp_path / "cut.json").write_text(json.dumps([{"text": f"more words {k}"} for k in range(20)])[:-1], "utf-8")
+    inputs = [str(tmp_path / "bad.jsonl.gz"), str(tmp_path / "cut.json")]
+    run = refinery.run(settings(tmp_path, STEPS, dataset_path=inputs))
+    assert run.counts.kept >= 300
+    found = logged(tmp_path / "run", "file_cut_short")
+    assert [alarm["level"] for alarm in found] == ["WARNING"] * 2
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps(settings(tmp_path, STEPS, dataset_path=inputs)), "utf-8")
+    done = CliRunner().invoke(cli, ["run", str(recipe)], catch_exceptions=False)
+    assert done.exit_code == 0
+    said = " ".join(done.stderr.split())
+    assert "bad.jsonl.gz could not be read to its end" in said and "gzip -t" in said
+    assert "cut.json could not be read to its end" in said and "the array is not closed" in said
