@@ -210,7 +210,10 @@ class _Reader:
     def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], given: Given) -> None:
         """Note that no value lies between two bounds: Data-Juicer runs that, so its recipes run here as well."""
         least, most = params.get(low), params.get(high)
-        if not isinstance(least, (int, float)) or not isinstance(most, (int, float)) or least <= most:
+        if not isinstance(least, (int, float)) or not isinstance(most, (int, float)):
+            return
+        shut = params.get("min_closed_interval", True) and params.get("max_closed_interval", True)
+        if least < most or (least == most and shut):
             return
         places = [given[param].node.place for param in (low, high) if param in given]
         if places:

@@ -40,6 +40,14 @@ def test_bounds_that_meet_need_no_note() -> None:
     assert not [note for note in recipe.ignored if "lies between" in note.text]
 
 
+@pytest.mark.parametrize("end", ["min_closed_interval", "max_closed_interval"])
+def test_no_value_lies_between_bounds_that_meet_and_are_open(end: str) -> None:
+    steps = [{"text_length_filter": {"min_len": 13, "max_len": 13, end: False}}]
+    recipe, _ = open_recipe({"process": steps}, need_inputs=False)
+    assert any("no value lies between them, so every sample is removed" in note.text for note in recipe.ignored)
+    assert {row["kept"] for row in run_samples(SAMPLES, steps)} == {False}
+
+
 def test_minhash_of_data_juicer_has_no_words() -> None:
     step = {"document_minhash_deduplicator": {"hash": "data_juicer", "tokenization": "word"}}
     with pytest.raises(RecipeError, match=r"Data-Juicer has no tokenization: word; set tokenization: space"):

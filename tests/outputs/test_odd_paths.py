@@ -36,3 +36,14 @@ def test_odd_paths_of_a_report(tmp_path: Path) -> None:
     for path in odd_paths(tmp_path):
         with pytest.raises(OutputError, match="cannot be written"):
             report(tmp_path / "run", path)
+
+
+@pytest.mark.parametrize("name", ["parts/mine", "log/notes.txt", "recipe.yaml"])
+def test_a_folder_of_the_run_s_name_that_no_run_has_made_stays(tmp_path: Path, name: str) -> None:
+    write_lines(tmp_path / "in.jsonl", texts(["a"]))
+    mine = tmp_path / "run" / ".refinery" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(OutputError, match="holds files that no run has written"):
+        refinery.run(settings(tmp_path, STEPS))
+    assert mine.read_text() == "mine"
