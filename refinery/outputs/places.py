@@ -133,6 +133,8 @@ def _require_names(path: str, room: int = 0) -> None:
         os.lstat(os.path.join(folder, name + "x" * room))
     except (FileNotFoundError, NotADirectoryError, PermissionError):  # these have checks and words of their own
         return
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "the name holds a NUL character") from error
 
 
 def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
