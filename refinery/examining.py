@@ -19,7 +19,6 @@ from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, compile_stages, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.steps import Lost
-from refinery.samples.glimpse import glimpses
 from refinery.samples.sources import Source, carrier, cut, find
 from refinery.stats import step as merging
 from refinery.store.urls import is_url
@@ -107,7 +106,7 @@ def _compile(recipe: Recipe, library: Library, lost: Lost, sources: Sequence[Sou
         compile_stages(recipe, library, stages, Schema(True, unknown=True), [])
         return
     shards, lines = cut(sources, recipe.shard_size), carrier(sources) == "lines"
-    problems, _ = missing_fields(recipe, library, glimpses(shards))
+    problems, _ = missing_fields(recipe, library, shards)
     named = bool(recipe.stat_summary.group_by)
     schema = schemas.infer(lines, shards, recipe.steps, library, named=named)
     there = schema.columns if lines else {recipe.text_key.split(".")[0]: "VARCHAR", **schema.columns}

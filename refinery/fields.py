@@ -1,4 +1,4 @@
-"""The fields that a recipe names, held against those that the first samples have."""
+"""The fields that a recipe names, held against those that samples have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from refinery.library import Library
 from refinery.recipe import Recipe
 from refinery.recipe.fields import field_name, keys_of
 from refinery.recipe.model import Step
-from refinery.samples.glimpse import Glimpse
+from refinery.samples.glimpse import Glimpse, Look, closer_look, first_look
+from refinery.samples.sources import Shard
 
 # What operators ask for with `field(language_key)` or `field('url')` in their SQL.
 _ASKED = re.compile(r"\bfield\(\s*(?:(?P<param>[A-Za-z_]\w*)|'(?P<name>[^']+)')\s*\)")
@@ -61,20 +62,36 @@ def text_fields(recipe: Recipe) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted({keys_of(name) for name in named if name}))
 
 
-def missing_fields(recipe: Recipe, library: Library, seen: Sequence[Glimpse]) -> tuple[list[Problem], list[str]]:
-    """Problems of fields that no sample has, or that hold no text and should, and notes on files in which no sample has a text field."""
+def missing_fields(recipe: Recipe, library: Library, shards: Sequence[Shard]) -> tuple[list[Problem], list[str]]:
+    """Problems of fields that no sample has, or that hold no text and should, and notes on what only some samples have.
+
+    Where the first samples of files have a problem, more of the input is looked at. A field that is still missing is a problem
+    where nothing was left out, or a field of a similar name is there; else a note. Raises DataError for a file that cannot be read.
+    """
+    look = first_look(shards)
+    problems, notes = _compared(recipe, library, look, True)
+    if problems and not look.is_typed:
+        look = closer_look(shards)
+        problems, notes = _compared(recipe, library, look, look.whole)
+    return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
+
+
+def _compared(recipe: Recipe, library: Library, look: Look, whole: bool) -> tuple[list[Problem], list[str]]:
     problems: list[Problem] = []
     notes: list[str] = []
-    typed = all(glimpse.typed for glimpse in seen)  # compiling looks up what steps name then
+    seen = look.glimpses
     for named in named_fields(recipe, recipe.steps, library):
         problems += _of_other_types(named, seen) if named.is_text else []
-    for named in named_fields(recipe, () if typed else recipe.steps, library) if seen else ():
+    # Compiling looks up what steps name where all files are typed.
+    for named in named_fields(recipe, () if look.is_typed else recipe.steps, library) if seen else ():
         lacking = [glimpse for glimpse in seen if not named.stands_in(glimpse)]
-        if len(lacking) == len(seen):
+        if len(lacking) < len(seen):
+            notes += _notes_of_some(named, seen, lacking) if named.is_text else []
+        elif whole or look.is_typed or _near(named, seen):
             problems.append(_problem(named, seen))
-        elif named.is_text:
-            notes += [_note(named, glimpse) for glimpse in lacking]
-    return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
+        else:
+            notes.append(_note_of_none(named, seen))
+    return problems, notes
 
 
 def _of_other_types(named: Named, seen: Sequence[Glimpse]) -> list[Problem]:
@@ -101,19 +118,39 @@ def _problem_of_type(named: Named, glimpse: Glimpse) -> Problem:
 
 
 def _problem(named: Named, seen: Sequence[Glimpse]) -> Problem:
+    near = _near(named, seen)
+    return Problem(named.where, _missing(named, seen), f"{_there(seen)}{f' {near}' if near else ''}")
+
+
+def _note_of_none(named: Named, seen: Sequence[Glimpse]) -> str:
+    rest = "The rest of the input was not looked at: rows without the field"
+    effect = "go into quarantine" if named.is_text else "have NULL in its place"
+    return f"{named.where}: {_missing(named, seen)}. {rest} {effect}. {_there(seen)}"
+
+
+def _missing(named: Named, seen: Sequence[Glimpse]) -> str:
     paths = list(dict.fromkeys(glimpse.path for glimpse in seen))
     files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
     looked = sum(glimpse.samples for glimpse in seen)
     samples = f"none of the {looked} samples looked at in {files} has" if looked else f"{files} does not have"
-    return Problem(named.where, f"{named.by} names the field {named.field!r}, which {samples}", _cure(named, seen))
+    return f"{named.by} names the field {named.field!r}, which {samples}"
 
 
-def _cure(named: Named, seen: Sequence[Glimpse]) -> str:
-    top = list(dict.fromkeys(name for glimpse in seen for name in glimpse.top))
+def _near(named: Named, seen: Sequence[Glimpse]) -> str | None:
+    """The question whether a field of a similar name is meant."""
     names = sorted({name for glimpse in seen for name in glimpse.names}, key=lambda name: (name.count("."), name))
-    shown = ", ".join(top[:_SHOWN]) + (", ..." if len(top) > _SHOWN else "")
-    near = suggestion(named.field, names)
-    return f"Fields there: {shown}.{f' {near}' if near else ''}"
+    return suggestion(named.field, names)
+
+
+def _there(seen: Sequence[Glimpse]) -> str:
+    top = list(dict.fromkeys(name for glimpse in seen for name in glimpse.top))
+    return f"Fields there: {', '.join(top[:_SHOWN])}{', ...' if len(top) > _SHOWN else ''}."
+
+
+def _notes_of_some(named: Named, seen: Sequence[Glimpse], lacking: Sequence[Glimpse]) -> list[str]:
+    """Notes on files in which no sample has a text field that others have."""
+    having = {glimpse.path for glimpse in seen if named.stands_in(glimpse)}
+    return [_note(named, glimpse) for glimpse in lacking if glimpse.path not in having]
 
 
 def _note(named: Named, glimpse: Glimpse) -> str:

@@ -39,7 +39,6 @@ from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.safety.reach import folders_of
-from refinery.samples.glimpse import glimpses
 from refinery.samples.mixture import sample
 from refinery.samples.sources import Shard, Source, carrier, cut, find, weight
 from refinery.samples.unchanged import Stamps, stamps
@@ -148,7 +147,7 @@ def prepare(
     workers = max(1, min(recipe.np, cores()))
     size = shard_size or _shard_size(recipe, sources, workers)
     shards, few = cut(sources, size, workers), list[str]()
-    unlike, lacking = missing_fields(recipe, library, glimpses(shards)) if binds else ([], [])
+    unlike, lacking = missing_fields(recipe, library, shards) if binds else ([], [])
     if unlike:
         raise RecipeError(by_place(unlike))
     if dataset is None:

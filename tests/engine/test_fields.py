@@ -13,7 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
-from refinery.errors import RecipeError
+from refinery.errors import DataError, RecipeError
+from refinery.library import Library
+from refinery.preparing import prepare
+from refinery.recipe import load
+from refinery.samples import glimpse
+from refinery.samples.sources import cut, find
 from tests.engine.runs import settings, write_lines
 
 SAMPLES = [{"id": k, "text": f"some words {k}", "meta": {"lang": "en"}} for k in range(30)]
@@ -104,6 +109,90 @@ def test_a_field_that_comes_later(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", lines)
     run = refinery.run(recipe(tmp_path, path, shard_size=50_000))
     assert run.counts.kept == 3000
+
+
+def late(first: int, rest: int, pad: int = 0) -> list[dict[str, Any]]:
+    """Samples of which the first have no text."""
+    return [
+        {"id": k, "pad": "x" * pad, **({"text": f"some words {k}"} if k >= first else {})} for k in range(first + rest)
+    ]
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """A file of JSON lines or a JSON array, compressed as its name says."""
+    body = "\n".join(map(json.dumps, rows)) if ".jsonl" in path.name else json.dumps(rows)
+    path.write_bytes(gzip.compress(body.encode()) if path.suffix == ".gz" else body.encode())
+    return path
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz", "a.json.gz"])
+def test_a_field_that_begins_after_the_first_samples(tmp_path: Path, name: str, workers: str) -> None:
+    path = written(tmp_path / name, late(300, 700))
+    run = refinery.run(recipe(tmp_path, path, workers=workers))
+    assert (run.counts.kept, run.counts.quarantined) == (700, 300)
+    assert not any("'text'" in line and "looked at" in line for line in run.warnings)
+
+
+def test_a_field_that_begins_in_a_later_file(tmp_path: Path) -> None:
+    """One of nine files, neither the first nor the last nor the middle one."""
+    for number in range(9):
+        write_lines(tmp_path / "in" / f"{number}.jsonl", late(0 if number == 6 else 20, 20 if number == 6 else 0))
+    run = refinery.run(recipe(tmp_path, tmp_path / "in"))
+    assert (run.counts.kept, run.counts.quarantined) == (20, 160)
+
+
+def test_text_that_is_a_number_at_first(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"text": k} for k in range(300)]
+    path = write_lines(tmp_path / "a.jsonl", [*rows, *({"text": f"some words {k}"} for k in range(700))])
+    assert refinery.run(recipe(tmp_path, path)).counts.kept == 700
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
+def test_a_field_that_is_not_found_in_a_large_input(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all of it was looked at, so the run begins, with a warning; `check` has it as a note."""
+    monkeypatch.setattr(glimpse, "_CLOSER_BYTES", 128 << 10)
+    rows = [{"id": k, "pad": "x" * 100} for k in range(8000)]
+    rows[3000:3004] = [{"id": 1, "body": "some words"}] * 4
+    given = recipe(tmp_path, written(tmp_path / name, rows), text_keys="body", max_quarantined="100%")
+    run = refinery.run(given)
+    [warning] = [line for line in run.warnings if "'body'" in line and "looked at" in line]
+    assert run.counts.kept == 4
+    for part in (
+        "text_keys names the field 'body', which none of the",
+        name,
+        "The rest of the input was not looked at",
+    ):
+        assert part in warning
+    assert "Fields there: id, pad." in warning
+    library = Library()
+    notes = prepare(load(given, library=library), library).notes  # as `refinery check` shows them
+    assert any("'body'" in note for note in notes)
+
+
+@pytest.mark.parametrize("field", ["padd", "PAD"])
+def test_a_similar_name_in_a_large_input(tmp_path: Path, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glimpse, "_CLOSER_BYTES", 128 << 10)
+    path = write_lines(tmp_path / "a.jsonl", [{"id": k, "pad": "x" * 100} for k in range(8000)])
+    [problem] = problems(recipe(tmp_path, path, text_keys=field))
+    assert problem.endswith("Did you mean 'pad'?")
+
+
+def test_nothing_found_in_a_large_input_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glimpse, "_CLOSER_BYTES", 128 << 10)
+    path = write_lines(tmp_path / "a.jsonl", [{"id": k, "pad": "x" * 100} for k in range(8000)])
+    with pytest.raises(DataError, match="body"):
+        refinery.run(recipe(tmp_path, path, text_keys="body"))
+
+
+def test_how_much_is_looked_at(tmp_path: Path) -> None:
+    """All of a small input, whatever its files; places all over a large one."""
+    write_lines(tmp_path / "small" / "a.jsonl", late(300, 700))
+    written(tmp_path / "small" / "b.jsonl.gz", late(300, 700))
+    assert glimpse.closer_look(cut(find([tmp_path / "small"])[0])).whole
+    large = write_lines(tmp_path / "large.jsonl", [{"id": k, "pad": "x" * 1000} for k in range(10_000)])
+    look = glimpse.closer_look(cut(find([large])[0]))
+    assert not look.whole and 1000 < look.glimpses[0].samples < 5000
 
 
 @pytest.mark.parametrize("lines", [["{broken", "x"], [], ['["no object"]']])
