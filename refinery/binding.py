@@ -61,9 +61,19 @@ def bind(
     except duckdb.Error as error:
         wrong = _words(error, whole)
     problems = _problems(whole, steps, compiled, shards)
-    if not problems and whole.keys:
-        problems = [Problem(summary.where, f"stat_summary: {wrong}")]
+    problems += _of_keys(whole, compiled, shards, summary) if whole.keys else []
     raise RecipeError(problems) if problems else OperatorError(wrong)
+
+
+def _of_keys(
+    whole: Program, compiled: Callable[..., Program], shards: list[Shard], summary: StatSummary
+) -> list[Problem]:
+    """What DuckDB refuses of what statistics are summed up by."""
+    try:
+        _run_over_nothing(_alone(whole, compiled([], summary), whole.seconds), shards)
+    except (StatementTimeout, duckdb.Error) as error:
+        return [Problem(summary.by or summary.where, f"stat_summary: {_words(error, whole)}")]
+    return []
 
 
 def _problems(

@@ -8,6 +8,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import pyarrow as pa
+
 from refinery.binding import remembering
 from refinery.compiler.compiled import Schema
 from refinery.engine import schema as schemas
@@ -18,8 +20,9 @@ from refinery.outputs.places import keep_inputs, require_folders, require_own, r
 from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, compile_stages, prepare
 from refinery.recipe import Recipe
-from refinery.recipe.steps import Lost
-from refinery.samples.sources import Source, carrier, cut, find
+from refinery.recipe.lost import Lost
+from refinery.samples.read import read
+from refinery.samples.sources import Shard, Source, carrier, cut, find
 from refinery.stats import step as merging
 from refinery.store.urls import is_url
 
@@ -103,21 +106,31 @@ def _compile(recipe: Recipe, library: Library, lost: Lost, sources: Sequence[Sou
     """Compile all stages for the samples of the sources. Raises RecipeError with all problems, and DataError."""
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     if not sources:
-        compile_stages(recipe, library, stages, Schema(True, unknown=True), [])
+        compile_stages(recipe, library, stages, Schema(True, unknown=True, lost=lost), [])
         return
     shards, lines = cut(sources, recipe.shard_size), carrier(sources) == "lines"
     problems, _ = missing_fields(recipe, library, shards)
     named = bool(recipe.stat_summary.group_by)
     schema = schemas.infer(lines, shards, recipe.steps, library, named=named)
     there = schema.columns if lines else {recipe.text_key.split(".")[0]: "VARCHAR", **schema.columns}
-    schema = replace(schema, columns={**lost.stats, **there}, unknown=schema.unknown or lost.unknown)
-    binds = lines or not (problems or lost.stats or lost.unknown)
+    schema = replace(schema, columns=there, lost=lost)
     try:
-        compile_stages(recipe, library, stages, schema, shards if binds else None)
+        compile_stages(recipe, library, stages, schema, shards if lines or not problems else _stand_in(recipe, shards))
     except RecipeError as error:
         problems += error.problems
     if problems:
         raise RecipeError(by_place(problems))
+
+
+def _stand_in(recipe: Recipe, shards: Sequence[Shard]) -> list[Shard] | None:
+    """One sample of nulls like those of a table, whose text fields are text, as they should be; None for nested ones."""
+    fields = text_fields(recipe)
+    batch = next((batch for shard in shards for batch in read(shard, 1 << 16)), None)
+    if batch is None or any(len(keys) > 1 for keys in fields):
+        return None
+    columns = {name: batch.table.schema.field(name).type for name in batch.table.column_names}
+    columns |= {name: pa.string() for (name,) in fields}
+    return cut([Source.of_table(pa.table({name: pa.nulls(1, kind) for name, kind in columns.items()}))])
 
 
 def _around(

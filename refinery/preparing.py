@@ -36,6 +36,7 @@ from refinery.plan.order import Ordering, movable
 from refinery.plan.stages import Stage, cut_at_barriers, ordered
 from refinery.recipe import Recipe
 from refinery.recipe.fields import keys_of
+from refinery.recipe.lost import Lost
 from refinery.recipe.model import StatSummary
 from refinery.rundir import RunDir
 from refinery.safety.reach import folders_of
@@ -219,25 +220,27 @@ def compile_stages(
         try:
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
             if shards is not None:
-                bind(
-                    planned.program,
-                    stage,
-                    partial(_only, stage, library, schema, text_key),
-                    shards,
-                    recipe.stat_summary,
-                )
+                alone = partial(_only, stage, recipe, library, schema, tuple(earlier))
+                bind(planned.program, stage, alone, shards, recipe.stat_summary)
         except RecipeError as error:
-            problems += error.problems
-            schema = replace(schema, unknown=True)  # statistics that later steps name may be those of a wrong one
+            problems += _sure(error.problems, schema)
             problems += _problems_of_rest(stage, error, recipe, library, schema, earlier, shards)
+            schema = _without(schema, library, stage.steps)
             continue
         found.append(planned)
         earlier += planned.program.stats
-    if not problems:
-        problems = _unknown_stats(recipe.stat_summary, earlier)
+    problems += _unknown_stats(recipe.stat_summary, earlier, schema.lost)
     if problems:
         raise RecipeError(problems)
     return tuple(found)
+
+
+def _without(schema: Schema, library: Library, steps: Sequence[Any]) -> Schema:
+    """The schema for steps that come after others which are not compiled: names of their statistics are not wrong."""
+    lost = schema.lost.copy()
+    for step in steps:
+        lost.add(step.index, library.operators[step.name].stats_of(step.params))
+    return replace(schema, lost=lost)
 
 
 def _problems_of_rest(
@@ -249,26 +252,37 @@ def _problems_of_rest(
     earlier: Sequence[Stat],
     shards: list[Shard] | None,
 ) -> Sequence[Problem]:
-    """What DuckDB refuses of the steps of a stage that have no problem yet."""
-    wrong = {problem.where for problem in error.problems}
+    """What DuckDB refuses of the parts of a stage that have no problem yet."""
+    wrong, summary = {problem.where for problem in error.problems}, recipe.stat_summary
     steps = tuple(step for step in stage.steps if step.where not in wrong)
     before, after = (step if step is None or step.where not in wrong else None for step in (stage.before, stage.after))
     rest = replace(stage, steps=steps, before=before, after=after, order=())
-    if shards is None or (len(steps) == len(stage.steps) and after is stage.after and before is stage.before):
+    if summary.where in wrong or summary.by in wrong:
+        recipe = replace(recipe, stat_summary=StatSummary())
+    if shards is None or (rest == replace(stage, order=()) and recipe.stat_summary is summary):
         return ()
-    text_key = tuple(recipe.text_key.split("."))
+    schema = _without(schema, library, [step for step in stage.steps if step not in steps])
+    text_key = keys_of(recipe.text_key)
     try:
         planned = compile_stage(rest, recipe, library, schema, text_key, earlier, False)
-        bind(planned.program, rest, partial(_only, rest, library, schema, text_key), shards, recipe.stat_summary)
+        alone = partial(_only, rest, recipe, library, schema, earlier)
+        bind(planned.program, rest, alone, shards, recipe.stat_summary)
     except RecipeError as found:
-        return found.problems
+        return _sure(found.problems, schema)
     return ()
 
 
-def _unknown_stats(summary: StatSummary, stats: Sequence[Stat]) -> list[Problem]:
+def _sure(problems: Sequence[Problem], schema: Schema) -> Sequence[Problem]:
+    """The problems without those that only a name of unknown type has: DuckDB cannot choose a function for its NULL."""
+    if not schema.unknown and schema.lost.since is None:
+        return problems
+    return [problem for problem in problems if not ("best candidate" in problem.what and '"NULL"' in problem.what)]
+
+
+def _unknown_stats(summary: StatSummary, stats: Sequence[Stat], lost: Lost) -> list[Problem]:
     """Statistics that are to be summed up, and that no step computes."""
-    known = [stat.column for stat in stats]
-    wrong = [name for name in summary.stats if name not in known]
+    known = [*(stat.column for stat in stats), *lost.stats]
+    wrong = [name for name in summary.stats if name not in known and not lost.may_be(name)]
     return [
         Problem(summary.where, f"stat_summary.stats names {name!r}, which no step computes{did_you_mean(name, known)}")
         for name in wrong
@@ -305,12 +319,22 @@ def compile_comparison(prepared: Prepared, step: Any) -> Program:
     return build([], prepared.library, schema, text_key, around=around)[0]
 
 
-def _only(stage: Stage, library: Library, schema: Schema, text_key: tuple[str, ...], steps: Sequence[Any]) -> Program:
+def _only(
+    stage: Stage,
+    recipe: Recipe,
+    library: Library,
+    schema: Schema,
+    earlier: Sequence[Stat],
+    steps: Sequence[Any],
+    summary: StatSummary | None = None,
+) -> Program:
     """Some steps of a stage, its deduplicators among them where they are listed."""
     before = stage.before if stage.before in steps else None
     after = stage.after if stage.after in steps else None
     chain = [step for step in steps if step is not before and step is not after]
-    return build(chain, library, schema, text_key, around=Around(before, after))[0]
+    schema = _without(schema, library, [step for step in stage.steps if step not in chain])
+    around = Around(before, after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+    return build(chain, library, schema, keys_of(recipe.text_key), around=around)[0]
 
 
 def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shard], list[str]]:

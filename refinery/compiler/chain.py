@@ -27,6 +27,7 @@ from refinery.compiler.deduplicators import MARK
 from refinery.compiler.env import arguments, asks_for, ident, json_path, lit, template
 from refinery.compiler.groups import Reader, key_columns
 from refinery.compiler.layers import Layers
+from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.names import json_column, own_expression, parse, resolve
 from refinery.compiler.naming import Keys, Names, called, column, stem
 from refinery.compiler.stability import unstable
@@ -75,6 +76,7 @@ class _Compiler:
         self.users: dict[tuple[Keys, int, str], int] = {}
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
+        self.lost = schema.lost.copy()
 
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
@@ -99,7 +101,8 @@ class _Compiler:
             try:
                 compiled(step, self.library.operators[step.name])
             except ValueError as error:
-                problems.append(Problem(step.where, f"{step.name}: {error}", None))
+                problems += [Problem(step.where, f"{step.name}: {sentence}") for sentence in sentences(error)]
+                self.lost.add(step.index, self.library.operators[step.name].stats_of(step.params))
         if problems:
             raise RecipeError(problems)
         for stat in self.around.stats if self.around.carry_all else ():
@@ -130,16 +133,17 @@ class _Compiler:
             return []
         lookup = partial(self._lookup, keys=self.text_key, user_sql=True)
         own = partial(own_expression, lookup=lookup, known=self._known())
-        try:
-            for name, sql, note in key_columns(summary, Reader(self.schema, self._from_line, self._input, own)):
-                self.chain.layers.add(name, self._parsed(sql), 0, note, "key")
-                self.chain.keys.append(name)
-        except ValueError as error:
-            hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]
-            place = summary.by if len(self.chain.keys) >= len(hosts) else summary.where
-            return [Problem(place, str(error) if place.startswith("--") else f"stat_summary: {error}")]
+        problems: list[Problem] = []
+        for place, columns in key_columns(summary, Reader(self.schema, self._from_line, self._input, own)):
+            try:
+                for name, sql, note in columns:
+                    self.chain.layers.add(name, self._parsed(sql), 0, note, "key")
+                    self.chain.keys.append(name)
+            except ValueError as error:
+                by = "" if place.startswith("--") else "stat_summary: "
+                problems += [Problem(place, f"{by}{sentence}") for sentence in sentences(error)]
         self.chain.functions |= {"url_parts"} if {"_key_fqdn", "_key_suffix"} & {*self.chain.keys} else set()
-        return []
+        return problems
 
     def _count_chars(self, step: Any, keys: Keys) -> None:
         """The length of the text that the step measures, which a histogram adds up; once for each version."""
@@ -200,14 +204,21 @@ class _Compiler:
             self._check_column(keys[0])
         note = f"{step.where} step {step.index} {step.name}"
         body = operator.compare if self.around.compare else operator.sql
-        for name, expression in self._render(step, operator, keys, body).items():
+        render = partial(self._render, step, operator, keys, body)
+        (compared,), terms = each_of([lambda: [render()], lambda: self._order(step, keys)])
+        for name, expression in compared.items():
             self._define_mark(step, MARK + name, expression, note)
-        keep = "first" if self.around.compare else step.params.get("keep", "first")
-        for number, (term, direction) in enumerate([] if keep == "first" else order_terms(keep)):
-            lookup = partial(self._lookup, keys=keys, user_sql=True)
-            expression = parse(own_expression(term, lookup, self._known()))
+        for number, (expression, direction) in enumerate(terms):
             name = self._define_mark(step, f"{MARK}order_{number}", expression, "the order in which one is kept")
             self.chain.order.append(Order(name, direction))
+
+    def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
+        """What one sample of several is kept by: expressions with their directions."""
+        keep = "first" if self.around.compare else step.params.get("keep", "first")
+        terms = [] if keep == "first" else order_terms(keep)
+        own = partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())
+        found = each_of([partial(own, term) for term, _ in terms])
+        return [(parse(sql), direction) for sql, (_, direction) in zip(list(found), terms, strict=True)]
 
     def _define_mark(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
         self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note, "mark")
@@ -266,12 +277,10 @@ class _Compiler:
 
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
-        lookup = partial(self._lookup, keys=keys, user_sql=True)
-        return {
-            name: own_expression(step.params[name], lookup, self._known())
-            for name, param in operator.params.items()
-            if param.type == "sql" and step.params.get(name) is not None
-        }
+        own = partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())
+        given = {name: step.params.get(name) for name, param in operator.params.items() if param.type == "sql"}
+        given = {name: sql for name, sql in given.items() if sql is not None}
+        return dict(zip(given, list(each_of([partial(own, sql) for sql in given.values()])), strict=True))
 
     def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expr], note: str) -> None:
         before, _ = self.version[keys]
@@ -417,7 +426,8 @@ class _Compiler:
             return column(self._input(name))
         if not user_sql:
             return column(name)  # an alias of the operator's own body
-        return exp.Null() if self.schema.unknown else None
+        kind = "NULL" if self.schema.unknown else self.lost.type_of(name, self.current)
+        return None if kind is None else parse(f"CAST(NULL AS {kind})" if kind != "NULL" else kind)
 
     def _stat(self, name: str) -> str:
         """The column of a statistic; one of an earlier stage comes with the samples."""

@@ -9,6 +9,7 @@ from typing import Any
 from refinery.compiler.env import ident
 from refinery.compiler.layers import Layers
 from refinery.compiler.naming import Keys
+from refinery.recipe.lost import Lost
 from refinery.recipe.model import StatSummary
 
 # Column of a batch of JSON lines: the lines with an empty main text, which other fields are read from much sooner.
@@ -23,12 +24,14 @@ class Schema:
     """What a batch of samples looks like to SQL.
 
     lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
-    input column (for lines: as inferred, and only needed when an operator names one).
+    input column (for lines: as inferred, and only needed when an operator names one). lost: statistics of steps that
+    are wrong and left out; they are NULL.
     """
 
     lines: bool
     columns: Mapping[str, str] = field(default_factory=dict)
     unknown: bool = False  # there is no sample to tell the columns by, so any name may be one, and is NULL
+    lost: Lost = field(default_factory=Lost)
 
 
 @dataclass(frozen=True)

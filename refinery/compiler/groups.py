@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
 from refinery.compiler.compiled import Schema
 from refinery.compiler.env import ident, json_path, lit
+from refinery.compiler.mistakes import each_of
 from refinery.compiler.naming import Keys
 from refinery.errors import did_you_mean
 from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.recipe.sql import parse
 
+# A hidden column: its name, SQL, and what it is.
+Column = tuple[str, str, str]
 # Column of the number of tokens of a sample.
 TOKENS = "_tokens"
 # A document has fewer tokens; squares of what is below can be added up without overflow.
@@ -43,22 +47,36 @@ def keyed(summary: StatSummary) -> list[str]:
     return [group for group in summary.groups if group in ("fqdn", "suffix")] + [name for name, _ in summary.group_by]
 
 
-def key_columns(summary: StatSummary, reader: Reader) -> Iterator[tuple[str, str, str]]:
-    """Hidden columns of a sample: name, SQL, and what it is; a key is never NULL.
+def key_columns(summary: StatSummary, reader: Reader) -> list[tuple[str, Iterator[Column]]]:
+    """Hidden columns of a sample, each lot with the place in the recipe that asks for it; a key is never NULL.
 
-    Raises ValueError, with the cure, for what names no column.
+    What names no column is a ValueError, with the cure, of its lot.
     """
     fields = _fields(summary, reader)
+    return [
+        (summary.where, _of_address(summary, reader, fields)),
+        (summary.by, _of_expressions(summary, reader)),
+        (summary.where, _of_tokens(fields)),
+    ]
+
+
+def _of_address(summary: StatSummary, reader: Reader, fields: dict[str, str]) -> Iterator[Column]:
     for group in ("fqdn", "suffix"):
         if group in summary.groups:
             yield key_name(group, summary), _of_url(group, fields, summary, reader.schema), f"{group} of the address"
-    for name, sql in summary.group_by:
-        own = reader.own(sql)
+
+
+def _of_expressions(summary: StatSummary, reader: Reader) -> Iterator[Column]:
+    owns = list(each_of([partial(reader.own, sql) for _, sql in summary.group_by]))
+    for (name, sql), own in zip(summary.group_by, owns, strict=True):
         mixed = reader.schema.columns.get(sql) == "JSON"  # a text among values of other types is no quoted one
         text = f"json_extract_string({own}, '$')" if mixed else f"CAST({own} AS VARCHAR)"
         # A sample is not lost because its key cannot be computed; TRY takes no subqueries.
         text = text if parse(own).find(exp.Select) else f"TRY({text})"
         yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"
+
+
+def _of_tokens(fields: dict[str, str]) -> Iterator[Column]:
     if "tokens" in fields:
         number = f"TRY_CAST({fields['tokens']} AS DOUBLE)"
         whole = f"{number} BETWEEN 0 AND {_MOST_TOKENS} AND {number} = floor({number})"

@@ -8,6 +8,7 @@ from typing import cast
 from sqlglot import exp
 
 from refinery.compiler.env import ident, json_path, lit
+from refinery.compiler.mistakes import Mistakes
 from refinery.compiler.stability import reads_elsewhere, unstable
 from refinery.errors import did_you_mean
 from refinery.recipe.sql import parse as parse
@@ -24,7 +25,7 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
     """A person's expression over one sample, its names resolved, in parentheses.
 
     Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
-    from run to run, or names what is not there.
+    from run to run, or names what is not there (`Mistakes`, when it names several).
     """
     try:
         expression = parse(quoted_columns(sql))
@@ -65,9 +66,10 @@ def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.E
     """Replace every column reference by what `lookup` says of its first part.
 
     As in DuckDB, letter case decides only where two names differ in nothing else. What stands in a subquery with a
-    FROM of its own is left alone. Raises ValueError for a name that nothing is known of, with the nearest known one.
+    FROM of its own is left alone. Raises Mistakes with every name that nothing is known of, and the nearest known one.
     """
     names = list(known)
+    wrong: list[ValueError] = []
 
     def find(head: str) -> exp.Expr:
         found = lookup(head)
@@ -86,12 +88,19 @@ def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.E
         if not (first or isinstance(node, exp.Column)) or _within_from(node) or _bound(node):
             return node
         head, *rest = [node.name] if first else [part.name for part in cast(exp.Column, node).parts]
-        result = find(head)
+        try:
+            result = find(head)
+        except ValueError as error:
+            wrong.append(error)
+            return node
         for part in rest:
             result = exp.Dot(this=result, expression=exp.to_identifier(part, quoted=not part.isidentifier()))
         return result
 
-    return expression.transform(replace)
+    resolved = expression.transform(replace)
+    if wrong:
+        raise Mistakes(wrong)
+    return resolved
 
 
 def _within_from(node: exp.Expr) -> bool:

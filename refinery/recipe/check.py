@@ -14,9 +14,10 @@ from refinery.places import local
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
 from refinery.recipe.located import located
+from refinery.recipe.lost import Lost
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
-from refinery.recipe.steps import Lost, Notes, check_names, read_steps
+from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Place, Problems, Scalar, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
@@ -161,7 +162,7 @@ class _Checker:
     def _steps(self, library: LibraryLike) -> Any:
         entry = self.root.entries.get("process")
         if entry is None:
-            self.lost.unknown = True
+            self.lost.add_unknown(0)
             hint = "Write process: with a list of operators below it."
             self.problems.add(self.root.place, "has no process, so there is nothing to do", hint)
             return ()

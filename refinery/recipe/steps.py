@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence as AnySequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, Key
 from refinery.recipe.located import located_params
+from refinery.recipe.lost import Lost
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
 from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, order
@@ -22,17 +22,6 @@ _EXAMPLE = "Write - clean_email_mapper: or - text_length_filter: {min_len: 10}"
 
 Notes = list[tuple[Place, str]]
 Given = dict[str, Entry]
-
-
-@dataclass
-class Lost:
-    """Steps with problems, which a partial recipe leaves out. stats: the statistics that they compute.
-
-    unknown: whether there are any of which not even that is known.
-    """
-
-    stats: dict[str, str] = field(default_factory=dict)
-    unknown: bool = False
 
 
 def read_steps(
@@ -108,24 +97,25 @@ class _Reader:
         operator = self._operator(name, entry.place) if entry is not None else None
         given = self._given(name, entry.node) if entry is not None and operator is not None else None
         if entry is None or operator is None or given is None:
-            self.lost.unknown = True
+            self._lose(operator, index)
             return None
         params = self._params(operator, given, entry.place)
         whole = not any(isinstance(entry.node, Scalar) and entry.node.broken for entry in given.values())
         if len(self.problems.found) == before and whole:
             self._check(operator, params, given, entry.place)
         if len(self.problems.found) > before or not whole:
-            self._lose(operator, params, index)
+            self._lose(operator, index)
             return None
         line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
         return Step(index, name, params, frozenset(given) & frozenset(params), line, file)
 
-    def _lose(self, operator: OperatorLike, params: dict[str, Any], index: int) -> None:
-        """Note which statistics the step would have computed: other steps may name them."""
-        stats_of = getattr(operator, "stats_of", None)
-        for name, spec in (stats_of(params) if stats_of is not None else {}).items():
-            kind = spec.get("type", "DOUBLE")
-            self.lost.stats |= {name: kind, f"{name}_{index}": kind}
+    def _lose(self, operator: OperatorLike | None, index: int) -> None:
+        """Note which statistics the step would have computed: later steps may name them."""
+        named = getattr(operator, "stats", None)
+        if operator is None or any("{" in pattern for pattern in named or {}):
+            self.lost.add_unknown(index)  # the parameters that name them may be those that are wrong
+        elif named:
+            self.lost.add(index, named)
 
     def _not_one(self, item: Node) -> None:
         if not isinstance(item, Mapping) or not item.entries:
