@@ -288,6 +288,7 @@ OURS = [("out.jsonl", "0123456789abcdef"), ("out_stats.jsonl", "999999999"), ("o
 def test_unfinished_files_of_killed_runs_go(tmp_path: Path) -> None:
     run = tmp_path / "run"
     (run / ".refinery" / "parts" / ".scratch" / "host-1").mkdir(parents=True)
+    (run / ".refinery" / "status.json").write_text("{}")  # by this a run knows the folder for one of a run
     ours = [aside_of(str(run / name), owner) for name, owner in OURS]
     gone = [".refinery/parts/.scratch/host-1/half", *(os.path.basename(path) for path in ours)]
     (scratch := run / f".refinery.{seal(run)}.999999999.abc").mkdir()
