@@ -15,9 +15,11 @@ from refinery.compiler.program import Program
 from refinery.engine.limits import too_long
 from refinery.engine.worker import Worker
 from refinery.errors import OperatorError, Problem, RecipeError, StatementTimeout
+from refinery.places import printable
 from refinery.plan.stages import Stage
 from refinery.recipe.model import StatSummary
 from refinery.safety.confined import refused
+from refinery.samples.side_files import files
 from refinery.samples.sources import Shard
 
 # Seconds for each step alone, when all together have run into the limit: over no rows it is one of them that needs as long.
@@ -69,10 +71,11 @@ def _of_keys(
     whole: Program, compiled: Callable[..., Program], shards: list[Shard], summary: StatSummary
 ) -> list[Problem]:
     """What DuckDB refuses of what statistics are summed up by."""
+    program = _alone(whole, compiled([], summary), whole.seconds)
     try:
-        _run_over_nothing(_alone(whole, compiled([], summary), whole.seconds), shards)
+        _run_over_nothing(program, shards)
     except (StatementTimeout, duckdb.Error) as error:
-        return [Problem(summary.by or summary.where, f"stat_summary: {_words(error, whole)}")]
+        return [Problem(summary.by or summary.where, f"stat_summary: {_words(error, program)}")]
     return []
 
 
@@ -83,13 +86,15 @@ def _problems(
     good: list[Any] = []
     problems: list[Problem] = []
     for step in steps:
+        program = whole
         try:
-            _run_over_nothing(_alone(whole, compiled([*good, step]), whole.seconds), shards)
+            program = _alone(whole, compiled([*good, step]), whole.seconds)
+            _run_over_nothing(program, shards)
             good.append(step)
         except StatementTimeout as error:
             return [*problems, _endless_step(step, _words(error, whole))]
         except duckdb.Error as error:
-            problems.append(Problem(step.where, f"{step.name}: {_words(error, whole)}"))
+            problems.append(Problem(step.where, f"{step.name}: {_words(error, program)}"))
         except RecipeError:
             continue  # it names a statistic of a step that is wrong itself
     return problems
@@ -138,7 +143,15 @@ def _words(error: Exception, program: Program) -> str:
     """What is wrong with a statement that does not run over no rows."""
     if isinstance(error, StatementTimeout):
         return f"{too_long(program.seconds)}, over no rows at all: it has no end, or reads too much for every batch"
-    return refused(error, program.folders) or _first_line(error)
+    unnamed = _unnamed(program) if "Invalid unicode" in str(error) else None
+    return unnamed or refused(error, program.folders) or _first_line(error)
+
+
+def _unnamed(program: Program) -> str | None:
+    """The first file that a glob of the SQL matches and that DuckDB cannot name."""
+    paths = (path for name in sorted(program.files) for path in files(name))
+    path = next((path for path in paths if printable(path) != path), None)
+    return path and f"{printable(path)}: the name is not UTF-8, so SQL cannot read it. Rename it"
 
 
 def _run_over_nothing(program: Program, shards: list[Shard]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,9 @@ examples: []
 ---*/
 SELECT length({{ text }}) < 9 OR CAST({{ field('k') }} AS VARCHAR) IN (SELECT CAST(k AS VARCHAR) FROM 'SIDE') AS keep
 """
+
+
+UNNAMED = os.fsdecode(b"s\xe9ide.csv")
 
 
 def asked(folder: Path, steps: list[Any], name: str = "run", **keys: Any) -> dict[str, Any]:
@@ -210,3 +214,16 @@ def test_a_glob_of_sql_that_a_link_to_nowhere_matches_is_refused(tmp_path: Path,
     (tmp_path / link).symlink_to("/nowhere/at/all")
     with pytest.raises(DataError, match=f"{link} is a link to /nowhere/at/all, which is not there"):
         refinery.run(given)
+
+
+@pytest.mark.parametrize("reader", ["glob", "names"])
+def test_a_glob_that_meets_a_name_that_is_not_utf8(tmp_path: Path, reader: str) -> None:
+    given = asked(tmp_path, [{"text_length_filter": {}}, *READERS[reader]])
+    (tmp_path / "side" / "list.csv").write_text(OLD)
+    (tmp_path / "side" / UNNAMED).write_text(OLD)
+    with pytest.raises(
+        RecipeError, match=r"step 2: sql_filter: .*side/s\\xe9ide.csv: the name is not UTF-8.*Rename it"
+    ):
+        refinery.run(given)
+    (tmp_path / "side" / UNNAMED).rename(tmp_path / "side" / "other.csv")
+    assert refinery.run(given).counts.kept
