@@ -24,6 +24,12 @@ from refinery.samples.sources import Shard
 
 # Seconds for each step alone, when all together have run into the limit: over no rows it is one of them that needs as long.
 _ALONE = 2.0
+_NOT_FOUND = re.compile(r'Referenced (?:column|table) ".*" not found')
+# Outside of subqueries names are looked up when a step is compiled, so what DuckDB does not find stands within one.
+_WITHIN = (
+    "a subquery has the columns of its own FROM alone: fields of a sample cannot be named within it. "
+    "Name them outside, as in id IN (SELECT id FROM 'list.csv')"
+)
 # Places of steps that have run into the limit, with what is wrong, while a recipe is looked at; None: nobody remembers.
 _endless: ContextVar[dict[str, str] | None] = ContextVar("endless", default=None)
 
@@ -170,4 +176,4 @@ def _first_line(error: Exception) -> str:
     mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
     if mixed:
         return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
-    return text
+    return f"{text}; {_WITHIN}" if _NOT_FOUND.match(text) else text

@@ -224,3 +224,16 @@ def test_a_name_with_a_dot_in_it_is_found(tmp_path: Path, kind: str) -> None:
         run = refinery.run(recipe(tmp_path / str(number), path, text_keys=name, **traced))
         assert run.counts.kept == 3
     assert "'te.xt'" in problems(recipe(tmp_path, path, text_keys="te.xt"))[0]
+
+
+@pytest.mark.parametrize("kind", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("name", ["id", "meta.lang", "text", "_row"])
+def test_a_field_within_a_subquery(tmp_path: Path, kind: str, name: str) -> None:
+    """DuckDB only says that there is no such column, though the samples have the field."""
+    path = KINDS[kind](tmp_path / kind)
+    inside = [{"sql_filter": {"where": f"id >= 0 AND (SELECT count(*) FROM range(10) a WHERE a.range = {name}) > 0"}}]
+    [problem] = problems(recipe(tmp_path, path, inside))
+    assert "fields of a sample cannot be named within it" in problem
+    assert problem.endswith("Name them outside, as in id IN (SELECT id FROM 'list.csv')")
+    outside = [{"sql_filter": {"where": "id % 13 IN (SELECT range FROM range(10))"}}]
+    assert refinery.run(recipe(tmp_path, path, outside)).counts.kept == 24
