@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from abc import ABC, abstractmethod
@@ -63,6 +64,23 @@ def is_marks(name: str) -> bool:
     return Path(name).match("marks-*.parquet")
 
 
+def _require_parent(folder: Path) -> None:
+    """See that a folder which is not there can be made. Raises OSError."""
+    there = Path(os.path.abspath(folder))
+    while True:
+        try:
+            there.lstat()
+            break
+        except (FileNotFoundError, NotADirectoryError):
+            there = there.parent
+    if there.is_symlink() and not there.exists():
+        raise OSError(errno.ENOENT, f"{there} is a link that leads nowhere")
+    if not there.is_dir():
+        raise OSError(errno.ENOTDIR, f"{there} is a file")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise OSError(errno.EACCES, f"{there} cannot be written")
+
+
 class Folder(Place):
     """A folder of this machine, with one list that is replaced while the folder is locked."""
 
@@ -78,8 +96,9 @@ class Folder(Place):
             return None
 
     def is_free(self) -> bool:
-        """Whether there is no file but hidden ones, and marks."""
+        """Whether there is no file but hidden ones, and marks. Raises OSError for a folder that cannot be made."""
         if not self.folder.exists():
+            _require_parent(self.folder)
             return True
         return self.folder.is_dir() and all(p.name.startswith(".") or is_marks(p.name) for p in self.folder.iterdir())
 

@@ -79,20 +79,26 @@ def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for path, kind in _locked_files(recipe, stats):
         real = os.path.realpath(os.path.expanduser(path))
-        parts = kind == "folder" or None
-        found[f"folder:{real}" if parts else f"{real}-*-of-*" if kind == "numbered" else real] = True
+        found[_named(real, kind)] = True
         stem = _NUMBERED.sub("", real)
-        if not parts and stem != real:
+        if kind != "folder" and stem != real:
             found.setdefault(f"{stem}-*-of-*", False)
-        for folder in Path(real).parents:
+        shared = [real] if kind.startswith("statistics") else []
+        for folder in (*shared, *Path(real).parents):
             found.setdefault(f"folder:{folder}", False)
     return found
 
 
+def _named(path: str, kind: str) -> str:
+    """The name of the lock for a path; kind: of `_locked_files`. A message is made of it."""
+    names = {"file": path, "folder": f"folder:{path}", "numbered": f"{path}-*-of-*"}
+    return names.get(kind, f"{kind} in {path}")
+
+
 def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, str]]:
-    """Paths, each with what it is: a file, a folder, or the stem of numbered files."""
+    """Paths, each with what it is: a file, a folder, the stem of numbered files, or the folder of files of statistics."""
     if recipe.stat_summary.export is not None and not is_url(recipe.stat_summary.export):
-        yield os.path.join(recipe.stat_summary.export, f"{recipe.stat_summary.rank:05d}.json"), "file"
+        yield recipe.stat_summary.export, f"statistics files of rank {recipe.stat_summary.rank}"
     path = recipe.export_path
     if recipe.export_format == "none" or is_url(path) or is_stdout(path):
         return

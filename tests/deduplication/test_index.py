@@ -169,6 +169,54 @@ def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path, m
         refine(tmp_path / "3", texts(["b", "c"]), steps)
 
 
+_BY_LIST = '''"""Keys for one test."""
+
+from pathlib import Path
+
+from refinery.kernels.arrow import each
+
+OPERATOR = {
+    "doc": "Keys for one test.",
+    "version": 1,
+    "match": "keys",
+    "sql": "SELECT keyed({{ text }}) AS key",
+    "functions": {"keyed": {"columns": ["VARCHAR"], "returns": "VARCHAR"}},
+    "resources": {"files": ["words.txt"]},
+}
+
+
+def keyed(column):
+    return each(column, lambda text: text + (Path(__file__).parent / "words.txt").read_text())
+'''
+
+
+def test_an_index_of_another_declared_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that the operator declares decides what is compared; it is looked for beside the operator."""
+    operator = tmp_path / "ops" / "deduplicators" / "listed_deduplicator.py"
+    operator.parent.mkdir(parents=True)
+    operator.with_name("words.txt").write_text("one")
+    operator.write_text(_BY_LIST)
+    (tmp_path / "words.txt").write_text("of nobody")
+    monkeypatch.chdir(tmp_path)
+    steps: list[Any] = [{"listed_deduplicator": {"index": str(tmp_path / "index")}}]
+    keys = {"operators": ["ops"]}
+    refine(tmp_path / "1", texts(["a", "b"]), steps, **keys)
+    (tmp_path / "words.txt").write_text("of nobody, changed")
+    assert refine(tmp_path / "2", texts(["b", "c"]), steps, **keys).counts.removed == 1
+    operator.with_name("words.txt").write_text("two")
+    with pytest.raises(OperatorError, match="was made with other code"):
+        refine(tmp_path / "3", texts(["b", "c"]), steps, **keys)
+
+
+@pytest.mark.parametrize("place", ["a link", "a link/below", "a file/below", "a" * 300])
+def test_an_index_that_cannot_be_made_is_refused_before_the_run(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "a file").write_text("x")
+    with pytest.raises(OperatorError, match="document_deduplicator: index .* cannot be used: "):
+        refine(tmp_path / "1", texts(["a"]), [{"document_deduplicator": {"index": str(tmp_path / place)}}])
+    assert not list((tmp_path / "1").rglob("*.done.json"))
+
+
 def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Path) -> None:
     def attempt(path: Path, message: str) -> None:
         step = {"document_deduplicator": {"index": str(path), "lowercase": True}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,15 @@ def test_what_meets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Any, o
                 with locked(second):
                     pass
     with locked(a), locked({}):
+        pass
+
+
+def test_statistics_files_in_use_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    of_rank = {"stat_summary": {"export": "ss", "rank": 3}}
+    one, other = locks(tmp_path, "one.jsonl", **of_rank), locks(tmp_path, "other.jsonl", **of_rank)
+    said = re.escape(f"statistics files of rank 3 in {tmp_path / 'ss'}: another run is writing here")
+    with locked(one), pytest.raises(OutputError, match=said), locked(other):
         pass
 
 
