@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from refinery.checkpoints.beside import with_digests
-from refinery.checkpoints.kept import forget
+from refinery.checkpoints.kept import clear, forget
 from refinery.deduplication import index
 from refinery.engine import guard
 from refinery.engine.local import give_back
@@ -213,13 +213,13 @@ def _tidied(store: Store, keep: bool) -> Iterator[None]:
     try:
         yield
         if not keep:
-            store.remove()
+            clear(store)
     except ConservationError:
-        store.remove()
+        clear(store)
         raise
     except BaseException:
         if not any(name.endswith(".done.json") for name in store.names("stage_")):
-            store.remove()
+            clear(store)
         raise
     finally:
         store.tidy()

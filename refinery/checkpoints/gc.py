@@ -9,14 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from refinery.checkpoints.kept import forget
+from refinery.checkpoints.kept import OF_RUNS, forget
 from refinery.errors import OutputError
 from refinery.rundir import RunDir
 from refinery.store import Store
 from refinery.store.cutting import NAME, noted
 
-# What a run keeps in `parts/`.
-_OF_RUNS = re.compile(r"stage_\d+|run\.json|export\.json|export|\.scratch")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -78,7 +76,7 @@ def why_not_flat(folder: Path) -> str:
         made = False
     if not made or not run_dir.database.is_file():
         return "there is no finished run beside it"
-    others = sorted(name for name in os.listdir(run_dir.parts) if not _OF_RUNS.fullmatch(name))
+    others = sorted(name for name in os.listdir(run_dir.parts) if not OF_RUNS.fullmatch(name))
     return f"it also holds {others[0]!r}" if others else ""
 
 

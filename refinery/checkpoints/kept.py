@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,6 +27,8 @@ from refinery.store import Store
 from refinery.store.cutting import remember
 
 EXPORT = "export.json"
+# What a run keeps in its store, by first names; whatever else is there is a user's.
+OF_RUNS = re.compile(r"stage_\d+|run\.json|export\.json|export|\.scratch")
 _BARRIER = "barrier.json"
 
 Tasks = Callable[[Shard], Task]
@@ -168,7 +171,12 @@ def forget(store: Store) -> None:
         known = None
     if known is not None:
         Path(known.aside).unlink(missing_ok=True)
-    store.remove()
+    clear(store)
+
+
+def clear(store: Store) -> None:
+    """Remove what runs keep in a store, and the store's folder where nothing else is in it."""
+    store.vacate(OF_RUNS)
 
 
 def _named(folder: str, path: str | Path | None) -> str:

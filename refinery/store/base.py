@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from abc import ABC, abstractmethod
 from functools import lru_cache
 from pathlib import Path
@@ -85,6 +86,16 @@ class Store(ABC):
     @abstractmethod
     def remove(self, prefix: str = "") -> None:
         """Remove the files whose names begin with `prefix`; with none, and all scratch files, everything."""
+
+    def vacate(self, own: re.Pattern[str]) -> None:
+        """Remove the files whose first names (`stage_1` of `stage_1/a`) match, and what holds nothing else then."""
+        names = self.names()
+        for folder in sorted({name.partition("/")[0] for name in names if "/" in name}):
+            if own.fullmatch(folder):
+                self.remove(f"{folder}/")
+        for name in names:
+            if "/" not in name and own.fullmatch(name):
+                self.discard(name)
 
     @abstractmethod
     def discard(self, name: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from refinery.store.base import Store
@@ -103,6 +105,18 @@ class LocalStore(Store):
             (self.root / name).unlink(missing_ok=True)
         if prefix.endswith("/"):
             shutil.rmtree(self.root / prefix, ignore_errors=True)
+
+    def vacate(self, own: re.Pattern[str]) -> None:
+        """Remove matching files and folders, empty ones too; then the folder itself, unless something else is in it."""
+        with suppress(OSError):
+            for entry in list(os.scandir(self.root)):
+                if not own.fullmatch(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    Path(entry.path).unlink()
+            self.root.rmdir()
 
     def discard(self, name: str) -> None:
         """Remove the file."""

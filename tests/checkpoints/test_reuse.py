@@ -243,6 +243,24 @@ def test_another_export_path_takes_what_is_exported(done: Path, plain: tuple[Any
     assert left(run) == plain and reused(run) == all_of(run) and (done / "run" / "out.jsonl").exists()
 
 
+def test_files_of_others_beside_what_is_kept_stay(done: Path) -> None:
+    from refinery.checkpoints import gc
+
+    parts = RunDir(done / "run").parts
+    (parts / "of others").mkdir()
+    others = [parts / "notes.txt", parts / "of others" / "run.json"]
+    for path in others:
+        path.write_text("mine")
+    refinery.run(asked(done, use_cache=False))
+    assert sorted(path.name for path in parts.iterdir()) == ["notes.txt", "of others"]
+    refinery.run(asked(done))
+    [kept] = gc.find([done])
+    assert gc.free(kept) and [path.read_text() for path in others] == ["mine", "mine"]
+    refinery.run(asked(done))
+    begin_anew(open_recipe(asked(done), {})[0])
+    assert sorted(path.name for path in parts.iterdir()) == ["notes.txt", "of others"]
+
+
 def test_without_cache_nothing_stays(done: Path) -> None:
     run = refinery.run(asked(done, use_cache=False))
     assert sum(reused(run)) > 0 and not (done / "run" / ".refinery" / "parts").exists()

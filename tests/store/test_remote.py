@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from refinery.checkpoints.kept import OF_RUNS
 from refinery.errors import DataError
 from refinery.store import Store
 from refinery.store.remote import RemoteStore
@@ -70,6 +71,14 @@ def test_names_sizes_and_removal_go_by_prefix(store: RemoteStore) -> None:
     assert store.names() == ["note", "stage_10/00000.done.json"]
     store.remove()
     assert store.names() == []
+
+
+def test_vacating_leaves_what_is_of_others(store: RemoteStore, tmp_path: Path) -> None:
+    for place in (store, Store.open(str(tmp_path / "here"))):
+        for name in ("stage_1/a", "stage_1/b", "run.json", "run.json.bak", "notes.txt", "stages/a"):
+            place.write_text(name, "{}")
+        place.vacate(OF_RUNS)
+        assert place.names() == ["notes.txt", "run.json.bak", "stages/a"]
 
 
 def test_texts(store: RemoteStore) -> None:
