@@ -160,10 +160,6 @@ def _files(prepared: Prepared) -> list[File]:
 def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
     """What the recipe asks for and a plain script does not do."""
     found = []
-    if prepared.lines:
-        found.append(
-            "A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too."
-        )
     if recipe.export_shard_size:
         found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
     if recipe.max_sample_num is not None:

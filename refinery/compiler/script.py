@@ -37,6 +37,12 @@ _COMPACT = (
     "white space between them and escapes may differ. A script that needs refinery's functions writes a run's bytes.",
 )
 
+_REPEATED = (
+    "A line that holds a key twice is written as compact JSON as well, whatever the steps do with it, with the last value",
+    "of the key; a key that stands twice inside of a value stays so. A run leaves the last one at any depth, and every",
+    "other byte.",
+)
+
 _ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _suffix, _file)))) AS VARCHAR)"
 
 
@@ -90,7 +96,7 @@ def script(
     parts = [replace(part, spliced=spliced) for part in parts]
     first, last = parts[0], parts[-1]
     stats = [stat for part in parts for stat in part.program.stats]
-    statements = [*_settings(parts), _read(first.program, files), *_stages(parts)]
+    statements = [*_settings(parts), _read(first.program, files, spliced), *_stages(parts)]
     statements += [
         _table(
             "ledger", facts="facts", ordered=False, more=False, range="", removing=removing(parts), **_ledger(parts)
@@ -171,6 +177,7 @@ def _head(
     lines += [
         f"The tables {tables} and stat_summary tell what became of every sample.",
         *_lines_apart(files, parts[0].spliced),
+        *_REPEATED[: 3 if parts[0].program.lines and not parts[0].spliced else 0],
         *notes,
     ]
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
@@ -182,8 +189,8 @@ def _lines_apart(files: Sequence[File], spliced: bool) -> list[str]:
         return []
     return [
         "Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and",
-        "counts them, so _row of later samples is greater there. A line that holds a key twice is written with its last",
-        "value alone. Errors in quarantine are put more briefly here, without the number of the line.",
+        "counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without",
+        "the number of the line.",
         *_COMPACT[: 0 if spliced else 2],
     ]
 
@@ -193,7 +200,9 @@ def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
     known = {function.name for part in parts for function in part.program.functions}
     known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
     return sorted(
-        name for name in {*known, "hamming_pairs", "set_member"} if re.search(rf"\b{re.escape(name)}\(", text)
+        name
+        for name in {*known, "hamming_pairs", "set_member", "last_members"}
+        if re.search(rf"\b{re.escape(name)}\(", text)
     )
 
 
@@ -202,7 +211,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
 
 
-def _read(program: Program, files: Sequence[File]) -> str:
+def _read(program: Program, files: Sequence[File], spliced: bool) -> str:
     groups = []
     for (kind, suffix, columns, partitions, texts), members in groupby(files, _group):
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
@@ -216,7 +225,7 @@ def _read(program: Program, files: Sequence[File]) -> str:
         }
         found["line"] = _with_fields(_VALUE if kind == "json" else "line", partitions)
         groups.append({**found, "rows": render("io/rows_of_files.sql", **found).strip("\n")})
-    return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups)
+    return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups, spliced=spliced)
 
 
 def _group(file: File) -> tuple[Any, ...]:

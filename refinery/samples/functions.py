@@ -1,4 +1,4 @@
-"""The function by which the scripts of `refinery sql` write new values into lines as a run does."""
+"""Functions by which the scripts of `refinery sql` read and write lines as a run does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from refinery.kernels.arrow import ints
+from refinery.kernels import jsoncheck
+from refinery.kernels.arrow import ints, texts
 from refinery.library import Function
+from refinery.samples.repeated import last_of_each
 from refinery.samples.write import set_members
 
 SET_MEMBER = "set_member"
@@ -25,6 +27,15 @@ LINE_FUNCTIONS = (
         call="set_member",
         path=Path(__file__),
     ),
+    Function(
+        name="last_members",
+        columns=("VARCHAR",),
+        constants=(),
+        returns="VARCHAR",
+        runs="kernel",
+        call="last_members",
+        path=Path(__file__),
+    ),
 )
 
 
@@ -37,3 +48,16 @@ def set_member(lines: pa.Array, values: pa.Array, keys: str, quote: bool) -> pa.
     buffers = [None, ints(offsets).buffers()[1], pa.py_buffer(found)]
     made = pa.Array.from_buffers(pa.large_string(), len(lines), buffers)
     return pc.utf8_rtrim(made, "\n").cast(pa.string())
+
+
+def last_members(lines: pa.Array) -> pa.Array:
+    """Lines with the last one alone of members of one name, at any depth; every other byte stays."""
+    read, kinds = texts(lines), np.zeros(len(lines), np.uint8)
+    jsoncheck.objects(read.data, read.offsets[:-1], read.offsets[1:], kinds)
+    repeating = np.flatnonzero(kinds == jsoncheck.REPEATING)
+    if not len(repeating):
+        return lines
+    found = lines.to_pylist()
+    for row in repeating.tolist():
+        found[row] = last_of_each(found[row].encode()).decode()
+    return pa.array(found, lines.type)

@@ -13,6 +13,9 @@ CREATE OR REPLACE TEMP TABLE batch AS
 SELECT
   row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row,
   -- Of a key that stands twice the last value counts.
+{% if spliced %}
+  last_members(line) AS _line,
+{% else %}
   CASE
     WHEN CASE WHEN json_valid(line) THEN len(json_keys(line)) > len(list_distinct(json_keys(line))) END THEN '{' || array_to_string(
       list_transform(
@@ -20,12 +23,13 @@ SELECT
           list_zip(json_keys(line), json_extract(line, '$.*')),
           lambda pair, place: NOT list_contains(json_keys(line)[place + 1:], pair[1])
         ),
-        lambda pair: json_quote(pair[1]) || ': ' || pair[2]
+        lambda pair: json_quote(pair[1]) || ':' || pair[2]
       ),
-      ', '
+      ','
     ) || '}'
     ELSE line
   END AS _line,
+{% endif %}
   suffix AS _suffix, file AS _file
 FROM (
 {% for group in groups %}

@@ -47,6 +47,13 @@ DIRTY = [
     '{"text": "caf\u00e9  \U0001f600", "\u00fc": "\u00e9"}'.encode(),
     b'{"text": "unchanged text", "big": 12345678901234567890, "e": 1E5}',
 ]
+# Keys that stand twice: of the sample, within a value, spelt otherwise.
+TWICE = [
+    b'{"text":"a  1","text":"b  2"}',
+    b'{"a": 1, "text":"cccc",  "a" :2.0,"text":"d  \\u00e9",  "z" : 1E5 }  ',
+    b'{"text":"unchanged", "t\\u0065xt": "unchanged too"}',
+    b'{"text": "inside  of", "m": {"k": 1, "l": [{"k": 1,"k": 2}], "k": {"k": 2}} }',
+]
 STEPS: list[Any] = [{"whitespace_normalization_mapper": {}}, {"text_length_filter": {"min_len": 5}}]
 
 
@@ -67,7 +74,7 @@ def both(recipe: Any, folder: Path, **keys: Any) -> tuple[refinery.Run, list[tup
 )
 @pytest.mark.parametrize("keys", [{}, {"keep_stats_in_res_ds": True, "add_suffix": True}], ids=["plain", "stats"])
 def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(b"\n".join(DIRTY) + b"\n")
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(DIRTY + TWICE) + b"\n")
     recipe = {"dataset_path": str(tmp_path / "in.jsonl"), "process": [*STEPS, *more]}
     run, found = both(recipe, tmp_path, **keys)
     quarantine = run.sql("SELECT raw FROM quarantine WHERE raw IS NOT NULL ORDER BY _row")
@@ -79,3 +86,21 @@ def test_shipped_recipes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(shipped())
     run, found = both(f"recipes/{name}.yaml", tmp_path, open_tracer=False)
     assert len(found) == run.sql("SELECT count(*) FROM quarantine WHERE raw IS NOT NULL")[0][0]
+
+
+def test_keys_that_stand_twice_without_functions(tmp_path: Path) -> None:
+    """DuckDB alone writes the values of a run, compactly, and the script says so."""
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(TWICE[:3]) + b"\n")
+    recipe = {
+        "dataset_path": str(tmp_path / "in.jsonl"),
+        "process": [{"sql_mapper": {"text": "replace(text, 'b ', 'B ')"}}],
+    }
+    refinery.run(recipe, work_dir=str(tmp_path / "run"), export_path=str(tmp_path / "run.jsonl"))
+    script = refinery.compile(recipe, export_path=str(tmp_path / "script.jsonl"))
+    head = " ".join(line.removeprefix("-- ") for line in script.splitlines() if line.startswith("-- "))
+    assert "A line that holds a key twice is written as compact JSON as well, whatever the steps do with it" in head
+    duckdb.execute(script)
+    ran, made = ((tmp_path / name).read_text().splitlines() for name in ("run.jsonl", "script.jsonl"))
+    assert ran[0] == made[0] == '{"text":"B  2"}'
+    assert list(map(json.loads, ran)) == list(map(json.loads, made))
+    assert made == [json.dumps(json.loads(line), separators=(",", ":"), ensure_ascii=False) for line in made]

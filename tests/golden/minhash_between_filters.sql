@@ -1,6 +1,6 @@
 -- minhash_between_filters: minhash_between_filters.yaml as SQL, by refinery
 --
--- Run it in Python, because it calls estimate_jaccard, jaccard, minhash_marks, minhash_shingles, set_member, whitespace_delta:
+-- Run it in Python, because it calls estimate_jaccard, jaccard, last_members, minhash_marks, minhash_shingles, set_member, whitespace_delta:
 --
 --     con = duckdb.connect("tables.duckdb")
 --     refinery.register(con)
@@ -9,9 +9,8 @@
 -- It reads near.jsonl and writes out/minhash_between_filters.jsonl, whose folder must be there.
 -- The tables quarantine, duplicates, clusters, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
--- counts them, so _row of later samples is greater there. A line that holds a key twice is written with its last
--- value alone. Errors in quarantine are put more briefly here, without the number of the line.
--- A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too.
+-- counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without
+-- the number of the line.
 
 SET TimeZone = 'UTC';
 
@@ -20,19 +19,7 @@ CREATE OR REPLACE TEMP TABLE batch AS
 SELECT
   row_number() OVER () - 1 AS _i, row_number() OVER () - 1 AS _row,
   -- Of a key that stands twice the last value counts.
-  CASE
-    WHEN CASE WHEN json_valid(line) THEN len(json_keys(line)) > len(list_distinct(json_keys(line))) END THEN '{' || array_to_string(
-      list_transform(
-        list_filter(
-          list_zip(json_keys(line), json_extract(line, '$.*')),
-          lambda pair, place: NOT list_contains(json_keys(line)[place + 1:], pair[1])
-        ),
-        lambda pair: json_quote(pair[1]) || ': ' || pair[2]
-      ),
-      ', '
-    ) || '}'
-    ELSE line
-  END AS _line,
+  last_members(line) AS _line,
   suffix AS _suffix, file AS _file
 FROM (
   -- A line is one value: there is nothing that separates, quotes or escapes.

@@ -7,11 +7,13 @@
 -- It reads docs.jsonl and writes out/reversed_range.json, whose folder must be there.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
--- counts them, so _row of later samples is greater there. A line that holds a key twice is written with its last
--- value alone. Errors in quarantine are put more briefly here, without the number of the line.
+-- counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without
+-- the number of the line.
 -- A line with a new value (a text, statistics, a suffix) is written as compact JSON: its values are those of a run,
 -- white space between them and escapes may differ. A script that needs refinery's functions writes a run's bytes.
--- A key that stands twice inside of a value stays so; `refinery run` leaves the last one there too.
+-- A line that holds a key twice is written as compact JSON as well, whatever the steps do with it, with the last value
+-- of the key; a key that stands twice inside of a value stays so. A run leaves the last one at any depth, and every
+-- other byte.
 
 SET TimeZone = 'UTC';
 
@@ -27,9 +29,9 @@ SELECT
           list_zip(json_keys(line), json_extract(line, '$.*')),
           lambda pair, place: NOT list_contains(json_keys(line)[place + 1:], pair[1])
         ),
-        lambda pair: json_quote(pair[1]) || ': ' || pair[2]
+        lambda pair: json_quote(pair[1]) || ':' || pair[2]
       ),
-      ', '
+      ','
     ) || '}'
     ELSE line
   END AS _line,
