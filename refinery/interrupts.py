@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from refinery.engine import guard
@@ -38,7 +39,7 @@ def watch_interrupts() -> list[int]:
         arm()
         if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
             # Left in its middle, an import would keep a lock that all threads wait for: so a little later.
-            threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, number)).start()
+            _once_more()
             return
         seen.append(number)
         signal.default_int_handler(number, frame)
@@ -49,8 +50,21 @@ def watch_interrupts() -> list[int]:
         heard, written = os.pipe()
         os.set_blocking(written, False)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        sys.unraisablehook = partial(_unraisable, sys.unraisablehook)
         threading.Thread(target=_end_in_time, args=(heard, arm), daemon=True, name="interrupts").start()
     return seen
+
+
+def _once_more() -> None:
+    threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+
+
+def _unraisable(otherwise: Callable[[Any], Any], found: Any) -> None:
+    """Raise Ctrl-C again: in a destructor or a library's callback Python only prints it, and the command would go on."""
+    if issubclass(found.exc_type, KeyboardInterrupt):
+        _once_more()
+    else:
+        otherwise(found)
 
 
 def _nothing() -> None:
