@@ -81,7 +81,7 @@ def _compared(recipe: Recipe, library: Library, look: Look, whole: bool) -> tupl
     notes: list[str] = []
     seen = look.glimpses
     for named in named_fields(recipe, recipe.steps, library):
-        problems += _of_other_types(named, seen) if named.is_text else []
+        problems += _of_other_types(named, seen, recipe.max_quarantined is None) if named.is_text else []
     # Compiling looks up what steps name where all files are typed.
     for named in named_fields(recipe, () if look.is_typed else recipe.steps, library) if seen else ():
         lacking = [glimpse for glimpse in seen if not named.stands_in(glimpse)]
@@ -94,11 +94,14 @@ def _compared(recipe: Recipe, library: Library, look: Look, whole: bool) -> tupl
     return problems, notes
 
 
-def _of_other_types(named: Named, seen: Sequence[Glimpse]) -> list[Problem]:
-    """Text fields that hold something else: in a file with types, or in all the other samples that were looked at."""
+def _of_other_types(named: Named, seen: Sequence[Glimpse], judged: bool) -> list[Problem]:
+    """Text fields that hold something else: in a file with types, or in all the other samples that were looked at.
+
+    judged: the samples decide, for the recipe does not say how many of them may be unreadable.
+    """
     wrong = [glimpse for glimpse in seen if glimpse.kind_of(named.field) is not None]
     having = [glimpse for glimpse in seen if not glimpse.typed and glimpse.has(named.field)]
-    everywhere = all(glimpse in wrong for glimpse in having)
+    everywhere = judged and all(glimpse in wrong for glimpse in having)
     for glimpse in wrong:
         if glimpse.typed or everywhere:
             return [_problem_of_type(named, glimpse)]

@@ -56,7 +56,10 @@ class Undeclared:
 
     def _of(self, name: str, traces: Traces) -> Iterator[str]:
         yield from (f"{name} opens {file}{_CURE}" for file in traces.opened if self._counts(file))
-        missing = (file for file in traces.missing if self._counts(file, missing=True))
+        sought = (
+            file for file in traces.missing if not file.endswith(".pyc")
+        )  # compiled code; its source is read then
+        missing = (file for file in sought if self._counts(file, missing=True))
         yield from (f"{name} looks for {file}, which is not there{_NEVER}" for file in missing)
         yield from (f"{name} lists {folder}{_CURE}" for folder in traces.listed if self._counts(folder, folder=True))
         yield from (f"{name} {deed}{_NEVER}" for deed in traces.deeds)
@@ -90,8 +93,12 @@ def _is_below(path: str, place: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _source(file: str) -> str:
-    """The source of a compiled module."""
-    try:
-        return importlib.util.source_from_cache(file) if file.endswith(".pyc") else file
-    except ValueError:
+    """The source of a compiled module; test tools name theirs with more dots than Python does."""
+    if not file.endswith(".pyc"):
         return file
+    try:
+        return importlib.util.source_from_cache(file)
+    except ValueError:
+        folder, name = os.path.split(file)
+        source = os.path.join(os.path.dirname(folder), f"{name.partition('.')[0]}.py")
+        return source if os.path.basename(folder) == "__pycache__" else file
