@@ -20,6 +20,7 @@ from refinery.outputs.places import keep_inputs, require_folders, require_own, r
 from refinery.plan.stages import cut_at_barriers
 from refinery.preparing import Prepared, compile_stages, prepare
 from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
 from refinery.recipe.lost import Lost
 from refinery.samples.read import read
 from refinery.samples.sources import Shard, Source, carrier, cut, find
@@ -112,7 +113,7 @@ def _compile(recipe: Recipe, library: Library, lost: Lost, sources: Sequence[Sou
     problems, _ = missing_fields(recipe, library, shards)
     named = bool(recipe.stat_summary.group_by)
     schema = schemas.infer(lines, shards, recipe.steps, library, named=named)
-    there = schema.columns if lines else {recipe.text_key.split(".")[0]: "VARCHAR", **schema.columns}
+    there = schema.columns if lines else {keys_of(recipe.text_key)[0]: "VARCHAR", **schema.columns}
     schema = replace(schema, columns=there, lost=lost)
     try:
         compile_stages(recipe, library, stages, schema, shards if lines or not problems else _stand_in(recipe, shards))
