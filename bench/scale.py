@@ -123,7 +123,7 @@ def _bands(marks: Path) -> int:
 
 def _union_find(pairs: int = 2_000_000) -> float:
     """Seconds that the union-find takes for a pair."""
-    from refinery.kernels.unionfind import Components
+    from refinery.kernels.dedup.unionfind import Components
 
     rng = np.random.default_rng(7)
     best = float("inf")

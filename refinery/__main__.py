@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from refinery import ends
+from refinery.common import process_end
 
 _UNTOLD = 120  # Python's own exit code where what was printed could not be written
 
@@ -18,16 +18,16 @@ def start() -> None:
     a second, and changes nothing: files are closed, threads have been joined and everybody's handlers called by then.
     """
     _open_missing()
-    ends.reserve()
+    process_end.reserve()
     process, code = os.getpid(), 1  # 1: an exception that nobody has caught
 
     def leave() -> None:
         if os.getpid() == process:  # not in one that was forked
-            ends.leave(code if _flushed() else code or _UNTOLD)
+            process_end.leave(code if _flushed() else code or _UNTOLD)
 
     atexit.register(leave)  # before anybody else's, so that it is called after theirs
     try:
-        from refinery.cli import main
+        from refinery.cli.main import main
 
         main()
         code = 0

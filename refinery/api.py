@@ -11,29 +11,29 @@ from typing import Any
 import duckdb
 
 import refinery
-from refinery.compiler.compiled import Around
-from refinery.compiler.naming import OF_BATCH
+from refinery.common.paths import shorter
+from refinery.compiler.column_names import OF_BATCH
+from refinery.compiler.model import Around
 from refinery.compiler.program import build
-from refinery.compiler.script import Export, File, script
-from refinery.compiler.script_stages import ScriptStage
-from refinery.deduplication.functions import SET_FUNCTIONS
-from refinery.engine import schema as schemas
-from refinery.engine.functions import register as register_functions
+from refinery.compiler.script.between_stages import ScriptStage
+from refinery.compiler.script.script import Export, File, script
+from refinery.dedup.script_functions import SET_FUNCTIONS
 from refinery.errors import DataError
-from refinery.examining import ready
-from refinery.library import Function, Library
-from refinery.opening import open_recipe
-from refinery.outputs.database import Counts
-from refinery.outputs.standard import pour
-from refinery.pipeline import Progress, execute
-from refinery.places import shorter
-from refinery.preparing import Planned, Prepared
+from refinery.execution.open import open_recipe
+from refinery.execution.preflight import ready
+from refinery.execution.run import Progress, execute
+from refinery.io.schema import common_schema, partitions_beside, texts_anew
+from refinery.io.script_functions import LINE_FUNCTIONS
+from refinery.io.writers.export import stats_path
+from refinery.operators import Function, Library
+from refinery.planning.plan import Planned, Prepared
 from refinery.recipe import Recipe
-from refinery.recipe.located import seen_from_here
-from refinery.samples.export import stats_path
-from refinery.samples.functions import LINE_FUNCTIONS
-from refinery.samples.schema import common_schema, partitions_beside, texts_anew
-from refinery.store.urls import is_stdout
+from refinery.recipe.absolute_paths import seen_from_here
+from refinery.results.database import Counts
+from refinery.results.stdout import pour
+from refinery.storage.urls import is_stdout
+from refinery.workers import input_schema as schemas
+from refinery.workers.functions import register as register_functions
 
 # Types that a CSV column can get, as Arrow and as DuckDB name them.
 _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}

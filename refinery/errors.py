@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.hiding import hide
+from refinery.common.redaction import hide
 
 SUCCESS = 0
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.compiled import Schema
+from refinery.compiler.model import Schema
 from refinery.compiler.program import build
-from refinery.engine.worker import Worker
-from refinery.opening import open_recipe
-from refinery.samples.batch import Batch
+from refinery.execution.open import open_recipe
+from refinery.io.batch import Batch
+from refinery.workers.worker import Worker
 
 
 def run_samples(

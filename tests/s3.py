@@ -35,7 +35,7 @@ def _forget_drivers() -> None:
     """fsspec would go on with the drivers of another server."""
     import s3fs
 
-    from refinery.samples import objects
+    from refinery.io import objects
 
     s3fs.S3FileSystem.clear_instance_cache()
     objects.forget()

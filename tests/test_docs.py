@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery import reference
-from refinery.kernels.unionfind import components
+from refinery.cli.render import reference
+from refinery.kernels.dedup.unionfind import components
 from refinery.recipe.keys import KEYS
 from tests.conftest import ROOT
 

@@ -13,7 +13,7 @@ HEAVY = ("duckdb", "numba", "numpy", "pandas", "pyarrow", "ray", "sqlglot", "ric
 
 CODE = """
 import sys
-from refinery.cli import cli
+from refinery.cli.main import cli
 try:
     cli.main(["--help"], standalone_mode=False)
 finally:
@@ -45,7 +45,7 @@ def test_package_import_is_light() -> None:
 
 RUN = """
 import sys
-from refinery.cli import cli
+from refinery.cli.main import cli
 try:
     cli.main(sys.argv[1:] or ["run", "recipe.yaml", "--quiet"], standalone_mode=False)
 finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refinery.places import absolute, absolute_input, shorter
+from refinery.common.paths import absolute, absolute_input, shorter
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def main() -> None:
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     from refinery import __version__
-    from refinery.kernels import minhash_bands, minhash_texts
+    from refinery.kernels.dedup import minhash_bands, minhash_texts
 
     one_core()
     found = list(texts(Path(sys.argv[1])))

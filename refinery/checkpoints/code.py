@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from refinery.library import KINDS, Library, local_modules
-from refinery.preparing import Planned
-from refinery.rundir import RunDir
-from refinery.safety.reach import is_own
-from refinery.samples.side_files import files
+from refinery.io.side_files import files
+from refinery.operators import KINDS, Library, local_modules
+from refinery.planning.plan import Planned
+from refinery.security.sql_paths import is_own
+from refinery.storage.run_folder import RunDir
 
 _FOLDERS = {*KINDS, "features"}
 _CODE = (".py", ".sql", ".so", ".pyd")

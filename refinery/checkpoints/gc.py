@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from refinery.checkpoints.kept import OF_RUNS, forget
+from refinery.checkpoints.results import OF_RUNS, forget
 from refinery.errors import OutputError
-from refinery.rundir import RunDir
-from refinery.store import Store
-from refinery.store.cutting import NAME, noted
+from refinery.storage import Store
+from refinery.storage.run_folder import RunDir
+from refinery.storage.shard_plan import NAME, noted
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 

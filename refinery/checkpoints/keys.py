@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from refinery import kernels
-from refinery.checkpoints.beside import assets
+from refinery.checkpoints.dependencies import assets
 from refinery.checkpoints.versions import libraries, versions
-from refinery.compiler.env import lit
 from refinery.compiler.program import Program
-from refinery.engine.done import key_of
-from refinery.engine.tasks import ShardResult, Task
-from refinery.library import Function, Library, is_shipped
-from refinery.library.assets import by_contents
-from refinery.library.local_code import stamp
-from refinery.preparing import Planned
-from refinery.samples.content import how_cut
-from refinery.samples.sources import Shard
-from refinery.store import Store
+from refinery.compiler.templates import lit
+from refinery.io.content_digest import how_cut
+from refinery.io.sources import Shard
+from refinery.operators import Function, Library, is_shipped
+from refinery.operators.assets import by_contents
+from refinery.operators.local_code import stamp
+from refinery.planning.plan import Planned
+from refinery.storage import Store
+from refinery.workers.done_marks import key_of
+from refinery.workers.tasks import ShardResult, Task
 
 # Comments, and what could be taken for one: texts and names in quotes.
 _COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
@@ -99,7 +99,7 @@ def _text_alone(found: re.Match[str]) -> str:
 
 
 def _digest(numbers: np.ndarray) -> str:
-    digest = kernels.digest.Digest()
+    digest = kernels.core.digest.Digest()
     digest.update(np.ascontiguousarray(numbers))
     return digest.hexdigest()
 
@@ -108,4 +108,4 @@ def _units(shard: Shard, task: Task) -> str:
     """A digest of the parts that the deduplicator before takes out of the shard's texts."""
     names = [name for name in (shard.part.tables if shard.part else ()) if name.endswith(".units.parquet")]
     store = Store.open(task.store)
-    return key_of([kernels.digest.digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])
+    return key_of([kernels.core.digest.digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])

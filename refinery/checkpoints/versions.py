@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 import refinery
-from refinery.library import local_modules, shipped
-from refinery.library.local_code import sources_in
+from refinery.operators import local_modules, shipped
+from refinery.operators.local_code import sources_in
 
 # Packages of refinery that decide no result that is kept, and why. All others count, with what shipped operators are made of.
 LEFT_OUT = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from refinery.compiler.compiled import REST, Given, Schema
-from refinery.compiler.env import ident, json_path, lit
-from refinery.compiler.names import text_of_columns, text_of_line
-from refinery.compiler.naming import OF_BATCH, Keys, Names, stem
+from refinery.compiler.column_names import OF_BATCH, Keys, Names, stem
+from refinery.compiler.model import REST, Given, Schema
+from refinery.compiler.templates import ident, json_path, lit
+from refinery.compiler.user_names import text_of_columns, text_of_line
 
 # DuckDB takes a comma before a closing bracket, which is no JSON; the strings, which may hold one, are looked at last.
 _COMMA = "',[ \t]*[]}]'"

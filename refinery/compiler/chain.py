@@ -13,26 +13,18 @@ from typing import Any
 from sqlglot import exp
 
 from refinery.compiler.batch_reads import BatchReads, Read
-from refinery.compiler.compiled import (
-    ALONE,
-    Around,
-    Chain,
-    Change,
-    Order,
-    Schema,
-    Stat,
-)
-from refinery.compiler.conditions import in_range, order_terms
+from refinery.compiler.bounds import in_range, order_terms
+from refinery.compiler.column_names import Keys, Names, called, column, stem
 from refinery.compiler.deduplicators import MARK
-from refinery.compiler.env import arguments, asks_for, ident, json_path, lit, template
-from refinery.compiler.groups import Reader, key_columns
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
-from refinery.compiler.names import json_column, own_expression, parse, resolve
-from refinery.compiler.naming import Keys, Names, called, column, stem
+from refinery.compiler.model import ALONE, Around, Chain, Change, Order, Schema, Stat
 from refinery.compiler.stability import unstable
+from refinery.compiler.stat_groups import Reader, key_columns
+from refinery.compiler.templates import arguments, asks_for, ident, json_path, lit, template
+from refinery.compiler.user_names import json_column, own_expression, parse, resolve
 from refinery.errors import Problem, RecipeError, did_you_mean
-from refinery.library import Function, Library, Operator
+from refinery.operators import Function, Library, Operator
 from refinery.recipe.fields import keys_of
 from refinery.recipe.sql_files import file_names
 

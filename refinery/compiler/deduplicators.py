@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refinery.library import Operator
+from refinery.operators import Operator
 
 # Rounds of comparing the members of a bucket with one of those that are left; later ones find next to nothing.
 ROUNDS = 8

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.compiler.compiled import Chain
-from refinery.compiler.conditions import order_terms
-from refinery.compiler.naming import called
+from refinery.compiler.bounds import order_terms
+from refinery.compiler.column_names import called
+from refinery.compiler.model import Chain
 from refinery.compiler.program import Program, StepInfo, pretty
-from refinery.compiler.script_stages import body, matched
-from refinery.library import Library, Operator
+from refinery.compiler.script.between_stages import body, matched
+from refinery.operators import Library, Operator
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:
         return params.get("num_buckets") or 14, params.get("hashes_per_bucket") or 8
     if params.get("num_bands") and params.get("num_rows_per_band"):
         return params["num_bands"], params["num_rows_per_band"]
-    from refinery.kernels.minhash_bands import optimum
+    from refinery.kernels.dedup.minhash_bands import optimum
 
     return optimum(float(params["jaccard_threshold"]), int(params["num_permutations"]))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from refinery.compiler.env import ident
+from refinery.compiler.templates import ident
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refinery.compiler.compiled import UNBOUNDED, Chain, Stat
-from refinery.compiler.env import ident, lit
+from refinery.compiler.model import UNBOUNDED, Chain, Stat
+from refinery.compiler.templates import ident, lit
 from refinery.recipe.values import describe_value
 
 # Columns that depend on the step, and their types.

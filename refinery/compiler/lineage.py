@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.compiled import REST
 from refinery.compiler.deduplicators import mark_name
+from refinery.compiler.model import REST
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
-from refinery.library import Operator
+from refinery.operators import Operator
 from refinery.recipe.fields import field_name, keys_of
 
 # Kinds of columns that belong to one step, others are computed once for all that need them.

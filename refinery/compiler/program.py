@@ -10,11 +10,11 @@ from typing import Any
 from sqlglot import exp
 
 from refinery.compiler.chain import compile_chain
-from refinery.compiler.compiled import ALONE, Around, Chain, Change, Given, Order, Schema, Stat
-from refinery.compiler.env import ident, lit
+from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
-from refinery.compiler.naming import LIGHT, Keys
-from refinery.library import Function, Library
+from refinery.compiler.model import ALONE, Around, Chain, Change, Given, Order, Schema, Stat
+from refinery.compiler.templates import ident, lit
+from refinery.operators import Function, Library
 from refinery.recipe.fields import keys_of
 from refinery.recipe.sql import parse
 

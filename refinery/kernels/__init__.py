@@ -3,7 +3,7 @@
 Kernels work on UTF-8 bytes and offsets, release the GIL and are cached on disk. The cache lives in a folder of its
 own per version of the sources, because numba does not notice when a function that a kernel calls has changed.
 
-The modules are imported when the first name of theirs is asked for, as in `kernels.lines.count_lines`: numba takes a
+The modules are imported when the first name of theirs is asked for, as in `kernels.text.lines.count_lines`: numba takes a
 fifth of a second, and commands that look at stored numbers need none of it.
 """
 
@@ -15,15 +15,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from refinery.kernels import blocks as blocks
-    from refinery.kernels import digest as digest
-    from refinery.kernels import jsoncheck as jsoncheck
-    from refinery.kernels import jsonsplice as jsonsplice
-    from refinery.kernels import jsontext as jsontext
-    from refinery.kernels import lines as lines
-    from refinery.kernels import moment_sums as moment_sums
-    from refinery.kernels import moments as moments
-    from refinery.kernels import unionfind as unionfind
+    from refinery.kernels.core import blocks as blocks
+    from refinery.kernels.core import digest as digest
+    from refinery.kernels.dedup import unionfind as unionfind
+    from refinery.kernels.json import jsoncheck as jsoncheck
+    from refinery.kernels.json import jsonsplice as jsonsplice
+    from refinery.kernels.json import jsontext as jsontext
+    from refinery.kernels.stats import moment_sums as moment_sums
+    from refinery.kernels.stats import moments as moments
+    from refinery.kernels.text import lines as lines
 else:
 
     def __getattr__(name: str) -> ModuleType:

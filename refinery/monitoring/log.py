@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from refinery.hiding import hide
+from refinery.common.redaction import hide
 
 # A log that is longer when a run begins is put aside, and the one before it is gone.
 _LARGEST = 10 << 20

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from refinery.hiding import hide
-from refinery.rundir import RunDir, aside
+from refinery.common.redaction import hide
+from refinery.storage.run_folder import RunDir, aside
 
 RUNNING, FINISHED, FAILED, INTERRUPTED, NONE = "running", "finished", "failed", "interrupted", "none"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refinery.monitoring import state
-from refinery.rundir import RunDir
+from refinery.storage.run_folder import RunDir
 
 _RUN = """
 SELECT project_name, seconds, rows_read, rows_kept, rows_removed, rows_quarantined, bytes, peak_memory, began

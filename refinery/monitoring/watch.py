@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.hiding import hide
-from refinery.kernels.arrow import of_rows
+from refinery.common.numbers import size as of_bytes
+from refinery.common.redaction import hide
+from refinery.kernels.core.arrow import of_rows
 from refinery.monitoring import state
 from refinery.monitoring.log import event
-from refinery.rundir import RunDir
-from refinery.wording import size as of_bytes
+from refinery.storage.run_folder import RunDir
 
 # Seconds between two looks at the machine.
 EVERY = 1.0

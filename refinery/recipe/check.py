@@ -8,12 +8,12 @@ from collections.abc import Sequence as AnySequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from refinery.common.paths import local
+from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion
-from refinery.hiding import has_credentials, remember
-from refinery.places import local
+from refinery.recipe.absolute_paths import located
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
-from refinery.recipe.located import located
 from refinery.recipe.lost import Lost
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
@@ -21,7 +21,7 @@ from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Place, Problems, Scalar, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
-from refinery.store.urls import is_stdout
+from refinery.storage.urls import is_stdout
 
 # The run folder of an export that has none.
 STDOUT_FOLDER = "./outputs/stdout"

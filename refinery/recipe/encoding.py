@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from refinery.places import printable
+from refinery.common.paths import printable
 from refinery.recipe.model import Recipe
 
 _HINT = "Rename the file or folder, or write the text as UTF-8."

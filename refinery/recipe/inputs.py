@@ -6,8 +6,8 @@ import glob
 import os
 import shlex
 
+from refinery.common.redaction import has_credentials, hide, remember
 from refinery.errors import suggestion
-from refinery.hiding import has_credentials, hide, remember
 from refinery.recipe.keys import READABLE, Key
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, plain_value

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from refinery.common.paths import absolute
 from refinery.errors import Problem, RecipeError, suggestion
-from refinery.places import absolute
 from refinery.recipe.check import LibrarySource, check
 from refinery.recipe.encoding import not_utf8, why_not_named
 from refinery.recipe.model import Recipe

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from refinery.errors import RefineryError, suggestion
+from refinery.recipe.absolute_paths import located_params
+from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, Key
-from refinery.recipe.located import located_params
 from refinery.recipe.lost import Lost
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
-from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, order
 from refinery.recipe.values import take
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
+from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
-from refinery.hiding import has_credentials
 from refinery.recipe.keys import Key
 from refinery.recipe.model import GROUPS, StatSummary
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence

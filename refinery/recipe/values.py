@@ -11,8 +11,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Protocol
 
+from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
-from refinery.hiding import has_credentials
 from refinery.recipe.tree import Mapping, Node, Problems, Scalar, Sequence, describe, plain_value
 
 _REAL = re.compile(r"[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?", re.ASCII)

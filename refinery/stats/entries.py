@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.errors import DataError
-from refinery.kernels import stat_entries as kernels
-from refinery.kernels import stat_sums as sums
-from refinery.kernels.arrow import ints, of_texts
+from refinery.kernels.core.arrow import ints, of_texts
+from refinery.kernels.stats import stat_entries as kernels
+from refinery.kernels.stats import stat_sums as sums
 
 _UNITS = {"doc": 0, "task": 1}
 _MESSAGES = {

@@ -18,12 +18,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from refinery.compiler.env import template
+from refinery.compiler.templates import template
 from refinery.errors import OutputError
-from refinery.library import read_sql
-from refinery.rundir import aside
+from refinery.operators import read_sql
 from refinery.stats.topk import TopKConfig
-from refinery.store.urls import is_url
+from refinery.storage.run_folder import aside
+from refinery.storage.urls import is_url
 
 MERGED = "metric.json"
 PARTIAL = re.compile(r"[0-9]{5}\.json")

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from refinery.errors import DataError, OutputError
-from refinery.rundir import seal
 from refinery.stats.entries import Buffers, room
 from refinery.stats.files import PARTIAL, replacing
+from refinery.storage.run_folder import seal
 
 # As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself. Beside
 # that: a fsspec.implementations.dirfs.DirFileSystem, as datatrove's DataFolder is one.

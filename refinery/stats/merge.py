@@ -14,9 +14,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.paths import printable
 from refinery.errors import DataError, did_you_mean
-from refinery.kernels.arrow import ints, numbers, of_texts
-from refinery.places import printable
+from refinery.kernels.core.arrow import ints, numbers, of_texts
 from refinery.stats.entries import Buffers, Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import File, Location, open_folder

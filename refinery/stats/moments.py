@@ -8,8 +8,8 @@ m2 and total are exact to some 1e-15 whatever the values, their number and order
 
 from __future__ import annotations
 
-from refinery.compiler.env import template
-from refinery.library import read_sql
+from refinery.compiler.templates import template
+from refinery.operators import read_sql
 
 COLUMNS = {
     "group": "VARCHAR",

@@ -11,7 +11,7 @@ from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
 from refinery.stats.files import PARTIAL
 from refinery.stats.folders import File
-from refinery.store.urls import filesystem, said
+from refinery.storage.urls import filesystem, said
 
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.recipe.model import Recipe
-from refinery.store.urls import filesystem, is_url
+from refinery.storage.urls import filesystem, is_url
 
 NAME = "stats_merger"
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from refinery.common.paths import absolute
 from refinery.errors import OutputError
-from refinery.places import absolute
-from refinery.rundir import RunDir
-from refinery.store.attributes import mark_growing
+from refinery.storage.file_marks import mark_growing
+from refinery.storage.run_folder import RunDir
 from refinery.tracer.own import require_own
 from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
 

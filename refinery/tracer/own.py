@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from refinery.errors import OutputError
-from refinery.rundir import RunDir
-from refinery.store.attributes import is_growing, marked, state_of
+from refinery.storage.file_marks import is_growing, marked, state_of
+from refinery.storage.run_folder import RunDir
 
 
 def require_own(run: RunDir, path: Path) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from refinery.common.paths import absolute
 from refinery.errors import OperatorError
-from refinery.places import absolute
-from refinery.rundir import RunDir, aside
-from refinery.samples.write import writing
-from refinery.store.attributes import mark_growing
+from refinery.io.writers.write import writing
+from refinery.storage.file_marks import mark_growing
+from refinery.storage.run_folder import RunDir, aside
 from refinery.tracer.own import require_own
 from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
 

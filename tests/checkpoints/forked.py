@@ -18,10 +18,10 @@ import time
 from typing import Any
 
 import refinery.api
-import refinery.cluster
-import refinery.outputs.trace
-import refinery.pipeline
-from refinery.opening import open_recipe
+import refinery.execution.ray
+import refinery.execution.run
+import refinery.results.trace
+from refinery.execution.open import open_recipe
 
 # Seconds after which a run that should take one is ended, and says where it was.
 HANGS = 900
@@ -51,12 +51,12 @@ class Operations:
 def execute(asked: dict[str, Any]) -> tuple[int, Any]:
     """The exit code, and how many shards were there already."""
     if command := asked.get("command"):
-        from refinery.cli import cli
+        from refinery.cli.main import cli
 
         code = cli.main(command, standalone_mode=False)
         return int(code or 0), None
     opened, library = open_recipe(asked["recipe"], {})
-    return 0, refinery.pipeline.execute(opened, library).reused
+    return 0, refinery.execution.run.execute(opened, library).reused
 
 
 def run(asked: dict[str, Any], answer: int) -> None:

@@ -16,9 +16,9 @@ import pytest
 import refinery
 from refinery.checkpoints.versions import LEFT_OUT, libraries, own_sources
 from refinery.errors import DataError, OperatorError
-from refinery.history import Histories
-from refinery.library import local_modules, read_operator
-from tests.engine.runs import exported, operator_folder, settings, texts, write_lines
+from refinery.inspect.why.query import Histories
+from refinery.operators import local_modules, read_operator
+from tests.workers.runs import exported, operator_folder, settings, texts, write_lines
 
 HELPER = "def ending():\n    return '{}'\n"
 

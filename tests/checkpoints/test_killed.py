@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from refinery.api import Run
-from refinery.outputs.database import Counts
+from refinery.results.database import Counts
 from tests.checkpoints.forks import Forks
-from tests.engine.runs import content, write_lines
+from tests.workers.runs import content, write_lines
 
 MOMENTS = 30
 STEPS: list[Any] = [

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from refinery.rundir import RunDir
+from refinery.storage.run_folder import RunDir
 from tests.checkpoints.forks import Forks
-from tests.engine.runs import settings, texts, write_lines
 from tests.soak.machine import left
+from tests.workers.runs import settings, texts, write_lines
 
 STEPS: list[Any] = [
     {"clean_links_mapper": None},

@@ -13,16 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 import refinery
-from refinery import staging
 from refinery.api import Run
-from refinery.cli import cli
-from refinery.engine.worker import Worker
+from refinery.cli.main import cli
 from refinery.errors import OutputError
-from refinery.opening import open_recipe
-from refinery.pipeline import begin_anew
-from refinery.rundir import RunDir, seal
-from refinery.samples.asides import aside_of
-from tests.engine.runs import content, exported, operator_folder, settings, texts, write_lines
+from refinery.execution import stage_runner
+from refinery.execution.open import open_recipe
+from refinery.execution.run import begin_anew
+from refinery.io.writers.temp_files import aside_of
+from refinery.storage.run_folder import RunDir, seal
+from refinery.workers.worker import Worker
+from tests.workers.runs import content, exported, operator_folder, settings, texts, write_lines
 
 # Two stages: texts are written between them, and the export by all shards of the second.
 STEPS: list[Any] = [
@@ -94,7 +94,7 @@ def test_what_changes_nothing_runs_nothing_again(
 ) -> None:
     export = (first / "run" / "out.jsonl").stat()
     monkeypatch.setattr(Worker, "run", None)
-    monkeypatch.setattr(staging, "find_duplicates", None)
+    monkeypatch.setattr(stage_runner, "find_duplicates", None)
     run = refinery.run(asked(first, **keys))
     assert reused(run) == all_of(run)
     without = ("runs", "trace") if keys else ()

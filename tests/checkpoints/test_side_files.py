@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 import refinery
-from refinery.analysis.refilter import refilter
-from refinery.analysis.stored import Stored
-from refinery.analysis.tune import tune
 from refinery.api import Run
-from refinery.engine.worker import Worker
 from refinery.errors import DataError, RecipeError
-from refinery.history import Histories
-from refinery.rundir import RunDir
-from tests.engine.runs import content, operator_folder, settings, texts, write_lines
+from refinery.inspect.finished_run import Stored
+from refinery.inspect.refilter.refilter import refilter
+from refinery.inspect.tune import tune
+from refinery.inspect.why.query import Histories
+from refinery.storage.run_folder import RunDir
+from refinery.workers.worker import Worker
+from tests.workers.runs import content, operator_folder, settings, texts, write_lines
 
 SAMPLES = [{"text": f"text {k % 40} of {k % 3}", "k": k % 7} for k in range(300)]
 OLD, NEW = "k,w\n1,1\n2,9\n", "k,w\n1,9\n3,1\n5,2\n"

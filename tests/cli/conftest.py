@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from refinery import cli
+from refinery.cli import main
 
 RECIPE = """\
 project_name: tiny
@@ -68,7 +68,7 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         monkeypatch.setattr(sys, "argv", ["refinery", *arguments])
         code: object = 0
         try:
-            cli.main()
+            main.main()
         except SystemExit as end:
             code = end.code
         out, err = capsys.readouterr()

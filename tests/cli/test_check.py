@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from refinery import examining
-from refinery.cli import cli
-from refinery.options import RecipeCommand
+from refinery.cli.main import cli
+from refinery.cli.options import RecipeCommand
+from refinery.execution import preflight
 from tests.cli.conftest import Call
 
 ALL_WRONG = """\
@@ -115,7 +115,7 @@ def test_what_is_not_the_recipe_itself(
 
 
 def test_ray_without_its_package(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examining, "find_spec", lambda name: None)
+    monkeypatch.setattr(preflight, "find_spec", lambda name: None)
     for command in ("check", "run"):
         done = call(command, "recipe.yaml", "--executor_type", "ray", "--dataset_path", "nothing.jsonl")
         assert done.code == 2 and "pip install 'refinery[ray]'" in done.err and "nothing.jsonl" in done.err

@@ -11,8 +11,8 @@ from pathlib import Path
 from click.shell_completion import BashComplete
 
 import refinery
-from refinery.cli import cli
-from refinery.library import Library
+from refinery.cli.main import cli
+from refinery.operators import Library
 from tests.cli.conftest import Call
 
 
@@ -193,7 +193,7 @@ def test_completion_in_bash(folder: Path, call: Call) -> None:
     """Bash reads the script and completes with it."""
     tool = folder / "bin/refinery"
     tool.parent.mkdir()
-    tool.write_text(f"#!{sys.executable}\nfrom refinery.cli import main\nmain()\n")
+    tool.write_text(f"#!{sys.executable}\nfrom refinery.cli.main import main\nmain()\n")
     tool.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(Path(refinery.__file__).parent.parent)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from refinery import commands
+from refinery.cli import commands
 from refinery.errors import ConservationError
 from tests.cli.conftest import Call
 

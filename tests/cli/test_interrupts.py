@@ -8,7 +8,7 @@ import textwrap
 
 _SCRIPT = """
 import os, signal, time
-from refinery.interrupts import watch_interrupts
+from refinery.cli.interrupts import watch_interrupts
 
 class Noisy:
     def __del__(self):

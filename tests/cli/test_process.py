@@ -12,7 +12,7 @@ from refinery.errors import OutputError
 
 CODE = """
 import atexit, os, sys, threading, time
-import refinery.cli
+import refinery.cli.main
 from refinery.__main__ import start
 
 def late():
@@ -27,7 +27,7 @@ def main():
     print(os.waitstatus_to_exitcode(os.wait()[1]))
     {ending}
 
-refinery.cli.main = main
+refinery.cli.main.main = main
 start()
 """
 
@@ -52,7 +52,7 @@ def test_what_a_process_leaves(ending: str, code: int) -> None:
 
 
 def test_output_that_cannot_be_written() -> None:
-    code = "import refinery.cli; from refinery.__main__ import start; refinery.cli.main = lambda: print('x'); start()"
+    code = "import refinery.cli.main; from refinery.__main__ import start; refinery.cli.main.main = lambda: print('x'); start()"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, env=environment)
@@ -84,7 +84,7 @@ def test_closed_standard_files_change_no_exit_code(closed: str, code: int) -> No
 
 IMPORTING = """
 import signal, time, types
-from refinery.interrupts import watch_interrupts
+from refinery.cli.interrupts import watch_interrupts
 
 seen = watch_interrupts()
 frame = types.SimpleNamespace(f_code=types.SimpleNamespace(co_filename="<frozen importlib._bootstrap>"))

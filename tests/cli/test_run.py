@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from refinery import console
+from refinery.cli.render import console
 from tests.cli.conftest import Call
-from tests.engine.runs import operator_folder
+from tests.workers.runs import operator_folder
 
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}

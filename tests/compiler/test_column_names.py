@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery.compiler.compiled import Schema
+from refinery.compiler.model import Schema
 from refinery.compiler.program import Program, build
-from refinery.engine.worker import Worker
-from refinery.opening import open_recipe
+from refinery.execution.open import open_recipe
+from refinery.io.batch import Batch
 from refinery.recipe.fields import field_name, keys_of
-from refinery.samples.batch import Batch
+from refinery.workers.worker import Worker
 
 TEXTS = [
     "  a plain   text ",

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from refinery.compiler.compiled import Schema
 from refinery.compiler.explain import StepPlan, bands_and_rows, barrier_plan, step_plans
+from refinery.compiler.model import Schema
 from refinery.compiler.program import build
-from refinery.explaining import analyzed, planned
-from refinery.opening import open_recipe
-from refinery.preparing import Prepared, prepare
+from refinery.execution.open import open_recipe
+from refinery.inspect.explain import analyzed, planned
+from refinery.planning.plan import Prepared, prepare
 
 STEPS: list[Any] = [
     {"clean_links_mapper": {}},

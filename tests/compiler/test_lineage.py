@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from refinery.compiler.compiled import Around, Schema
 from refinery.compiler.lineage import Origin, Passed, inputs_of, lineage, steps_of, through_stages
+from refinery.compiler.model import Around, Schema
 from refinery.compiler.program import Program, build
+from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import RecipeError
-from refinery.opening import open_recipe
-from refinery.plan.stages import cut_at_barriers
+from refinery.execution.open import open_recipe
 
 COLUMNS = {
     "text": "VARCHAR",

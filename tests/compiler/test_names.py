@@ -12,7 +12,7 @@ import pytest
 from sqlglot import exp
 
 import refinery
-from refinery.compiler.names import own_expression, parse
+from refinery.compiler.user_names import own_expression, parse
 from refinery.errors import DataError, RecipeError
 from tests.compiled import run_samples
 

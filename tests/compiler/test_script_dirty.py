@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import refinery
-from refinery.library.home import shipped
+from refinery.operators.home import shipped
 
 
 def test_lines_that_are_not_utf_8_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,13 @@ import duckdb
 import pytest
 
 import refinery
-from refinery.compiler.names import _MULTIPLYING
 from refinery.compiler.stability import UNSTABLE, unstable
+from refinery.compiler.user_names import _MULTIPLYING
 from refinery.errors import RecipeError
 from refinery.recipe.sql import parse
 from refinery.recipe.sql_files import PURE, READERS
 from tests.compiled import run_samples
-from tests.engine.runs import settings, texts, write_lines
+from tests.workers.runs import settings, texts, write_lines
 
 SAMPLE = {"text": "a text", "n": 5}
 # DuckDB knows them by other names than sqlglot, or as keywords only.

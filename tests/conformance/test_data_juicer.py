@@ -10,7 +10,7 @@ import pytest
 
 import refinery
 from refinery.errors import RecipeError
-from refinery.library import Library
+from refinery.operators import Library
 from tests.conformance.recorded import cases
 from tests.conftest import RECORDED
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import refinery
-from refinery.library import Library
+from refinery.operators import Library
 from refinery.stats.entries import Keys, joined, read
 from tests.conftest import RECORDED
-from tests.engine.runs import write_lines
+from tests.workers.runs import write_lines
 
 STATS = RECORDED / "datatrove" / "stats"
 ALL = ["summary", "histogram", "fqdn", "suffix"]

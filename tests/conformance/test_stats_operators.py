@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import refinery
-from refinery.kernels import sentence_units, spacy_words, word_rules
-from refinery.library import Library
+from refinery.kernels.dedup import sentence_units
+from refinery.kernels.words import spacy_words, word_rules
+from refinery.operators import Library
 
 OPERATORS = {
     "DocStats": "doc_stats",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery.kernels import jaccard, minhash, minhash_normalize, minhash_texts
+from refinery.kernels.dedup import jaccard, minhash, minhash_normalize, minhash_texts
 from tests.deduplicators.test_minhash import clusters, marks, recorded_lines
 
 CONFIGURATIONS = ["minhash_default", "minhash_3grams_9x5_sha1_32"]

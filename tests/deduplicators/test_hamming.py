@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import hamming
-from refinery.kernels.hamming import best_blocks, check, pairs
-from refinery.kernels.unionfind import components
+from refinery.kernels.dedup import hamming
+from refinery.kernels.dedup.hamming import best_blocks, check, pairs
+from refinery.kernels.dedup.unionfind import components
 
 # Values that agree in much and differ in few places, so that many are near each other.
 bits = st.sampled_from([1 << i for i in (0, 1, 2, 7, 8, 30, 31, 32, 33, 47, 62, 63)])

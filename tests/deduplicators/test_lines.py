@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import line_units
-from refinery.library import load_module
+from refinery.kernels.dedup import line_units
+from refinery.operators import load_module
 
 operator = load_module(Path(__file__).parents[2] / "udfs" / "deduplicators" / "document_line_deduplicator.py")
 DEFAULTS = {name: spec["default"] for name, spec in operator.OPERATOR["params"].items()}

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import jaccard, minhash, minhash_bands, minhash_texts, sha1
-from refinery.kernels.shingles import tokens
-from refinery.library import load_module, read_operator
+from refinery.kernels.dedup import jaccard, minhash, minhash_bands, minhash_texts, sha1
+from refinery.kernels.dedup.shingles import tokens
+from refinery.operators import load_module, read_operator
 
 PATH = Path(__file__).parents[2] / "udfs" / "deduplicators" / "document_minhash_deduplicator.py"
 OPERATOR = read_operator(PATH)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.library import load_module
+from refinery.operators import load_module
 
 operator = load_module(Path(__file__).parents[2] / "udfs" / "deduplicators" / "paragraph_deduplicator.py")
 DEFAULTS = {name: spec["default"] for name, spec in operator.OPERATOR["params"].items()}

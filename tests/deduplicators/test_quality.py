@@ -17,8 +17,8 @@ import pytest
 from bench import quality
 from bench.duplicates import Pair, Shingles, all_pairs, family, jaccard, pairs, simhash
 from bench.prose import Dice
-from refinery.kernels import jaccard as kernels
-from refinery.kernels import minhash_texts
+from refinery.kernels.dedup import jaccard as kernels
+from refinery.kernels.dedup import minhash_texts
 from tests.deduplicators.test_minhash import marks
 
 ALARM = 1e-3
@@ -62,7 +62,7 @@ def test_pairs_are_as_similar_as_they_are_said_to_be(shingles: Shingles) -> None
         assert all(abs(pair.jaccard - similarity) <= 0.01 for pair in made)
         sides = [pa.array(side) for side in list(zip(*made, strict=True))[:2]]
         sets = [minhash_texts.split(side, "none", shingles.tokenization, True, None, None) for side in sides]
-        measured = kernels.jaccard(*(minhash_texts.shingle_set(side, shingles.window) for side in sets))
+        measured = kernels.dedup.jaccard(*(minhash_texts.shingle_set(side, shingles.window) for side in sets))
         assert measured.to_pylist() == [pair.jaccard for pair in made]
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import sentence_units
-from refinery.kernels.sentence_units import USUAL, normalised, spans, word_count
-from refinery.library import load_module
+from refinery.kernels.dedup import sentence_units
+from refinery.kernels.dedup.sentence_units import USUAL, normalised, spans, word_count
+from refinery.operators import load_module
 
 operator = load_module(Path(__file__).parents[2] / "udfs" / "deduplicators" / "sentence_deduplicator.py")
 DEFAULTS = {name: spec["default"] for name, spec in operator.OPERATOR["params"].items()}

@@ -10,7 +10,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import minhash_normalize, minhash_shingles, shingles
+from refinery.kernels.dedup import minhash_normalize, minhash_shingles, shingles
 
 # Final sigma, letters whose lower case is longer or shorter, combining marks, several kinds of space and punctuation.
 NASTY = [

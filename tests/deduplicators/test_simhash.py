@@ -16,11 +16,11 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.hamming import pairs
-from refinery.kernels.shingles import tokens
-from refinery.kernels.simhash import simhash
-from refinery.kernels.unionfind import components
-from refinery.library import Library
+from refinery.kernels.dedup.hamming import pairs
+from refinery.kernels.dedup.shingles import tokens
+from refinery.kernels.dedup.simhash import simhash
+from refinery.kernels.dedup.unionfind import components
+from refinery.operators import Library
 from tests.conftest import RECORDED
 
 OPERATOR = Library().operators["document_simhash_deduplicator"]

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.compiler.env import template
-from refinery.engine.functions import register
-from refinery.kernels.text_keys import fold, text_keys
-from refinery.library import Library, Operator
+from refinery.compiler.templates import template
+from refinery.kernels.dedup.text_keys import fold, text_keys
+from refinery.operators import Library, Operator
+from refinery.workers.functions import register
 from tests.conftest import RECORDED
 
 EXACT = Library().operators["document_deduplicator"]

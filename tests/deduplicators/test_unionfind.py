@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import unionfind
-from refinery.kernels.unionfind import Components, components
+from refinery.kernels.dedup import unionfind
+from refinery.kernels.dedup.unionfind import Components, components
 
 dense = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=40)
 sparse = st.lists(st.tuples(*[st.sampled_from([-5, 0, 3, 2**31, 2**32 + 3, 2**62, 2**63 - 1])] * 2), max_size=12)

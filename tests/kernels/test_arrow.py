@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery.kernels.arrow import flags, ints, numbers, of_texts, texts
+from refinery.kernels.core.arrow import flags, ints, numbers, of_texts, texts
 
 VALUES = ["a", None, "", "漢字", "e" * 100, None, "f", "g", "h"]
 
@@ -61,7 +61,7 @@ def test_pandas_is_not_imported_for_them() -> None:
     code = """
 import sys
 import numpy as np
-from refinery.kernels.arrow import flags, ints, numbers, of_texts
+from refinery.kernels.core.arrow import flags, ints, numbers, of_texts
 numbers(ints(np.arange(3))), flags(np.ones(3, np.bool_)), of_texts(["a", None])
 assert "pandas" not in sys.modules
 """

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from refinery.kernels import blocks
-from refinery.kernels.blocks import (
+from refinery.kernels.core import blocks
+from refinery.kernels.core.blocks import (
     BLOCK,
     HALF,
     copy_lower,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.blocks import BLOCK
-from refinery.kernels.charmap import char_map
-from refinery.library import Library, load_module
+from refinery.kernels.core.blocks import BLOCK
+from refinery.kernels.core.charmap import char_map
+from refinery.operators import Library, load_module
 
 OPERATORS = Library().operators
 punctuation = load_module(OPERATORS["punctuation_normalization_mapper"].path)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.decimals import FINE, HARD, NONE, number
+from refinery.kernels.core.decimals import FINE, HARD, NONE, number
 
 
 def read(text: str) -> tuple[float, int, int]:

@@ -15,11 +15,11 @@ from ftfy.chardata import CHARMAP_ENCODINGS, CONTROL_CHARS, HTML_ENTITIES, LIGAT
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.arrow import UNCHANGED, delta, texts
-from refinery.kernels.unicode_fixes import LOOSE, fix_rows, once
-from refinery.kernels.unicode_fixes_mojibake import clues
-from refinery.kernels.unicode_fixes_tables import ALONE, FORMS, Tables, build, name_hash, tables
-from refinery.library import Library, load_module
+from refinery.kernels.core.arrow import UNCHANGED, delta, texts
+from refinery.kernels.unicode.unicode_fixes import LOOSE, fix_rows, once
+from refinery.kernels.unicode.unicode_fixes_mojibake import clues
+from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FORMS, Tables, build, name_hash, tables
+from refinery.operators import Library, load_module
 
 OPERATOR = Library().operators["fix_unicode_mapper"]
 mapper = load_module(OPERATOR.path)

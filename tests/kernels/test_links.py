@@ -12,12 +12,12 @@ import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from refinery.compiler.env import template
-from refinery.engine.functions import register
-from refinery.kernels import links
-from refinery.kernels.emails import EMAIL_PATTERN, clean_emails
-from refinery.kernels.links import IP_PATTERN, LINK_PATTERN, clean_ips, clean_links
-from refinery.library import read_operator, shipped
+from refinery.compiler.templates import template
+from refinery.kernels.text import links
+from refinery.kernels.text.emails import EMAIL_PATTERN, clean_emails
+from refinery.kernels.text.links import IP_PATTERN, LINK_PATTERN, clean_ips, clean_links
+from refinery.operators import read_operator, shipped
+from refinery.workers.functions import register
 
 REPLS = ["", "<LINK>", r"[\g<0>]", "é"]
 

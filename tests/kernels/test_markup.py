@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from refinery.compiler.env import template
-from refinery.engine.functions import register
-from refinery.library import Library, load_module
+from refinery.compiler.templates import template
+from refinery.operators import Library, load_module
+from refinery.workers.functions import register
 
 OPERATORS = Library().operators
 MAPPERS = ("clean_html_mapper", "expand_macro_mapper", "remove_comments_mapper")  # those with functions

@@ -11,8 +11,8 @@ import regex
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import patterns
-from refinery.kernels.patterns import (
+from refinery.kernels.text import patterns
+from refinery.kernels.text.patterns import (
     pattern_fault,
     problems,
     re2_equivalent,

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.arrow import texts
-from refinery.kernels.blocks import BLOCK
-from refinery.kernels.profile import FIELDS
-from refinery.kernels.repetition import ratio_rows
-from refinery.kernels.special_characters import code_points
-from refinery.library import Library, load_module
+from refinery.kernels.core.arrow import texts
+from refinery.kernels.core.blocks import BLOCK
+from refinery.kernels.text.profile import FIELDS
+from refinery.kernels.text.repetition import ratio_rows
+from refinery.kernels.text.special_characters import code_points
+from refinery.operators import Library, load_module
 
 LIBRARY = Library()
 SPECIAL = code_points()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("spacy")
 
-from refinery.kernels import spacy_chunks, spacy_words
-from refinery.kernels.spacy_chunks import Chunks
+from refinery.kernels.words import spacy_chunks, spacy_words
+from refinery.kernels.words.spacy_chunks import Chunks
 
 LANGUAGES = ("eng", "deu", "fra", "rus")
 EXCEPTIONS = (

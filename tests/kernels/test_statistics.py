@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import character_stats, text_set, word_exceptions, word_rules, word_stats, word_tokens
-from refinery.kernels.arrow import of_texts, texts
-from refinery.kernels.charclass import CODE_POINTS
-from refinery.kernels.piece_stats import piece_stats
-from refinery.kernels.sentence_stats import sentence_stats
-from refinery.kernels.sentence_units import MARKS
+from refinery.kernels.core.arrow import of_texts, texts
+from refinery.kernels.core.charclass import CODE_POINTS
+from refinery.kernels.dedup.sentence_units import MARKS
+from refinery.kernels.text import character_stats
+from refinery.kernels.text.piece_stats import piece_stats
+from refinery.kernels.text.sentence_stats import sentence_stats
+from refinery.kernels.words import text_set, word_exceptions, word_rules, word_stats, word_tokens
 
 STOPS = ["the", "be", ",", "。", "n't"]
 SHORT, LONG = [1, 3], [4, 100]
@@ -268,7 +269,7 @@ CODE = [
 @settings(max_examples=300, derandomize=True)
 def test_rules_are_those_of_spacy(text: str) -> None:
     pytest.importorskip("spacy")
-    from refinery.kernels import spacy_words
+    from refinery.kernels.words import spacy_words
 
     assert word_rules.words(text) == spacy_words.words(text, "eng")
     assert word_rules.sentences(text) == spacy_words.sentences(text, "eng")
@@ -278,7 +279,7 @@ def test_rules_are_those_of_spacy(text: str) -> None:
 def test_code_is_cut_as_spacy_does(text: str) -> None:
     """Exceptions of several words, also such as would span white space and keep others from being found."""
     pytest.importorskip("spacy")
-    from refinery.kernels import spacy_words
+    from refinery.kernels.words import spacy_words
 
     known = spacy_words.words(text, "eng")
     assert word_rules.words(text) == known
@@ -289,6 +290,6 @@ def test_code_is_cut_as_spacy_does(text: str) -> None:
 @settings(max_examples=400, derandomize=True)
 def test_marks_are_cut_as_spacy_does(text: str) -> None:
     pytest.importorskip("spacy")
-    from refinery.kernels import spacy_words
+    from refinery.kernels.words import spacy_words
 
     assert word_rules.words(text) == spacy_words.words(text, "eng")

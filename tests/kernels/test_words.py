@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels import subwords, word_ratio, word_removal, word_repetition, wordlists, words
-from refinery.kernels.special_characters import code_points
+from refinery.kernels.text.special_characters import code_points
+from refinery.kernels.words import subwords, word_ratio, word_removal, word_repetition, wordlists, words
 
 UDFS = Path(__file__).parents[2] / "udfs"
 SPECIAL = "".join(map(chr, code_points()))
@@ -297,7 +297,7 @@ def test_checks_run_without_numba(tmp_path):
 import sys
 sys.modules["numba"] = None
 from pathlib import Path
-from refinery.library import read_operator
+from refinery.operators import read_operator
 for name in ("words_num_filter", "word_repetition_filter", "stopwords_filter", "flagged_words_filter"):
     operator = read_operator(Path({str(UDFS)!r}) / "filters" / (name + ".py"))
     print(operator.check({{"stopwords_dir": {str(tmp_path)!r}, "tokenization": False, "lang": "en"}}))
@@ -349,7 +349,7 @@ def test_remove_words_with_is_that_of_python(values, substrings):
 
 
 def operator_module(kind: str, name: str):
-    from refinery.library import load_module
+    from refinery.operators import load_module
 
     return load_module(UDFS / kind / f"{name}.py")
 

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from refinery.cli import cli
+from refinery.cli.main import cli
+from refinery.cli.render.status import lines
 from refinery.errors import RefineryError
 from refinery.monitoring import log, sampling, state
 from refinery.monitoring.status import status
-from refinery.rundir import RunDir
-from refinery.showing.status import lines
-from tests.engine.runs import operator_folder, refine, settings, texts, write_lines
+from refinery.storage.run_folder import RunDir
+from tests.workers.runs import operator_folder, refine, settings, texts, write_lines
 
 SLOW = """
     import logging, os, time

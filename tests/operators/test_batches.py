@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery.compiler.compiled import Around, Schema
+from refinery.compiler.model import Around, Schema
 from refinery.compiler.program import Program, build
-from refinery.engine.worker import Worker
 from refinery.errors import RecipeError
-from refinery.library import Operator
-from refinery.opening import open_recipe
-from refinery.samples.batch import Batch
+from refinery.execution.open import open_recipe
+from refinery.io.batch import Batch
+from refinery.operators import Operator
+from refinery.workers.worker import Worker
 from tests.operators.test_examples import LIBRARY, parameters
 
 WORDS = " ".join(f"w{n:x} don't U.S. {n}km" for n in range(1500))  # more than a table of words has at first

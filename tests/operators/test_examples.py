@@ -10,7 +10,7 @@ import pytest
 
 import refinery
 from refinery.errors import RecipeError
-from refinery.library import Library, Operator
+from refinery.operators import Library, Operator
 from tests.compiled import run_samples
 
 LIBRARY = Library()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refinery.errors import OperatorError
-from refinery.library.headers import read_operator
+from refinery.operators.headers import read_operator
 
 HEADER = """/*---
 doc: A filter.

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import refinery
-from refinery import cli
+from refinery.cli import main
 from refinery.compiler.chain import compile_chain
-from refinery.compiler.compiled import Schema
+from refinery.compiler.model import Schema
 from refinery.errors import OperatorError, RecipeError
-from refinery.library import Library, read_operator
-from refinery.opening import open_recipe
+from refinery.execution.open import open_recipe
+from refinery.operators import Library, read_operator
 
 HEADER = """/*---
 doc: Counts letters.
@@ -114,7 +114,7 @@ def test_commands_know_the_kind(
 
     def said(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["refinery", *arguments])
-        cli.main()
+        main.main()
         return capsys.readouterr().out
 
     said("run", str(path), "--open_tracer", "true", "--trace_num", "5")

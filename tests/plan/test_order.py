@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refinery.plan.order import Needs, Ordering, arranged, movable, obstacle
+from refinery.compiler.filter_order import Needs, Ordering, arranged, movable, obstacle
 
 FIELDS = ("text", "title")
 STATS = ("text_len", "num_words")

@@ -11,12 +11,12 @@ import yaml
 
 import refinery
 from refinery.api import Run
-from refinery.cli import main
-from refinery.engine.allowance import Allowance
-from refinery.engine.tasks import ShardResult
+from refinery.cli.main import main
 from refinery.errors import QuarantineError, RecipeError
-from refinery.samples.sources import Shard, Source
-from tests.engine.runs import refine, settings, texts, write_lines
+from refinery.execution.quarantine_limit import Allowance
+from refinery.io.sources import Shard, Source
+from refinery.workers.tasks import ShardResult
+from tests.workers.runs import refine, settings, texts, write_lines
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 3}}, {"sql_filter": {"where": "CAST(text[6:] AS INTEGER) >= 0"}}]
 

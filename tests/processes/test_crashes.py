@@ -10,8 +10,8 @@ import pytest
 
 from refinery.api import Run
 from refinery.errors import OperatorError
-from refinery.history import Histories
-from tests.engine.runs import exported, operator_folder, refine, rows, settings, texts
+from refinery.inspect.why.query import Histories
+from tests.workers.runs import exported, operator_folder, refine, rows, settings, texts
 
 # What each operator does to a text that names it, besides ending all others with a full stop.
 DEEDS = {

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 
 from refinery import errors
-from refinery.engine import crew as crews
-from refinery.engine.child import told
-from refinery.engine.crew import Crew
-from refinery.engine.failures import Attempts
-from refinery.engine.processes import raised
-from refinery.library import Library
-from refinery.preparing import prepare
+from refinery.operators import Library
+from refinery.planning.plan import prepare
 from refinery.recipe import load
-from tests.engine.runs import operator_folder, settings, texts, write_lines
+from refinery.workers import backends as crews
+from refinery.workers.backends import Crew
+from refinery.workers.process_main import told
+from refinery.workers.processes import raised
+from refinery.workers.row_errors import Attempts
+from tests.workers.runs import operator_folder, settings, texts, write_lines
 
 PYTHON = ["plain_mapper"]
 KERNELS = [{"text_length_filter": {"min_len": 1}}, "fix_unicode_mapper"]

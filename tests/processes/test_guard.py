@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from refinery.errors import OperatorError
-from refinery.rundir import RunDir
+from refinery.storage.run_folder import RunDir
 from tests.conftest import ROOT
-from tests.engine.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
+from tests.workers.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 
 DEEDS = {
     "forks": 'if "4" in text: os.fork()\nreturn text + "."',
@@ -103,7 +103,7 @@ import os, posix, sys, threading
 from pathlib import Path
 from os import _exit as end
 sys.path.insert(0, str(Path(__file__).parent))
-from refinery.kernels.arrow import each
+from refinery.kernels.core.arrow import each
 {top}
 OPERATOR = {{
     "doc": "x.", "version": 1, "params": {{}}, "checks": "fits", "sql": "SELECT own_f({{{{ text }}}}) AS text", "examples": [],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refinery.engine.machine import cores, memory, share_of_memory
+from refinery.workers.machine import cores, memory, share_of_memory
 
 GB = 1 << 30
 

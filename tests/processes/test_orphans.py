@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.engine.runs import operator_folder, settings, texts, write_lines
+from tests.workers.runs import operator_folder, settings, texts, write_lines
 
 _LONG = 60.0
 
@@ -29,7 +29,7 @@ def workers_of(driver: int) -> list[int]:
                 state = (entry / "stat").read_text().rpartition(") ")[2][0]
             except OSError:
                 continue
-            if b"refinery.engine.child" in words and str(driver).encode() in words and state != "Z":
+            if b"refinery.workers.process_main" in words and str(driver).encode() in words and state != "Z":
                 found.append(int(entry.name))
     return found
 

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 import refinery
-from refinery.engine import survival
-from refinery.engine.machine import out_of_memory_kills
+from refinery.workers import crash_marker
+from refinery.workers.machine import out_of_memory_kills
 from tests.conftest import ROOT
-from tests.engine.runs import operator_folder, rows, settings, texts, write_lines
+from tests.workers.runs import operator_folder, rows, settings, texts, write_lines
 
 REFINERY = (sys.executable, "-m", "refinery")
 
@@ -47,30 +47,30 @@ def test_after_a_crash_the_next_run_uses_processes(tmp_path: Path, recipe: dict[
 
 def test_an_end_that_was_meant_is_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = tmp_path / "run" / ".refinery" / ".running"
-    assert survival.died(note) == ""
-    with survival.noted(note):
-        assert note.exists() and survival.died(note) == ""  # as after SIGKILL
+    assert crash_marker.died(note) == ""
+    with crash_marker.noted(note):
+        assert note.exists() and crash_marker.died(note) == ""  # as after SIGKILL
     assert not note.exists()
-    with pytest.raises(KeyboardInterrupt), survival.noted(note):
+    with pytest.raises(KeyboardInterrupt), crash_marker.noted(note):
         raise KeyboardInterrupt
     assert not note.exists()
     note.write_text("damaged", encoding="utf-8")
-    assert survival.died(note) == ""
+    assert crash_marker.died(note) == ""
 
 
 def test_a_kill_for_want_of_memory_is_known_by_the_kernels_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = tmp_path / ".running"
-    monkeypatch.setattr(survival, "out_of_memory_kills", lambda: 5)
-    with survival.noted(note):
+    monkeypatch.setattr(crash_marker, "out_of_memory_kills", lambda: 5)
+    with crash_marker.noted(note):
         written = note.read_text(encoding="utf-8")
     note.write_text(written, encoding="utf-8")
-    assert survival.died(note) == ""
-    monkeypatch.setattr(survival, "out_of_memory_kills", lambda: 6)
-    assert survival.died(note) == "was killed for want of memory"
+    assert crash_marker.died(note) == ""
+    monkeypatch.setattr(crash_marker, "out_of_memory_kills", lambda: 6)
+    assert crash_marker.died(note) == "was killed for want of memory"
     note.write_text(json.dumps([5, "another start of the machine"]) + "\n", encoding="utf-8")
-    assert survival.died(note) == ""
+    assert crash_marker.died(note) == ""
 
 
 def test_kills_are_counted_in_the_cgroup_first(tmp_path: Path) -> None:

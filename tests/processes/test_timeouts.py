@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refinery.engine.timeouts import RowTimeout, Timed, joined, timer
-from refinery.library import Function
+from refinery.operators import Function
+from refinery.workers.row_timeouts import RowTimeout, Timed, joined, timer
 
 
 def timed(run: Callable[..., Any], seconds: float = 5.0, runs: str = "python", one_by_one: bool = False) -> Timed:

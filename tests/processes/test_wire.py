@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from refinery.compiler.compiled import Around
-from refinery.engine import wire
-from refinery.engine.worker import ShardResult, Task
-from refinery.library import Function, Library, shipped
-from refinery.preparing import prepare
+from refinery.compiler.model import Around
+from refinery.io.sources import Part, Shard, Source
+from refinery.operators import Function, Library, shipped
+from refinery.planning.plan import prepare
 from refinery.recipe import Recipe
-from refinery.samples.sources import Part, Shard, Source
+from refinery.workers import serialization
+from refinery.workers.worker import ShardResult, Task
 from tests.conftest import ROOT
 
 
@@ -48,9 +48,9 @@ def same(one: Any, other: Any) -> bool:
 
 
 def travels(value: Any) -> bool:
-    text = wire.to_json(value)
+    text = serialization.to_json(value)
     assert "\n" not in text and text.isascii()
-    return same(value, wire.from_json(text))
+    return same(value, serialization.from_json(text))
 
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
@@ -122,22 +122,25 @@ def _recipe(path: str, library: Library) -> Recipe:
 
 def test_a_file_of_the_library_is_named_by_its_place_in_it() -> None:
     found = next(f for f in Library().functions() if f.path.suffix == ".py")
-    text = wire.to_json(found)
+    text = serialization.to_json(found)
     assert str(shipped()) not in text and "udfs/" in text
     own = Function("f", ("VARCHAR",), (), "VARCHAR", "python", "call", Path("/some/where/mappers/f_mapper.py"))
-    assert "/some/where/mappers/f_mapper.py" in wire.to_json(own) and wire.from_json(wire.to_json(own)) == own
+    assert (
+        "/some/where/mappers/f_mapper.py" in serialization.to_json(own)
+        and serialization.from_json(serialization.to_json(own)) == own
+    )
 
 
 def test_numbers_of_numpy_arrive_as_pythons() -> None:
     sent = {"a": np.int64(3), "b": np.float32(0.5), "c": np.float64("nan")}
-    found = wire.from_json(wire.to_json(sent))
+    found = serialization.from_json(serialization.to_json(sent))
     assert same(found, {"a": 3, "b": 0.5, "c": math.nan})
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, Around(), np.array([object()]), lambda: 1, Sequence])
 def test_nothing_else_is_sent(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be sent"):
-        wire.to_json([value])
+        serialization.to_json([value])
 
 
 @pytest.mark.parametrize(
@@ -154,15 +157,15 @@ def test_nothing_else_is_sent(value: Any) -> None:
 )
 def test_what_is_none_of_ours_is_refused(plain: Any) -> None:
     with pytest.raises(ValueError):
-        wire.from_json(json.dumps(plain))
+        serialization.from_json(json.dumps(plain))
 
 
 def test_tables_go_as_text_or_by_a_file(tmp_path: Path) -> None:
     table = pa.table({"text": ["a", None], "n": [[1], [2, 3]]})
     shard = Shard(0, (Source.of_table(table),), 0, 2, False, table.schema)
-    found = wire.from_json(wire.to_json(shard))
+    found = serialization.from_json(serialization.to_json(shard))
     assert found.source.table.equals(table) and found == shard
     path = tmp_path / "0.arrow"
-    text = wire.to_json(shard, lambda given: wire.spooled(given, path))
-    one, other = wire.from_json(text).source.table, wire.from_json(text).source.table
+    text = serialization.to_json(shard, lambda given: serialization.spooled(given, path))
+    one, other = serialization.from_json(text).source.table, serialization.from_json(text).source.table
     assert one.equals(table) and other is one and path.exists()

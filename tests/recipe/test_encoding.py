@@ -10,9 +10,9 @@ import pytest
 
 import refinery
 from refinery.errors import RecipeError
-from refinery.opening import open_recipe
+from refinery.execution.open import open_recipe
 from refinery.recipe.override import parse_overrides
-from tests.engine.runs import settings, texts, write_lines
+from tests.workers.runs import settings, texts, write_lines
 
 ODD = os.fsdecode(b"b\xffd")
 STEPS = ["clean_email_mapper"]

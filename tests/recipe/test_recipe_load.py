@@ -14,10 +14,10 @@ from fake_library import COMPLETE, FOUNDATION, Library, operator
 
 from refinery.errors import OperatorError, RecipeError
 from refinery.recipe import Recipe, dump, load, loads
+from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.inputs import from_path
 from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.override import parse_overrides, parse_set
-from refinery.recipe.peer import DATA_JUICER_OPERATORS
 from refinery.recipe.tree import Place, Problems, Scalar
 from tests.conftest import RECORDED
 

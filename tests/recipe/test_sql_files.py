@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refinery.recipe.sql_files import PURE, READERS, files_of, with_files
-from refinery.safety.confined import connect
+from refinery.security.connections import connect
 
 READ = r"""
 k IN (SELECT k FROM 'a.csv')  =>  a.csv

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from refinery.api import Run
-from refinery.report.page import page
-from tests.engine.runs import refine
+from refinery.inspect.report.page import page
+from tests.workers.runs import refine
 
 pytest.importorskip("matplotlib", reason="the extra report is not installed")
 

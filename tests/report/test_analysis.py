@@ -6,11 +6,11 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from refinery.cli import cli
-from refinery.report.page import page
-from refinery.report.statistics import read_analysis
-from refinery.report.tables import Tables
-from tests.engine.runs import refine, texts, write_lines
+from refinery.cli.main import cli
+from refinery.inspect.report.page import page
+from refinery.inspect.report.statistics import read_analysis
+from refinery.inspect.report.tables import Tables
+from tests.workers.runs import refine, texts, write_lines
 
 
 def test_suggestions_and_ranks_are_on_the_page_of_an_analysis(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from refinery import cli
 from refinery.api import Run
+from refinery.cli import main
 
 pytestmark = pytest.mark.usefixtures("capsys")
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("capsys")
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(sys, "argv", ["refinery", "report", *arguments])
     try:
-        cli.main()
+        main.main()
     except SystemExit as end:
         return int(end.code or 0)
     return 0

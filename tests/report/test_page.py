@@ -11,9 +11,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from refinery.api import Run
-from refinery.report.page import SECTIONS, page, report
-from tests.engine.runs import refine
+from refinery.inspect.report.page import SECTIONS, page, report
 from tests.report.conftest import EVIL, HOSTILE
+from tests.workers.runs import refine
 
 # Elements that the templates and the drawing library use; anything else came from somebody's text.
 ELEMENTS = {

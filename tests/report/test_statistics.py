@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refinery.report.axes import Axis, axis_of
-from refinery.report.bounds import NO_RANGE, Bound, Range
-from refinery.report.facts import read_steps
-from refinery.report.replayed import Again
-from refinery.report.statistics import QUANTILES, Statistic, read_correlations, read_statistics
-from refinery.report.tables import Tables
-from tests.engine.runs import refine
+from refinery.inspect.report.axes import Axis, axis_of
+from refinery.inspect.report.bounds import NO_RANGE, Bound, Range
+from refinery.inspect.report.facts import read_steps
+from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.statistics import QUANTILES, Statistic, read_correlations, read_statistics
+from refinery.inspect.report.tables import Tables
+from tests.workers.runs import refine
 
 VALUES = st.lists(st.integers(-1000, 100_000) | st.floats(-1e12, 1e12) | st.sampled_from([0.0, 0.5, 1e-9]), min_size=1)
 
@@ -115,7 +115,7 @@ def test_correlations_are_pearsons_over_what_both_have(statistics: Any) -> None:
 
 
 def test_reversed_ranges_shade_the_inside(tmp_path: Path) -> None:
-    from refinery.report.page import page
+    from refinery.inspect.report.page import page
 
     step = {"text_length_filter": {"min_len": 10, "max_len": 20, "reversed_range": True}}
     run = refine(tmp_path, [{"text": "x" * i} for i in range(40)], [step])
@@ -124,8 +124,8 @@ def test_reversed_ranges_shade_the_inside(tmp_path: Path) -> None:
 
 
 def test_of_many_values_every_few_samples_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from refinery.report import statistics as module
-    from refinery.report.page import page
+    from refinery.inspect.report import statistics as module
+    from refinery.inspect.report.page import page
 
     monkeypatch.setattr(module, "_SORTED", 100)
     run = refine(tmp_path, [{"text": "x" * i} for i in range(400)], [{"text_length_filter": {"min_len": 10}}])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refinery.report import charts, page
+from refinery.inspect.report import charts, page
 
 STYLE = (Path(page.__file__).parent / "templates" / "style.css").read_text("utf-8")
 LIGHT, DARK, PAPER = (

@@ -9,8 +9,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refinery.report.differences import Piece, difference
-from refinery.report.visible import beginning, plain, visible
+from refinery.inspect.report.differences import Piece, difference
+from refinery.inspect.report.visible import beginning, plain, visible
 
 HOSTILE = st.text(
     st.sampled_from("ab <>&\"'\n\t\r\0\x1b\u00a0\u00ad\u200b\u200d\u202e\u2066\u2028\ufeff\U000e0041é字"), max_size=60

@@ -14,10 +14,10 @@ import duckdb
 import pytest
 
 import refinery
+from refinery.common.redaction import has_credentials, hide
 from refinery.errors import RecipeError
-from refinery.hiding import has_credentials, hide
 from refinery.monitoring import log
-from tests.engine.runs import operator_folder, settings, texts, write_lines
+from tests.workers.runs import operator_folder, settings, texts, write_lines
 
 CANARY = "c4nary-VERY/secret+key"
 LOUD = """

@@ -15,14 +15,14 @@ import pytest
 from sqlglot import exp
 
 import refinery
-from refinery.compiler.compiled import Schema
-from refinery.compiler.names import parse
+from refinery.compiler.model import Schema
 from refinery.compiler.program import build
+from refinery.compiler.user_names import parse
 from refinery.errors import RefineryError
-from refinery.library import Library
+from refinery.operators import Library
 from refinery.recipe.model import Step
-from tests.engine.runs import exported, refine, settings, texts, write_lines
 from tests.security.hostile import HOSTILE
+from tests.workers.runs import exported, refine, settings, texts, write_lines
 
 LIBRARY = Library()
 # What would be there if any of it had been run.
@@ -233,7 +233,7 @@ def test_own_sql_reads_files_beside_the_recipe_and_its_inputs(tmp_path: Path, mo
 
 
 def test_what_does_not_fit_memory_still_goes_to_disk(tmp_path: Path) -> None:
-    from refinery.safety.confined import connect, lock
+    from refinery.security.connections import connect, lock
 
     con = connect(threads=1, memory="60MB", temporary=str(tmp_path / "spill"))
     lock(con)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from refinery.errors import RecipeError
-from refinery.library import Library, shipped
-from refinery.opening import open_recipe
+from refinery.execution.open import open_recipe
+from refinery.operators import Library, shipped
 from refinery.recipe import loads
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from refinery.cli import cli
+from refinery.cli.main import cli
 from refinery.errors import RecipeError
-from refinery.library import Library
-from refinery.opening import open_from_command_line, open_recipe
-from refinery.safety.strict import Guard
+from refinery.execution.open import open_from_command_line, open_recipe
+from refinery.operators import Library
+from refinery.security.safe_mode import Guard
 
 RECIPE = """\
 dataset_path: {data}

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from refinery.library import Library, Operator
+from refinery.operators import Library, Operator
 
 FILES = ("file", "folder")
 # Values that bounds are changed to; an int where the parameter takes no fraction.

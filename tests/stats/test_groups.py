@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import refinery
-from refinery.compiler.summaries import _rounded
+from refinery.compiler.stat_summary import _rounded
 from refinery.errors import RecipeError
-from refinery.kernels.moments import moments, rounded
-from refinery.outputs import summary
-from tests.engine.runs import refine, rows
-from tests.engine.runs import settings as recipe_of
+from refinery.kernels.stats.moments import moments, rounded
+from refinery.results import stat_summary as summary
+from tests.workers.runs import refine, rows
+from tests.workers.runs import settings as recipe_of
 
 GROUPS = ["summary", "histogram", "fqdn", "suffix"]
 LENGTH = {"text_length_filter": {"min_len": 3}}

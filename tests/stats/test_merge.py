@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from refinery.cli import cli
+from refinery.cli.main import cli
 from refinery.errors import DataError, OutputError, RecipeError
-from refinery.rundir import aside
 from refinery.stats import StatsMerger, StatsWarning, TopKConfig
 from refinery.stats.folders import LocalFolder
 from refinery.stats.removal import NOTE
+from refinery.storage.run_folder import aside
 
 
 def put(folder: Path, path: str, entries: dict[str, Any] | str) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from refinery.cli import merge_stats
+from refinery.cli.main import merge_stats
 from refinery.stats import write_files
 from refinery.stats.moments import moments_sql
 from tests.conftest import ROOT

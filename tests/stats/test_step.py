@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import refinery
-from refinery.analysis.refilter import refilter
 from refinery.errors import DataError, RecipeError
+from refinery.inspect.refilter.refilter import refilter
 from refinery.stats import StatsMerger
-from tests.engine.runs import settings, texts, write_lines
+from tests.workers.runs import settings, texts, write_lines
 
 
 def recipe_of(folder: Path, source: str, **params: Any) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from refinery.store import Store
+from refinery.storage import Store
 
 
 @pytest.mark.parametrize("kind", ["memory", "local"])

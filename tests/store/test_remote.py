@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from refinery.checkpoints.kept import OF_RUNS
+from refinery.checkpoints.results import OF_RUNS
 from refinery.errors import DataError
-from refinery.store import Store
-from refinery.store.remote import RemoteStore
+from refinery.storage import Store
+from refinery.storage.remote import RemoteStore
 from tests.s3 import make_bucket, s3_server
 
 
@@ -113,7 +113,7 @@ def test_copies_go_with_their_process_and_those_of_killed_ones_are_tidied(server
     put(RemoteStore(url), "a", b"x")
     code = f"""
 import os, signal, sys
-from refinery.store.remote import RemoteStore
+from refinery.storage.remote import RemoteStore
 print(RemoteStore({url!r}).fetch("a"), flush=True)
 if sys.argv[1:]: os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -12,10 +12,10 @@ import pytest
 
 import refinery
 from refinery.errors import OperatorError
-from refinery.store import Store
-from refinery.store.workplace import Workplace
-from tests.engine.runs import content, rows, settings, texts, write_lines
+from refinery.storage import Store
+from refinery.storage.workplace import Workplace
 from tests.s3 import make_bucket, s3_server
+from tests.workers.runs import content, rows, settings, texts, write_lines
 
 STEPS = ["clean_email_mapper", "document_deduplicator", {"text_length_filter": {"min_len": 6}}]
 KEYS = {"np": 2, "open_tracer": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from refinery.kernels import text_keys
+from refinery.kernels.dedup import text_keys
 
 OPERATOR = {
     "doc": (

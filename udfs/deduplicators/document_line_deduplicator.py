@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import line_units
+from refinery.kernels.dedup import line_units
 
 OPERATOR = {
     "doc": (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import subwords
+from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
@@ -311,7 +311,7 @@ def minhash_marks(
     rows: int | None,
 ) -> pa.Array:
     """Band keys and signature of each text; see `minhash_texts.signatures`. Without bands or rows the best of both."""
-    from refinery.kernels import minhash_bands, minhash_texts
+    from refinery.kernels.dedup import minhash_bands, minhash_texts
 
     if not bands or not rows:
         bands, rows = minhash_bands.optimum(threshold, permutations)
@@ -329,7 +329,7 @@ def minhash_shingles(
     window: int,
 ) -> pa.Array:
     """The distinct shingles of each text as sorted 64-bit hashes; NULL for NULL."""
-    from refinery.kernels import minhash_texts
+    from refinery.kernels.dedup import minhash_texts
 
     found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model)
     return minhash_texts.shingle_set(found, window)
@@ -337,13 +337,13 @@ def minhash_shingles(
 
 def jaccard_of_sets(left: pa.Array, right: pa.Array) -> pa.Array:
     """Jaccard similarity of each pair of shingle sets."""
-    from refinery.kernels import jaccard
+    from refinery.kernels.dedup import jaccard
 
     return jaccard.jaccard(left, right)
 
 
 def estimate_jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
     """Estimated Jaccard similarity of each pair of signatures."""
-    from refinery.kernels import jaccard
+    from refinery.kernels.dedup import jaccard
 
     return jaccard.estimate(left, right)

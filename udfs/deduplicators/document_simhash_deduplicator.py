@@ -104,9 +104,9 @@ def text_simhash(
     column: pa.Array, tokenization: str, window_size: int, lowercase: bool, ignore_pattern: str | None, keep_short: bool
 ) -> pa.Array:
     """The SimHash of each text; NULL for NULL, and with `keep_short` for texts of fewer tokens than `window_size`."""
-    from refinery.kernels.arrow import ints  # numba, which check() does without
-    from refinery.kernels.shingles import tokens
-    from refinery.kernels.simhash import simhash
+    from refinery.kernels.core.arrow import ints  # numba, which check() does without
+    from refinery.kernels.dedup.shingles import tokens
+    from refinery.kernels.dedup.simhash import simhash
 
     split = tokens(column, tokenization, lowercase, ignore_pattern)
     known = split.valid

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import sentence_units
+from refinery.kernels.dedup import sentence_units
 
 OPERATOR = {
     "doc": (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import of_texts, structs
+from refinery.kernels.core.arrow import of_texts, structs
 
 FEATURE = {
     "doc": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from refinery.kernels import words
+from refinery.kernels.words import words
 
 FEATURE = {
     "doc": (

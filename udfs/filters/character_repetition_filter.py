@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import ints, texts
-from refinery.kernels.repetition import AT_ONCE, ratio_rows
+from refinery.kernels.core.arrow import ints, texts
+from refinery.kernels.text.repetition import AT_ONCE, ratio_rows
 
 OPERATOR = {
     "doc": (

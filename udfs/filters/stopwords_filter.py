@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import subwords, wordlists
+from refinery.kernels.words import subwords, wordlists
 
 OPERATOR = {
     "doc": (
@@ -130,7 +130,7 @@ def stopwords_share(column: pa.Array, folder: str, lang: str, groups: str, join_
 
     groups: sizes of the groups that count as words as well, with commas between them; empty without augmentation.
     """
-    from refinery.kernels import word_ratio  # numba, which check() does without
+    from refinery.kernels.words import word_ratio  # numba, which check() does without
 
     return word_ratio.listed_ratio(column, folder, KIND, lang, _sizes(groups), join_char)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import subwords
+from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
@@ -84,7 +84,7 @@ def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
 
     The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022).
     """
-    from refinery.kernels import word_repetition  # numba, which check() does without
+    from refinery.kernels.words import word_repetition  # numba, which check() does without
 
     return word_repetition.word_repetition(column, rep_len)
 

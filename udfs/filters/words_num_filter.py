@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import subwords
+from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (

@@ -1,4 +1,4 @@
-"""E-mail addresses; the work is done in `refinery.kernels.emails`."""
+"""E-mail addresses; the work is done in `refinery.kernels.text.emails`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import patterns
+from refinery.kernels.text import patterns
 
 OPERATOR = {
     "doc": (
@@ -61,7 +61,7 @@ OPERATOR = {
 
 def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     """Every text with its addresses replaced, NULL where there are none."""
-    from refinery.kernels import emails  # late: checking a recipe needs no kernel
+    from refinery.kernels.text import emails  # late: checking a recipe needs no kernel
 
     return emails.clean_emails(column, repl)
 
@@ -75,6 +75,6 @@ def problems(params: Mapping[str, Any]) -> list[str]:
     """What is wrong with `pattern` or `repl`."""
     if params["pattern"] is None and "\\" not in params["repl"]:
         return []
-    from refinery.kernels.emails import EMAIL_PATTERN
+    from refinery.kernels.text.emails import EMAIL_PATTERN
 
     return patterns.problems(params, EMAIL_PATTERN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from selectolax.lexbor import LexborHTMLParser
 
-from refinery.kernels.arrow import each
+from refinery.kernels.core.arrow import each
 
 OPERATOR = {
     "doc": (

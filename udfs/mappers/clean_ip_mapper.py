@@ -1,4 +1,4 @@
-"""IP addresses; the work is done in `refinery.kernels.links`, ten times as fast as RE2 and with Python's digits."""
+"""IP addresses; the work is done in `refinery.kernels.text.links`, ten times as fast as RE2 and with Python's digits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import patterns
+from refinery.kernels.text import patterns
 
 OPERATOR = {
     "doc": (
@@ -60,7 +60,7 @@ OPERATOR = {
 
 def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     """Every text with its IP addresses replaced, NULL where there are none."""
-    from refinery.kernels import links  # late: checking a recipe needs no kernel
+    from refinery.kernels.text import links  # late: checking a recipe needs no kernel
 
     return links.clean_ips(column, repl)
 
@@ -74,6 +74,6 @@ def problems(params: Mapping[str, Any]) -> list[str]:
     """What is wrong with `pattern` or `repl`."""
     if params["pattern"] is None and "\\" not in params["repl"]:
         return []
-    from refinery.kernels.links import IP_PATTERN
+    from refinery.kernels.text.links import IP_PATTERN
 
     return patterns.problems(params, IP_PATTERN)

@@ -1,4 +1,4 @@
-"""Links of all kinds; the work is done in `refinery.kernels.links`."""
+"""Links of all kinds; the work is done in `refinery.kernels.text.links`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import patterns
+from refinery.kernels.text import patterns
 
 OPERATOR = {
     "doc": (
@@ -61,7 +61,7 @@ OPERATOR = {
 
 def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     """Every text with its links replaced, NULL where there are none."""
-    from refinery.kernels import links  # late: checking a recipe needs no kernel
+    from refinery.kernels.text import links  # late: checking a recipe needs no kernel
 
     return links.clean_links(column, repl)
 
@@ -75,6 +75,6 @@ def problems(params: Mapping[str, Any]) -> list[str]:
     """What is wrong with `pattern` or `repl`."""
     if params["pattern"] is None and "\\" not in params["repl"]:
         return []
-    from refinery.kernels.links import LINK_PATTERN
+    from refinery.kernels.text.links import LINK_PATTERN
 
     return patterns.problems(params, LINK_PATTERN)

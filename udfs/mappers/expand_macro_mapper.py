@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from refinery.kernels.arrow import CHANGED, EXACT, delta
-from refinery.kernels.charclass import RE_SPACE, classes
-from refinery.kernels.utf8 import copy, decode, same
+from refinery.kernels.core.arrow import CHANGED, EXACT, delta
+from refinery.kernels.core.charclass import RE_SPACE, classes
+from refinery.kernels.core.utf8 import copy, decode, same
 
 OPERATOR = {
     "doc": (

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from refinery.kernels.arrow import delta, each
-from refinery.kernels.unicode_fixes import LOOSE, TRUSTING, by_segments, fix_rows, once
-from refinery.kernels.unicode_fixes_tables import FORMS, Form, Tables, tables
+from refinery.kernels.core.arrow import delta, each
+from refinery.kernels.unicode.unicode_fixes import LOOSE, TRUSTING, by_segments, fix_rows, once
+from refinery.kernels.unicode.unicode_fixes_tables import FORMS, Form, Tables, tables
 
 OPERATOR = {
     "doc": (

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import delta
-from refinery.kernels.charmap import CharMap, char_map, map_rows
+from refinery.kernels.core.arrow import delta
+from refinery.kernels.core.charmap import CharMap, char_map, map_rows
 
 OPERATOR = {
     "doc": (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 from numba import njit
 
-from refinery.kernels.arrow import CHANGED, delta
-from refinery.kernels.utf8 import before, copy
+from refinery.kernels.core.arrow import CHANGED, delta
+from refinery.kernels.core.utf8 import before, copy
 
 OPERATOR = {
     "doc": (

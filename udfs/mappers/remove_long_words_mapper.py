@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from refinery.kernels import word_removal
+from refinery.kernels.words import word_removal
 
 OPERATOR = {
     "doc": (

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import arrow, subwords
+from refinery.kernels.core import arrow
+from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
@@ -80,7 +81,7 @@ def check(params: dict[str, Any]) -> list[str]:
 
 def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:
     """Each text without the words that hold one of the substrings (a JSON list), NULL where nothing changes."""
-    from refinery.kernels import word_removal  # numba, which check() does without
+    from refinery.kernels.words import word_removal  # numba, which check() does without
 
     return word_removal.remove_words_with(column, _list(substrings))
 

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from refinery.kernels.arrow import delta
-from refinery.kernels.charclass import classes
-from refinery.kernels.charmap import CharMap, char_map, map_rows
+from refinery.kernels.core.arrow import delta
+from refinery.kernels.core.charclass import classes
+from refinery.kernels.core.charmap import CharMap, char_map, map_rows
 
 OPERATOR = {
     "doc": (

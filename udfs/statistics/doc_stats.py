@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.arrow import structs, texts
-from refinery.kernels.character_stats import FIELDS, count_rows, tables
+from refinery.kernels.core.arrow import structs, texts
+from refinery.kernels.text.character_stats import FIELDS, count_rows, tables
 
 OPERATOR = {
     "doc": (

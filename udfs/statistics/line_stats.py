@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from refinery.kernels.piece_stats import piece_stats
+from refinery.kernels.text.piece_stats import piece_stats
 
 OPERATOR = {
     "doc": (

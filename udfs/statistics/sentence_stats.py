@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import sentence_stats, spacy_words
+from refinery.kernels.text import sentence_stats
+from refinery.kernels.words import spacy_words
 
 OPERATOR = {
     "doc": (

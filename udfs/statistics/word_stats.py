@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import spacy_words, word_stats
+from refinery.kernels.words import spacy_words, word_stats
 
 OPERATOR = {
     "doc": (

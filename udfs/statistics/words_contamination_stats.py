@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels import sentence_units, spacy_words, word_stats
-from refinery.kernels.arrow import of_texts
+from refinery.kernels.core.arrow import of_texts
+from refinery.kernels.dedup import sentence_units
+from refinery.kernels.words import spacy_words, word_stats
 
 OPERATOR = {
     "doc": (

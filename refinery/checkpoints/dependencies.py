@@ -1,0 +1,58 @@
+"""All that results of a stage depend on besides the samples: files that its SQL reads, files of its parameters, code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from refinery.checkpoints.code import code_of
+from refinery.common.paths import CONTENTS
+from refinery.io.side_files import digests
+from refinery.operators import Library
+from refinery.planning.plan import Planned, Prepared, compile_comparison
+from refinery.storage.urls import is_url
+
+
+def with_digests(prepared: Prepared) -> None:
+    """Give every stage's program the digests of the files that it depends on, as they are now. Raises DataError."""
+    known: dict[str, str] = {}
+    stages, elsewhere = [], _elsewhere(prepared)
+    for planned in prepared.stages:
+        read = {*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library)}
+        code = code_of(planned, prepared.library, elsewhere)
+        names = sorted({*read, *code})
+        known |= digests(name for name in names if name not in known)
+        program = replace(planned.program, beside={name: known[name] for name in names}, code=code)
+        stages.append(replace(planned, program=program))
+    prepared.stages = tuple(stages)
+
+
+def _elsewhere(prepared: Prepared) -> set[str]:
+    """What the recipe reads and writes."""
+    recipe = prepared.recipe
+    places = {recipe.work_dir, recipe.temp_dir, recipe.export_path}
+    places |= {source.path for source in prepared.sources if source.table is None}
+    return {place for place in places if place and not is_url(place)}
+
+
+def assets(planned: Planned, library: Library) -> Iterator[str]:
+    """Files and folders that parameters of the stage's steps name."""
+    for step in _steps(planned):
+        for name, param in library.operators[step.name].params.items():
+            value = step.params.get(name)
+            if param.type in CONTENTS and isinstance(value, str) and value:
+                yield value
+
+
+def _steps(planned: Planned) -> list[Any]:
+    stage = planned.stage
+    return [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
+
+
+def _compared(prepared: Prepared, planned: Planned) -> tuple[str, ...]:
+    """Files that the SQL reads by which a deduplicator verifies candidates."""
+    step = planned.stage.after
+    if step is None or not step.params.get("verify") or not prepared.library.operators[step.name].compare:
+        return ()
+    return compile_comparison(prepared, step).files

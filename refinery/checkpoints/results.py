@@ -1,0 +1,189 @@
+"""The results of a run's shards and deduplicators that are there already: looked for, checked, and kept for the next run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from refinery import kernels
+from refinery.checkpoints.keys import barrier_key, program_key, shard_key
+from refinery.dedup.barrier import Findings
+from refinery.dedup.index import Index
+from refinery.io.sources import Shard
+from refinery.io.writers.shared_file import Known, Placed
+from refinery.planning.plan import Planned, Prepared
+from refinery.storage import Store
+from refinery.storage.shard_plan import remember
+from refinery.workers import done_marks
+from refinery.workers.done_marks import Mark
+from refinery.workers.tasks import ShardResult, Task
+
+EXPORT = "export.json"
+# What a run keeps in its store, by first names; whatever else is there is a user's.
+OF_RUNS = re.compile(r"stage_\d+|run\.json|export\.json|export|\.scratch")
+_BARRIER = "barrier.json"
+
+Tasks = Callable[[Shard], Task]
+
+
+class Checkpoints:
+    """What is kept of a run, in its store."""
+
+    def __init__(self, prepared: Prepared, store: Store) -> None:
+        self.prepared, self.store = prepared, store
+        self._before: dict[str, set[str]] = {}  # marks that were there when a stage began, by its folder
+        self._held: dict[str, int] = {}  # how many of them hold
+
+    def begin(self) -> None:
+        """Note that a run has begun."""
+        remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=False)
+
+    def end(self, folders: dict[str, Sequence[ShardResult]]) -> None:
+        """Note that the run has ended well, and remove what it has not used. folders: its stages' results, by folder."""
+        self._prune(folders)
+        remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=True)
+
+    # Shards
+
+    def keyed(self, planned: Planned, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
+        """The tasks of a stage with their keys. before: what the stage before has left."""
+        limit = self.prepared.recipe.row_timeout
+        program = program_key(planned, self.prepared.library, {} if limit is None else {"row_timeout": limit})
+
+        def made(shard: Shard) -> Task:
+            plain = task(shard)
+            return replace(plain, key=shard_key(program, plain, shard, before[shard.index] if before else None))
+
+        return made
+
+    def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, Mark]:
+        """The marks that hold, by the shards' numbers; inputs that look as they did are not read."""
+        known = self._before[folder] = self._marks(folder)
+        look = [shard for shard in shards if done_marks.name_of(folder, shard.index) in known]
+        if not look:
+            return {}
+        with ThreadPoolExecutor(self.prepared.workers) as pool:
+            marks = list(pool.map(partial(self._look, folder, task), look))
+        found = {shard.index: mark for shard, mark in zip(look, marks, strict=True) if mark is not None}
+        self._held[folder] = len(found)
+        return found
+
+    def _marks(self, folder: str) -> set[str]:
+        return {name for name in self.store.names(f"{folder}/") if name.endswith(".done.json")}
+
+    def count(self) -> int:
+        """How many shards of all stages are done, at least: those found, and those with a mark since."""
+        new = sum(len(self._marks(folder) - before) for folder, before in self._before.items())
+        return new + sum(self._held.values())
+
+    def _look(self, folder: str, task: Tasks, shard: Shard) -> Mark | None:
+        mark = done_marks.read(self.store, folder, shard.index)
+        return None if mark is None else done_marks.holds(self.store, mark, shard, task(shard))
+
+    # The export
+
+    def export(self) -> Known | None:
+        """The file that an earlier run or try has written together."""
+        try:
+            return Known.read(self.store.read_text(EXPORT))
+        except OSError:
+            return None
+
+    def note_export(self, text: str) -> None:
+        """Keep what another try has to know of the export."""
+        self.store.write_text(EXPORT, text)
+
+    def placed(self, folder: str, marks: dict[int, Mark], shard: int, place: Placed) -> None:
+        """Keep the new place of a shard in the export."""
+        done_marks.write(self.store, folder, replace(marks[shard], placed=place))
+
+    # Deduplicators
+
+    def barrier(
+        self, planned: Planned, results: Sequence[ShardResult], sources: Sequence[str], index: Index | None
+    ) -> str:
+        """The key of what a deduplicator finds."""
+        step = planned.stage.after
+        assert step is not None
+        told = step.params.get("max_removed_share") is not None
+        generations = None if index is None else [index.made_by, index.generations]
+        return barrier_key(planned, self.prepared.library, results, [list(sources) if told else [], generations])
+
+    def findings(self, folder: str, key: str, where: str) -> Findings | None:
+        """What was found, if it is there and of this key. where: the step's place in the recipe."""
+        try:
+            plain = json.loads(self.store.read_text(f"{folder}/{_BARRIER}"))
+            if plain["key"] != key or not all(self.store.sound(name, *known) for name, known in plain["files"].items()):
+                return None
+            found = Findings(plain["step"], np.load(self.store.fetch(plain["removed"])), seconds=plain["seconds"])
+            for kind in ("duplicates", "clusters"):
+                setattr(found, kind, str(self.store.fetch(plain[kind])) if plain[kind] else "")
+            found.units = {int(shard): name for shard, name in plain["units"]}
+            found.notes = [f"{where}{note}" for note in plain["notes"]]
+            found.extends = self.store.fetch(plain["extends"]) if plain["extends"] else None
+            return found
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def keep_findings(self, folder: str, key: str, where: str, found: Findings) -> None:
+        """Keep what was found; its files are in the store already, but for the samples that go."""
+        removed = f"{folder}/removed.npy"
+        aside = self.store.scratch() / f"{folder}-removed.npy"
+        np.save(aside, found.removed)
+        self.store.publish(aside, removed)
+        named: dict[str, Any] = {
+            kind: _named(folder, getattr(found, kind)) for kind in ("duplicates", "clusters", "extends")
+        }
+        names = [removed, *(name for name in named.values() if name), *found.units.values()]
+        files = {name: _seen(self.store.fetch(name)) for name in names}
+        plain = {"key": key, "step": found.step, "removed": removed, "seconds": found.seconds, "files": files, **named}
+        plain |= {"units": list(found.units.items()), "notes": [note.removeprefix(where) for note in found.notes]}
+        self.store.write_text(f"{folder}/{_BARRIER}", json.dumps(plain, ensure_ascii=False))
+
+    def _prune(self, folders: dict[str, Sequence[ShardResult]]) -> None:
+        used = {name for results in folders.values() for result in results for name in result.files()}
+        used |= {done_marks.name_of(folder, result.shard) for folder, results in folders.items() for result in results}
+        for name in self.store.names("stage_"):
+            folder, _, rest = name.partition("/")
+            of_barrier = folder in folders and rest in (
+                _BARRIER,
+                "removed.npy",
+                "duplicates.parquet",
+                "clusters.parquet",
+            )
+            if name not in used and not of_barrier and not rest.endswith((".units.parquet", "index.parquet")):
+                self.store.remove(name)
+
+
+def forget(store: Store) -> None:
+    """Remove all that is kept, with an export that is not finished."""
+    try:
+        known = Known.read(store.read_text(EXPORT))
+    except OSError:
+        known = None
+    if known is not None:
+        Path(known.aside).unlink(missing_ok=True)
+    clear(store)
+
+
+def clear(store: Store) -> None:
+    """Remove what runs keep in a store, and the store's folder where nothing else is in it."""
+    store.vacate(OF_RUNS)
+
+
+def _named(folder: str, path: str | Path | None) -> str:
+    """The name in the store of a file that is there."""
+    return f"{folder}/{Path(path).name}" if path else ""
+
+
+def _seen(path: Path) -> tuple[int, str]:
+    digest = kernels.core.digest.digest_of_file(path)
+    return digest.size, digest.hexdigest()

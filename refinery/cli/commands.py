@@ -1,0 +1,334 @@
+"""What the commands do, once the command line has been read."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from refinery import kernels
+from refinery.cli.render import console
+from refinery.common.paths import shorter
+from refinery.errors import RefineryError
+from refinery.execution.preflight import ready
+from refinery.execution.run import Outcome, begin_anew, execute
+from refinery.recipe import Recipe
+from refinery.results.stdout import pour
+from refinery.workers.threads import keep_memory
+
+Opened = tuple[Recipe, Any]
+
+EXAMPLES = """
+SELECT t._row, t.operator, t.kind, t.original_text, t.processed_text, l.reason
+FROM trace t LEFT JOIN ledger l USING (_row)
+QUALIFY row_number() OVER (PARTITION BY t.step ORDER BY t._row) <= 2
+ORDER BY t.step, t._row
+"""
+
+
+def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = False, overwrite: bool = False) -> None:
+    """`refinery run`."""
+    recipe, library = opened
+    if not quiet:
+        _tell_notes(recipe)
+        _tell_compiling(recipe, library)
+    keep_memory()
+    if fresh:
+        begin_anew(recipe)
+    with console.progress(quiet or as_json) as progress:
+        outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
+    streamed = pour(outcome)
+    _warn(outcome)
+    if as_json:
+        click.echo(json.dumps(as_data(outcome), ensure_ascii=False), err=streamed)
+    elif not quiet:
+        report(console.console(streamed), outcome, show)
+
+
+def _warn(outcome: Outcome) -> None:
+    """Say loudly, also with --quiet, that most rows could not be read or that none is left."""
+    for alarm in outcome.alarms:
+        click.secho(f"warning: {shorter(console.shown(str(alarm)))}", err=True, bold=True, fg="red")
+
+
+def _tell_notes(recipe: Recipe) -> None:
+    for note in recipe.ignored:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _tell_compiling(recipe: Recipe, library: Any) -> None:
+    if kernels.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
+        print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
+
+
+def _calls_kernels(operator: Any) -> bool:
+    return bool(operator.functions) or "feature(" in operator.sql
+
+
+_TABLES = (
+    "runs",
+    "steps",
+    "ledger",
+    "stats",
+    "fates",
+    "stat_summary",
+    "trace",
+    "quarantine",
+    "duplicates",
+    "clusters",
+    "shards",
+    "files",
+    "monitor",
+    "step_resources",
+)
+
+
+def as_data(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as plain data."""
+    return {
+        "work_dir": shorter(str(outcome.run_dir.root)),
+        "database": shorter(str(outcome.run_dir.database)),
+        "outputs": [shorter(str(path)) for path in outcome.outputs],
+        "rows": asdict(outcome.counts),
+        "seconds": round(outcome.seconds, 3),
+        "bytes": outcome.bytes,
+        "disk": outcome.disk,
+        "reused": {"shards": outcome.reused[0], "of": outcome.reused[1]},
+        "warnings": list(map(shorter, outcome.warnings)),
+    }
+
+
+def report(out: Any, outcome: Outcome, show: bool) -> None:
+    """The waterfall, and where everything is."""
+    with _database(outcome.run_dir.database) as con:
+        rows = con.execute(console.WATERFALL).fetchall()
+        out.print(console.waterfall(rows))
+        if show:
+            _show(out, con)
+        broken = con.execute("SELECT count(*) FROM quarantine WHERE step = 0").fetchall()[0][0]
+    counts, root = outcome.counts, outcome.run_dir.root
+    lines = [
+        f"{counts.read:,} rows read = {counts.kept:,} kept + {counts.removed:,} removed + {counts.quarantined:,} quarantined"
+        + (f" ({broken:,} could not be read)" if broken else ""),
+        f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}, "
+        f"{console.size(outcome.disk)} of disk"
+        + (f", reused {outcome.reused[0]:,} of {outcome.reused[1]:,} shards" if outcome.reused[0] else ""),
+        *(f"note: {note}" for note in outcome.notes),
+        *([f"kept samples   {', '.join(map(str, outcome.outputs))}"] if outcome.outputs else []),
+        f"tables         {outcome.run_dir.database} ({', '.join(_TABLES)})",
+    ]
+    if outcome.trace_files:
+        lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")
+    lines.append(f"ask for a row  refinery why ROW --run {root}")
+    for line in lines:
+        out.print(shorter(line), markup=False)
+
+
+def _show(out: Any, con: Any) -> None:
+    rows = con.execute(EXAMPLES).fetchall()
+    if rows:
+        out.print("Two examples of each step's work, from the table trace:")
+        out.print(console.examples(rows))
+    broken = con.execute("SELECT file, line, error, raw FROM quarantine ORDER BY _row LIMIT 5").fetchall()
+    for file, line, error, raw in broken:
+        out.print(f"quarantined {shorter(file)}:{line}: {error}: {console.beginning(raw or '', 80)}", markup=False)
+
+
+def _database(path: Path) -> Any:
+    import duckdb
+
+    return duckdb.connect(str(path), read_only=True)
+
+
+def script(opened: Opened) -> None:
+    """`refinery sql`."""
+    from refinery.api import script_of
+
+    click.echo(script_of(*opened), nl=False)
+
+
+def check(open_it: Callable[[], Opened], as_json: bool) -> None:
+    """`refinery check`. open_it: opens the recipe, which raises its problems."""
+    from refinery.cli.render import check as checked
+
+    try:
+        recipe, library = open_it()
+        prepared = ready(recipe, library)
+    except RefineryError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps(checked.failed(error), ensure_ascii=False))
+        sys.exit(error.exit_code)
+    if as_json:
+        click.echo(json.dumps(checked.passed(prepared), ensure_ascii=False))
+        return
+    for line in checked.lines(prepared):
+        click.echo(line)
+
+
+def explain(opened: Opened, analyze: bool) -> None:
+    """`refinery sql --explain`."""
+    from refinery.inspect.explain import analyzed, planned
+
+    prepared = ready(*opened, probes=False)
+    out = console.console()
+    for part in analyzed(prepared) if analyze else planned(prepared):
+        out.print(part, markup=False)
+
+
+def lineage(opened: Opened, column: str) -> None:
+    """`refinery sql --lineage`."""
+    from refinery.compiler import lineage as origins
+
+    prepared = ready(*opened, probes=False)
+    operators = prepared.library.operators
+    ends = [(planned, planned.stage.after) for planned in prepared.stages]
+    stages = [origins.Passed(p.program, after, operators[after.name] if after else None) for p, after in ends]
+    found = origins.through_stages(stages, column)
+    places = {step.index: f"step {step.index} {step.name} ({step.where})" for step in prepared.recipe.steps}
+    click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")
+    for step in origins.steps_of(found):
+        click.echo(f"  through {places[step]}")
+    click.echo("")
+    for origin in found:
+        place = "as read" if origin.step == 0 else f"step {origin.step}" if origin.step else ""
+        about = [origin.meaning] if place and origin.meaning.endswith(place) else [origin.meaning, place]
+        about = [text for text in about if text]
+        label = f"{origin.column} ({', '.join(about)})" if about else origin.column
+        click.echo(f"{'  ' * origin.depth}{label}: {origin.expression}")
+
+
+def analyze(request: Any, as_json: bool) -> None:
+    """`refinery analyze`."""
+    from refinery.cli.render.analyze import as_data, show
+    from refinery.inspect.analyze.analyze import analyze
+
+    _tell_notes(request.recipe)
+    _tell_compiling(request.recipe, request.library)
+    keep_memory()
+    with console.progress(as_json) as progress:
+        found = analyze(request, progress)
+    _warn(found.outcome)
+    if as_json:
+        click.echo(json.dumps(as_data(found), ensure_ascii=False))
+        return
+    out = console.console()
+    for part in show(found):
+        out.print(part, markup=False)
+
+
+def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
+    """`refinery diff`."""
+    from refinery.cli.render.diff import show
+    from refinery.inspect.diff.diff import compare
+
+    found = compare(run_a, run_b, limit)
+    if as_json:
+        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        return
+    out = console.console()
+    for part in show(found, limit):
+        out.print(part, markup=False)
+
+
+def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) -> None:
+    """`refinery tune`."""
+    from refinery.cli.render import tune as tuning
+    from refinery.inspect.finished_run import Stored
+    from refinery.inspect.tune import tune as tried
+
+    with Stored.open(work_dir) as stored:
+        found = tried(stored, operator, params)
+        recipe = str(stored.run_dir.recipe)  # with what the command line had changed of the one that was run
+    if as_json:
+        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        return
+    out = console.console()
+    for part in tuning.show(found, recipe):
+        out.print(part, markup=False)
+
+
+def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool) -> None:
+    """`refinery refilter`."""
+    from refinery.inspect.refilter.refilter import refilter as refiltered
+
+    keep_memory()
+    with console.progress(quiet or as_json) as progress:
+        found = refiltered(work_dir, **options, progress=progress)
+    streamed = pour(found.outcome)
+    _warn(found.outcome)
+    if as_json:
+        told = as_data(found.outcome) | {
+            "rows_again": found.again,
+            "deciding": round(found.deciding, 3),
+            "notes": list(found.notes),
+        }
+        click.echo(json.dumps(told, ensure_ascii=False), err=streamed)
+    elif not quiet:
+        out = console.console(streamed)
+        report(out, found.outcome, False)
+        for note in found.notes:
+            out.print(shorter(note), markup=False)
+
+
+def status(work_dir: Path, watched: bool, as_json: bool) -> None:
+    """`refinery status`."""
+    from refinery.cli.render.status import lines, watch, watch_in_place
+    from refinery.monitoring.status import status as told
+    from refinery.storage.run_folder import RunDir
+
+    def look() -> dict[str, Any]:
+        return told(RunDir.of_finished(work_dir))
+
+    if watched and as_json:
+        found = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))
+    else:
+        found = watch_in_place(look, str(work_dir), console.console()) if watched else look()
+    click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found, str(work_dir))))
+
+
+def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run: bool) -> None:
+    """`refinery gc`."""
+    from refinery.checkpoints import gc as collector
+
+    found = collector.find(folders or (Path("."),))
+    chosen = collector.choose(found, budget, age, time.time())
+    freed = 0
+    for kept in chosen:
+        done = dry_run or collector.free(kept)
+        freed += kept.bytes if done else 0
+        ended = "" if kept.ended else ", of a run that did not end"
+        what = "would free" if dry_run else "freed" if done else "left: a run has just begun in it:"
+        click.echo(f"{what} {console.size(kept.bytes)}  {kept.folder}{ended}")
+    for kept in (kept for kept in found if kept.live):
+        click.echo(f"left: a run is in it: {console.size(kept.bytes)}  {kept.folder}")
+    for parts, reason in collector.strange(folders or (Path("."),)):
+        click.echo(f"left: looks like what refinery 0.1.0 keeps, but {reason}. Remove it if it is not needed: {parts}")
+    left = sum(kept.bytes for kept in found) - freed
+    click.echo(f"{'would free' if dry_run else 'freed'} {console.size(freed)}, {console.size(left)} stay")
+
+
+def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
+    """`refinery why`."""
+    from refinery.cli.render.why import tell
+    from refinery.inspect.why.query import Histories
+    from refinery.results.delivery import not_as_left
+
+    out = console.console()
+    with Histories(work_dir) as histories:
+        for note in not_as_left(histories.manifest):
+            click.echo(f"note: {note}", err=True)
+        rows = [row] if row is not None else histories.find(where or "")
+        for number in rows:
+            history = histories.tell(number)
+            if as_json:
+                click.echo(history.json())
+            else:
+                out.print(tell(history))

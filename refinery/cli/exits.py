@@ -1,0 +1,119 @@
+"""How a command line ends: one message and an exit code for everything that can go wrong."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+
+
+def end_well(command: click.Command) -> None:
+    """Run a command line; what goes wrong ends in one message and its exit code, without a traceback."""
+    from refinery.cli.interrupts import watch_interrupts
+    from refinery.common.paths import shorter
+    from refinery.common.redaction import hide
+    from refinery.errors import OperatorError, OutputError, RefineryError
+    from refinery.workers import process_guard
+
+    # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
+    gc.set_threshold(100_000)
+    # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    process_guard.ending(_give_up)
+    stdout = sys.stdout
+    interrupts = watch_interrupts()
+    try:
+        command.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt) as error:
+        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
+        sys.exit(130)
+    except RefineryError as error:
+        _end_if_interrupted(interrupts, error)
+        told = shorter(hide(str(error)))
+        told = f"refinery: {told}" if "\n" not in told else told
+        _say("\n".join([told, *_notes(error)]))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        _nobody_reads_on()
+    except SystemExit:
+        if sys.stdout is not stdout:  # click puts something else there when the pipe is broken
+            _nobody_reads_on()
+        raise
+    except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
+        _end_if_interrupted(interrupts, error)
+        if isinstance(error, OSError) and (refused := _before(error)):
+            _say(f"refinery: {hide(str(refused))}")
+            sys.exit(refused.exit_code)
+        if os.environ.get("REFINERY_TRACEBACK"):
+            raise
+        if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
+            print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+            sys.exit(OutputError.exit_code)
+        what = hide(" ".join(str(error).split()))[:500]
+        print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
+        print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
+        sys.exit(OperatorError.exit_code)
+
+
+def _give_up(reason: str) -> None:
+    """End the process with a message: a statement does not come back, so nothing here will."""
+    from refinery.common.redaction import hide
+    from refinery.errors import OperatorError
+    from refinery.workers import process_guard
+
+    _say(f"refinery: {hide(reason)}")
+    process_guard.leave(OperatorError.exit_code)
+
+
+def _before(error: BaseException) -> Any:
+    """The error that the run was about to end with when another one came in between; None where there was none.
+
+    An operator that has closed the run's files leaves nothing that can be tidied.
+    """
+    from refinery.errors import OperatorError
+
+    within = error.__context__
+    while within is not None and not isinstance(within, OperatorError):
+        within = within.__context__
+    return within
+
+
+def _say(text: str) -> None:
+    """Print a message, if standard error is still there."""
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What was added to an error on its way: how to go on."""
+    return [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
+
+
+def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:
+    """Ctrl-C within a library's call ends it with an error of its own, which tells nothing."""
+    if interrupts:
+        print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
+        sys.exit(130)
+
+
+def _can_be_written(stream: Any) -> bool:
+    """Whether a line end goes where a command prints to; a full disk takes none."""
+    try:
+        print(file=stream, flush=True)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _nobody_reads_on() -> None:
+    """End well: whoever read has enough, as `head` has. Python would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    sys.exit(0)

@@ -1,0 +1,290 @@
+"""The command line. Each command imports what it needs, so that help and completion answer at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import refinery
+from refinery.cli.exits import end_well
+from refinery.cli.options import RecipeCommand, complete_operator, named, operators_option, recipe_options, safe_options
+
+EPILOG = (
+    "Exit codes: 0 done, 2 the recipe or the command line is wrong, 3 the data cannot be read, 4 an operator or the run "
+    "failed, 5 rows do not add up, 6 results cannot be written, 7 too many rows in quarantine, "
+    "130 interrupted."
+)
+
+
+@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(refinery.__version__, message="refinery %(version)s")
+def cli() -> None:
+    """Refine text for language-model training: a recipe becomes DuckDB SQL, and every row is accounted for."""
+
+
+@cli.command(cls=RecipeCommand, epilog=EPILOG)
+@recipe_options
+@safe_options
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@click.option("--fresh", is_flag=True, help="Use nothing that earlier runs have kept, and remove it.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that no run in work_dir has written.")
+@click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
+def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
+    """Run RECIPE. Any key of it can be given as an option: --trace_num 50 --export_path out.jsonl"""
+    from refinery.cli import commands
+
+    commands.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
+
+
+@cli.command(cls=RecipeCommand)
+@recipe_options
+@safe_options
+@click.option(
+    "--explain",
+    is_flag=False,
+    flag_value="plan",
+    type=click.Choice(["plan", "analyze"]),
+    help="How it runs; `analyze` measures it on a sample.",
+)
+@click.option(
+    "--lineage", metavar="COLUMN", help="Which inputs and steps a statistic, a text field or `_dropped` comes from."
+)
+def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
+    """Print RECIPE as a SQL script, or explain it."""
+    from refinery.cli import commands
+
+    opened = _opened(recipe)
+    if lineage:
+        commands.lineage(opened, lineage)
+    elif explain:
+        commands.explain(opened, explain == "analyze")
+    else:
+        commands.script(opened)
+
+
+@cli.command(cls=RecipeCommand)
+@recipe_options
+@safe_options
+@click.option("--json", "as_json", is_flag=True, help="Print what is found as one JSON object.")
+def check(as_json: bool, **recipe: Any) -> None:
+    """Check RECIPE, its data and where it writes: every problem at once, nothing is run."""
+    from refinery.cli import commands
+
+    commands.check(lambda: _opened(recipe), as_json)
+
+
+@cli.command()
+@click.argument("name", required=False, shell_complete=complete_operator)
+@click.option("--markdown", is_flag=True, help="As Markdown; without NAME all of them, which is docs/operators.md.")
+@operators_option
+def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
+    """List the operators, or show what NAME does."""
+    from refinery.cli.render import reference
+
+    click.echo(reference.page(name, markdown, operators).rstrip("\n"))
+
+
+@cli.command(cls=RecipeCommand)
+@recipe_options
+@click.option("--stats", metavar="NAME,...", help="Operators or statistics; by default all that need no further file.")
+@click.option("--group-by", metavar="EXPR", help="A column of the input, or SQL over its columns, to group by.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), help="The run folder of the analysis.")
+@click.option("--json", "as_json", is_flag=True, help="Print the analysis as one JSON object.")
+def analyze(stats: str | None, group_by: str | None, output: str | None, as_json: bool, **options: Any) -> None:
+    """Measure DATA, or what RECIPE makes of it; nothing is removed.
+
+    DATA is a file, folder or glob, RECIPE a .yaml file. Any key of a recipe can be given as an option: --text_keys body
+    """
+    from refinery.cli import commands
+    from refinery.inspect.analyze.request import from_command_line
+
+    path, changes = named(options)
+    names = [name.strip() for name in (stats or "").split(",") if name.strip()]
+    given = (options["sets"], options["variables"], options["operators"])
+    recipe = True if options["config"] else None
+    commands.analyze(from_command_line(path, changes, *given, names, group_by, output, recipe), as_json)
+
+
+@cli.command()
+@click.argument("run_a", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run_b", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Lines and examples of each kind.")
+@click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON object.")
+def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
+    """Compare two runs: recipes, rows, statistics, texts."""
+    from refinery.cli import commands
+
+    commands.diff(run_a, run_b, limit, as_json)
+
+
+@cli.command()
+@click.argument("row", required=False, type=int)
+@click.option("--run", "work_dir", type=click.Path(exists=True, file_okay=False), default=".", help="The run's folder.")
+@click.option("--where", help="SQL that finds the row by the input's columns, such as `id = 42`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the history as JSON, one line per row.")
+def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> None:
+    """Tell the way of one sample through every step of a run: by its _row, or by --where."""
+    from refinery.cli import commands
+
+    if (row is None) == (where is None):
+        raise click.UsageError("give a row number or --where, one of them")
+    commands.why(Path(work_dir), row, where, as_json)
+
+
+@cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.argument("operator", metavar="OPERATOR|STEP")
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    required=True,
+    metavar="NAME=VALUES",
+    help="10..200, 10..200:10 or 10,20,50; several make a grid.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> None:
+    """Try other bounds of a filter on the statistics that RUN has stored: rows and bytes kept, no text is read."""
+    from refinery.cli import commands
+
+    commands.tune(Path(run), operator, params, as_json)
+
+
+@cli.command(epilog=EPILOG)
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.11.min_num=30.")
+@click.option("--export", metavar="PATH", help="Where the kept samples go; by default into the new run's folder.")
+@click.option("--work-dir", metavar="FOLDER", help="The new run's folder; by default RUN-refiltered, beside RUN.")
+@click.option("--no-export", is_flag=True, help="Leave the tables only.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that no run in the new folder has written.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Make a new run with other bounds from what RUN has stored; only rows of which too little is known run again."""
+    from refinery.cli import commands
+
+    commands.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
+
+
+@cli.command()
+@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where the page is written; - is standard output.  [default: RUN/report.html]",
+)
+@click.option("--overwrite", is_flag=True, help="Also overwrite a file that neither a run nor a report has written.")
+def report(work_dir: str, output: str | None, overwrite: bool) -> None:
+    """Write one page about the run in folder RUN: what ran, what was removed, changed and found twice, statistics."""
+    from refinery.inspect.report.page import report as write
+
+    path = write(Path(work_dir), output, overwrite)
+    if path is not None:
+        click.echo(path)
+
+
+@cli.command()
+@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--watch", is_flag=True, help="Show it again every second until the run has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON; with --watch one line every second.")
+def status(work_dir: Path, watch: bool, as_json: bool) -> None:
+    """Tell how far the run in folder RUN is, from another terminal: running, finished, failed, interrupted or none."""
+    from refinery.cli import commands
+
+    commands.status(work_dir, watch, as_json)
+
+
+@cli.command("gc")
+@click.argument(
+    "folders", metavar="[FOLDER]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option("--budget", metavar="SIZE", help="Free until no more than this stays: 10GB.")
+@click.option("--age", metavar="AGE", help="Free what was not used for longer than this: 7d, 12h.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be freed.")
+def free_kept(folders: tuple[Path, ...], budget: str | None, age: str | None, dry_run: bool) -> None:
+    """Free what runs have kept for the next one, in FOLDER and below: the longest unused first.
+
+    Without --budget and --age all that runs which ended well have kept. Results and tables stay as they are.
+    """
+    from refinery.checkpoints.gc import seconds
+    from refinery.cli import commands
+    from refinery.common.numbers import bytes_of
+
+    try:
+        commands.gc(
+            folders,
+            bytes_of(budget) if budget is not None else None,
+            seconds(age) if age is not None else None,
+            dry_run,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+@cli.group()
+def stats() -> None:
+    """Statistics files: what workers measured, merged."""
+
+
+@stats.command("merge", epilog=EPILOG)
+@click.argument("source", metavar="INPUT")
+@click.argument("target", metavar="OUTPUT")
+@click.option("--remove-input", is_flag=True, help="Remove the merged files once metric.json is safely written.")
+@click.option("--top-k", type=click.IntRange(min=0), help="Most keys of a group that is cut; 100000 unless told.")
+@click.option(
+    "--top-k-groups", metavar="A,B", help="Groups that are cut to their keys of most samples; fqdn,suffix unless told."
+)
+@click.option("--rank", type=click.IntRange(min=0), default=0, help="Which share of the folders: 0 to world size - 1.")
+@click.option(
+    "--world-size", type=click.IntRange(min=1), default=1, help="Into how many shares the folders are divided."
+)
+def merge_stats(source: str, target: str, **options: Any) -> None:
+    """Merge the files of all workers.
+
+    {group}/{stat}/{rank}.json below INPUT become {group}/{stat}/metric.json below OUTPUT: paths, s3://, gs://, hf://.
+    """
+    from refinery.stats import command
+
+    command.merge(source, target, **options)
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(f"refinery {refinery.__version__}")
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell: eval "$(refinery completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, "refinery", "_REFINERY_COMPLETE").source())
+
+
+def _opened(options: dict[str, Any]) -> Any:
+    """The checked recipe and its library, from the options of a command."""
+    from refinery.execution.open import open_from_command_line
+
+    recipe, overrides = named(options)
+    safe, roots = options.get("safe", False), options.get("roots", ())
+    if roots and not safe:
+        raise click.UsageError("--root is for --safe")
+    given = (options["sets"], options["variables"], options["operators"])
+    return open_from_command_line(recipe, overrides, *given, roots if safe else None)
+
+
+def main() -> None:
+    """Run the command line."""
+    end_well(cli)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""What a command line is made of: commands that take a recipe, its keys as options, completion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+RECIPE_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class RecipeCommand(click.Command):
+    """A command that takes a recipe, and every key of a recipe as an option: `--trace_num 50`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        context = {"ignore_unknown_options": True, "allow_extra_args": True}
+        super().__init__(*args, **kwargs, context_settings=context)  # type: ignore[misc]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the recipe first, wherever it stands among the options that click does not know."""
+        known = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
+        at = _place_of_recipe(args, known)
+        if at is not None:
+            args = [args[at], *args[:at], *args[at + 1 :]]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Options, and the keys of a recipe."""
+        from click.shell_completion import CompletionItem
+
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("--"):
+            from refinery.recipe.keys import KEYS
+
+            keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
+            found += [CompletionItem(f"--{key.name}", help=key.doc) for key in keys]
+        return found
+
+
+def _place_of_recipe(args: list[str], known: Mapping[str, click.Option]) -> int | None:
+    """Which argument is the recipe: the first that is neither an option nor its value."""
+    from refinery.recipe.keys import KEYS
+
+    waiting = ""  # the option that may take the next argument as its value
+    likely = None  # what an option that nobody knows has taken, though it looks like a recipe
+    for at, argument in enumerate(args):
+        if argument == "--":
+            return at + 1 if at + 1 < len(args) else likely
+        if argument.startswith("--") or argument in known:
+            waiting = "" if "=" in argument and argument.startswith("--") else argument
+        elif not waiting or not _takes(waiting, argument, known):
+            return at
+        else:
+            if (
+                waiting not in known
+                and waiting[2:].replace("-", "_") not in KEYS
+                and argument.endswith(RECIPE_SUFFIXES)
+            ):
+                likely = at if likely is None else likely
+            waiting = ""
+    return likely
+
+
+def _takes(option: str, argument: str, known: Mapping[str, click.Option]) -> bool:
+    """Whether an argument is the value of the option before it."""
+    from refinery.recipe.keys import KEYS
+
+    if option in known:
+        given = known[option]
+        if isinstance(given.type, click.Choice) and given.flag_value:  # its value can be left out
+            return argument in given.type.choices
+        return not given.is_flag
+    key = KEYS.get(option[2:].replace("-", "_"))
+    if key is None or key.type != "bool":
+        return True
+    return not (argument.endswith(RECIPE_SUFFIXES) or "://" in argument or "*" in argument or os.path.exists(argument))
+
+
+class RecipePath(click.Path):
+    """A recipe's file; completes to folders and files that can be one."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Folders and recipes that begin with what is there."""
+        from click.shell_completion import CompletionItem
+
+        folder, start = os.path.split(incomplete)
+        try:
+            entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+        except OSError:
+            return []
+        found = []
+        for entry in entries:
+            if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
+                path = os.path.join(folder, entry.name)
+                if entry.is_dir():
+                    found.append(CompletionItem(path + "/"))
+                elif entry.name.endswith(RECIPE_SUFFIXES):
+                    found.append(CompletionItem(path))
+        return found
+
+
+def complete_operator(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Names of operators that begin with what is there, or hold it."""
+    from refinery.errors import RefineryError
+    from refinery.operators import Library
+
+    try:
+        names = list(Library(tuple(ctx.params.get("operators") or ())).operators)
+    except RefineryError:
+        return []
+    return [name for name in names if name.startswith(incomplete)] or [name for name in names if incomplete in name]
+
+
+def recipe_options(function: Any) -> Any:
+    """Options of every command that reads a recipe."""
+    decorators = (
+        click.argument("recipe", required=False, type=RecipePath()),
+        click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]..."),
+        click.option("--config", type=RecipePath(), help="The recipe, as Data-Juicer spells it."),
+        click.option(
+            "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100."
+        ),
+        click.option(
+            "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe."
+        ),
+        operators_option,
+    )
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+def safe_options(function: Any) -> Any:
+    """Options of commands that can be told not to trust a recipe."""
+    decorators = (
+        click.option("--safe", is_flag=True, help="Refuse a recipe with code or SQL, or with paths outside of --root."),
+        click.option(
+            "--root",
+            "roots",
+            multiple=True,
+            metavar="PATH",
+            help="With --safe: a folder that it may name; by default its own and the current one.",
+        ),
+    )
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+operators_option = click.option(
+    "--operators",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder with operators of your own; can be given several times.",
+)
+
+
+def named(options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The recipe that a command names, and the options that it does not know itself."""
+    recipe, overrides = options["config"] or options["recipe"], list(options["overrides"])
+    if options["recipe"] and (options["config"] or options["recipe"].startswith("--")):
+        recipe = options["config"]
+        overrides.insert(0, options["recipe"])
+    return recipe, overrides

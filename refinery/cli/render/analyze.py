@@ -1,0 +1,116 @@
+"""The statistics of `refinery analyze` on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from refinery.cli.render import console
+from refinery.common.paths import shorter
+from refinery.inspect.analyze.analyze import Analysis, Description
+from refinery.inspect.analyze.sketch import ERROR, PERCENTS
+from refinery.inspect.analyze.suggest import METHODS
+
+# Keys of a group, and pairs of statistics, that are listed; the tables have them all.
+_KEYS = 20
+_PAIRS = 10
+
+
+def as_data(found: Analysis) -> dict[str, Any]:
+    """The analysis as plain data; quantiles by percent."""
+    outcome = found.outcome
+    described = [
+        asdict(d) | {"quantiles": {f"{100 * q:g}": v for q, v in d.quantiles.items()}} for d in found.descriptions
+    ]
+    return {
+        "work_dir": shorter(str(outcome.run_dir.root)),
+        "database": shorter(str(outcome.run_dir.database)),
+        "rows": asdict(outcome.counts),
+        "warnings": list(map(shorter, outcome.notes)),
+        "statistics": described,
+        "correlations": list(found.correlations),
+        "suggestions": list(found.suggestions),
+        "recipes": dict(found.fragments),
+    }
+
+
+def show(found: Analysis) -> Iterator[Any]:
+    """What a person reads, part by part."""
+    counts, outcome = found.outcome.counts, found.outcome
+    yield f"{counts.read:,} rows read, {counts.kept:,} measured, {counts.quarantined:,} quarantined; nothing was removed"
+    yield from (f"note: {note}" for note in outcome.notes)
+    if not found.descriptions:
+        yield "no sample could be measured, so there is nothing to describe"
+        return
+    yield _table("statistic", ((d.stat, d) for d in found.descriptions if d.group == "summary"))
+    without = (
+        "missing: rows without a finite value" if any(d.missing for d in found.descriptions) else "none is missing"
+    )
+    yield f"quantiles are within {100 * ERROR:g} % of the true values; {without}"
+    yield from _by_group([d for d in found.descriptions if d.group != "summary"])
+    some = [row for row in found.correlations if row["pearson"] is not None or row["spearman"] is not None]
+    if some:
+        yield ""
+        yield _correlations(some)
+    for method in METHODS if found.suggestions else ():
+        yield ""
+        yield found.fragments[method].rstrip("\n")
+    yield ""
+    yield f"tables         {outcome.run_dir.database} (stats, sketches, quantiles, correlations, suggestions)"
+    yield f"try bounds     refinery tune {shorter(str(outcome.run_dir.root))} FILTER --param NAME=FROM..TO"
+
+
+def _by_group(descriptions: Sequence[Description]) -> Iterator[Any]:
+    """A table per statistic and group: its keys."""
+    for (stat, group), members in groupby(descriptions, key=lambda d: (d.stat, d.group)):
+        listed = list(members)
+        yield ""
+        yield f"{stat} by {group}"
+        yield _table(group, ((d.key, d) for d in listed[:_KEYS]))
+        if len(listed) > _KEYS:
+            yield f"and {len(listed) - _KEYS:,} more keys, in the table quantiles"
+
+
+def _table(first: str, rows: Iterable[tuple[str, Description]]) -> Any:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    listed = list(rows)
+    some = any(d.missing for _, d in listed)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column(escape(console.beginning(first, 30)), min_width=12, overflow="fold")
+    for name in ("n", *(["missing"] if some else []), "mean", "std", "min", *(f"{p} %" for p in PERCENTS), "max"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, d in listed:
+        values = [d.mean, d.std, d.min, *(d.quantiles.get(p / 100) for p in PERCENTS), d.max]
+        cells = [f"{d.n:,}", *([f"{d.missing:,}"] if some else []), *map(short, values)]
+        table.add_row(escape(console.beginning(label, 60)) or "(empty)", *cells)
+    return table
+
+
+def _correlations(correlations: Sequence[dict[str, Any]]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    title = f"strongest correlations, {min(_PAIRS, len(correlations))} of {len(correlations):,} pairs"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="")
+    table.add_column("statistic")
+    table.add_column("statistic")
+    for name in ("Pearson", "Spearman", "n"):
+        table.add_column(name, justify="right")
+    for row in correlations[:_PAIRS]:
+        both = [f"{value:+.3f}" if value is not None else "" for value in (row["pearson"], row["spearman"])]
+        table.add_row(row["stat_a"], row["stat_b"], *both, f"{row['n']:,}")
+    return table
+
+
+def short(value: float | None) -> str:
+    """A number in a narrow column: four digits."""
+    if value is None:
+        return ""
+    if value.is_integer() and abs(value) < 1e7:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) < 1e3 or abs(value) >= 1e7 else f"{value:,.0f}"

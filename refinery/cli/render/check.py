@@ -1,0 +1,61 @@
+"""What `refinery check` finds, as lines and as plain data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from refinery.common.numbers import size
+from refinery.common.paths import shorter
+from refinery.errors import Problem, RefineryError, problems_of
+from refinery.planning.plan import Prepared
+
+
+def lines(prepared: Prepared) -> list[str]:
+    """Notes, and last what was checked."""
+    recipe, count = prepared.recipe, len(prepared.recipe.steps)
+    steps = f"{count} step{'s' if count != 1 else ''}"
+    notes = [f"note: {shorter(str(note))}" for note in (*recipe.ignored, *prepared.notes)]
+    return [*notes, f"{shorter(recipe.path or 'the recipe')}: {steps} over {_inputs(prepared)}, no problems"]
+
+
+def _inputs(prepared: Prepared) -> str:
+    """The input in a few words: `3 files, 1.2 GB`."""
+    sources = prepared.sources
+    files = shorter(sources[0].path) if len(sources) == 1 else f"{len(sources):,} files"
+    return f"{files}, {size(sum(source.size for source in sources))}"
+
+
+def passed(prepared: Prepared) -> dict[str, Any]:
+    """A recipe without problems."""
+    recipe, sources = prepared.recipe, prepared.sources
+    return {
+        "ok": True,
+        "exit_code": 0,
+        "problems": [],
+        "notes": [
+            *({"where": shorter(n.where), "what": shorter(n.text)} for n in recipe.ignored),
+            *map(_note, prepared.notes),
+        ],
+        "recipe": shorter(recipe.path or ""),
+        "steps": [{"step": step.index, "operator": step.name, "where": shorter(step.where)} for step in recipe.steps],
+        "inputs": {"files": len(sources), "bytes": sum(source.size for source in sources)},
+    }
+
+
+def _note(text: str) -> dict[str, str]:
+    return {"where": "", "what": shorter(text)}
+
+
+def failed(error: RefineryError) -> dict[str, Any]:
+    """A recipe that would not run: every problem, in the order of their places."""
+    problems = [_problem(problem) for problem in problems_of(error)]
+    return {"ok": False, "exit_code": error.exit_code, "problems": problems, "notes": []}
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    where = shorter(problem.where)
+    placed = re.fullmatch(r"(.+):(\d+)", where)
+    file, line = (placed[1], int(placed[2])) if placed else (None, None)
+    found = {"where": where, "file": file, "line": line, "kind": problem.kind}
+    return found | {"what": shorter(problem.what), "hint": problem.hint}

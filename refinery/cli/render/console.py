@@ -1,0 +1,200 @@
+"""What commands print: the waterfall, examples from the trace, progress. rich draws; nothing here computes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any
+
+from refinery.common.numbers import number as number
+from refinery.common.numbers import rate, size
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WATERFALL = """
+SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds
+FROM steps ORDER BY rows_in DESC, step  -- as they ran: a filter that was moved is given what the one before has left
+"""
+# Without a terminal: the width of tables, and how often progress is told, in seconds.
+_WIDTH = 120
+# Tables are not squeezed further; a narrower terminal breaks their lines.
+_NARROWEST = 96
+_EVERY = 10
+
+
+def console(stderr: bool = False) -> Console:
+    """A rich console; as wide as the terminal, or 120 columns where there is none. On stderr it is for progress."""
+    from rich.console import Console
+
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to the command line: nobody reads on, which is no failure."""
+            raise BrokenPipeError
+
+    stream = sys.stderr if stderr else sys.stdout
+    narrowest = 0 if stderr else _NARROWEST
+    width = max(shutil.get_terminal_size().columns, narrowest) if stream.isatty() else _WIDTH
+    return Ours(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
+
+
+def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
+    """The table of steps."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("step", justify="right", no_wrap=True)
+    table.add_column("operator", min_width=18, overflow="fold")
+    for name in ("rows in", "removed", "changed", "quarantined", "rows out", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for step, operator, _, rows_in, removed, changed, quarantined, rows_out, seconds in rows:
+        cells = [f"{n:,}" if n else "" for n in (removed, changed, quarantined)]
+        table.add_row(str(step), operator, f"{rows_in:,}", *cells, f"{rows_out:,}", f"{seconds:.2f}")
+    return table
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Any]:
+    """A function to be called with (bytes done, bytes in all): a bar on a terminal, a line every ten seconds elsewhere.
+
+    What operators print meanwhile goes where errors go, as it does in worker processes: the output is the command's own.
+    """
+    with _apart(), _shown(quiet) as report:
+        yield report
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Lead standard output to standard error: what Python prints, and what others write to the file."""
+    with redirect_stdout(sys.stderr), ExitStack() as stack:
+        with suppress(OSError):  # one of them is closed
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            os.dup2(2, 1)
+            stack.callback(os.dup2, kept, 1)
+        yield
+
+
+@contextmanager
+def _shown(quiet: bool) -> Iterator[Any]:
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        yield _Bar(bar)
+
+
+class _Bar:
+    """The bar on a terminal: called with (bytes done, bytes in all); `uses` adds what the run uses of the machine."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar, self._task = bar, bar.add_task("preparing", total=None, told="")
+        self._started, self._told, self._used = time.monotonic(), "", ""
+
+    def __call__(self, done: int, total: int) -> None:
+        what = "refining" if done < total else "writing tables"
+        self._told = _told(done, total, time.monotonic() - self._started)
+        self._bar.update(self._task, completed=done, total=total, description=what)
+        self._show()
+
+    def uses(self, text: str) -> None:
+        """Called from another thread, once a second."""
+        self._used = text
+        self._show()
+
+    def _show(self) -> None:
+        self._bar.update(self._task, told=", ".join(text for text in (self._told, self._used) if text))
+
+
+def _lines() -> Any:
+    started = last = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < _EVERY or done >= total:
+            return
+        last = now
+        print(
+            f"refining: {100 * done / max(total, 1):.0f} %, {_told(done, total, now - started)}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return report
+
+
+def _told(done: int, total: int, elapsed: float) -> str:
+    """How far a run is: `14.9 MB of 127.0 MB, 18.8 MB/s, 6 s left`."""
+    left = (total - done) / max(done, 1) * elapsed
+    remaining = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
+    return f"{size(done)} of {size(total)}, {rate(done, elapsed)}" + (f", {remaining} left" if done < total else "")
+
+
+def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:
+    """A few traced changes and removals as a table; texts are cut around what differs."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_lines=True, pad_edge=False)
+    table.add_column("row", justify="right")
+    table.add_column("operator", no_wrap=True)
+    table.add_column("what happened", overflow="fold")
+    for row, operator, kind, original, processed, reason in rows:
+        if kind == "mapper":
+            before, after = around_difference(original, processed, limit // 2)
+            text = f"[red]- {escape(before)}[/red]\n[green]+ {escape(after)}[/green]"
+        else:
+            text = f"removed: {escape(reason or '')}\n{escape(beginning(original or '', limit))}"
+        table.add_row(str(row), operator, text)
+    return table
+
+
+def around_difference(before: str, after: str, width: int) -> tuple[str, str]:
+    """The parts of two texts between the first and the last difference, with a little of what surrounds them.
+
+    Each is on one line of about `width` characters; what is left out in the middle is marked as well.
+    """
+    start = len(os.path.commonprefix((before, after)))
+    end = len(os.path.commonprefix((before[start:][::-1], after[start:][::-1])))
+    margin = 20
+    first = max(0, start - margin)
+    return _between(before, first, len(before) - end, margin, width), _between(
+        after, first, len(after) - end, margin, width
+    )
+
+
+def _between(text: str, first: int, last: int, margin: int, width: int) -> str:
+    last = min(len(text), last + margin)
+    part = text[first:last]
+    if len(part) > width:
+        part = part[: width - margin] + "…" + part[-margin:]
+    return ("…" if first else "") + shown(part) + ("…" if last < len(text) else "")
+
+
+def beginning(text: str, width: int) -> str:
+    """The start of a text on one line."""
+    return shown(text[:width]) + ("…" if len(text) > width else "")
+
+
+def shown(text: str) -> str:
+    """A text on one line, what cannot be seen spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

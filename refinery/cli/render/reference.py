@@ -1,0 +1,257 @@
+"""The reference of operators, written from their headers."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from refinery.compiler.model import UNBOUNDED
+from refinery.errors import Problem, RecipeError, suggestion
+from refinery.operators import KINDS, RANGE_PARAMS, SURVIVOR_PARAMS, VERIFY_PARAMS, Library, Operator, Param, shipped
+
+INTRO = """# Operators
+
+Written from the operators' own files by `make docs`. Every operator also takes `text_key` (the field that it works on,
+`meta.body` for a nested one; default: the recipe's `text_keys`), and every filter `min_closed_interval`,
+`max_closed_interval` (default true) and `reversed_range` (default false). Operators of the kind stats measure every
+sample that is still there, change nothing and remove nothing. Operators that compare samples with one
+another are [deduplicators](#deduplicators).
+"""
+DEDUPLICATORS = """# Deduplicators
+
+A deduplicator looks at all samples before the next step is given any. Those that remove whole samples keep one of each
+cluster of duplicates and take the following parameters besides their own; `verify` only those that compare shingles.
+Those that take lines, paragraphs or sentences out of texts have no others than their own.
+
+"""
+# What deduplicators of samples have in common.
+SHARED = {**VERIFY_PARAMS, **SURVIVOR_PARAMS}
+_WIDTH = 118
+_LONG_NAME = 32
+
+
+def page(name: str | None, markdown: bool, operators: Sequence[str] = ()) -> str:
+    """The list of operators or one operator's page; as Markdown one page or all.
+
+    Raises RecipeError for a name that no operator has.
+    """
+    library = Library(tuple(operators))
+    if name:
+        if name not in library.operators:
+            near = suggestion(name, library.operators) or "`refinery ops` lists the operators."
+            raise RecipeError([Problem("", f"there is no operator {name!r}", near)])
+        operator = library.operators[name]
+        return operator_page(operator, library) if markdown else plain_page(operator, library)
+    if not markdown:
+        return listing(library)
+    every = list(library.operators.values())
+    first = "".join("\n" + operator_page(operator, library) for operator in every if not _compares(operator))
+    second = "".join("\n" + operator_page(operator, library) for operator in every if _compares(operator))
+    return f"{INTRO}{first}\n{DEDUPLICATORS}" + "\n".join(_parameters(_shared(every))) + f"\n{second}"
+
+
+def _compares(operator: Operator) -> bool:
+    return operator.kind == "deduplicator"
+
+
+def _shared(operators: Sequence[Operator]) -> list[Param]:
+    """The parameters that deduplicators have in common, as the first one declares them that has each."""
+    found: dict[str, Param] = {}
+    for operator in filter(_compares, operators):
+        found = {name: operator.params[name] for name in SHARED if name in operator.params} | found
+    return [found[name] for name in SHARED if name in found]
+
+
+def listing(library: Library) -> str:
+    """One line per operator, by kind."""
+    lines = []
+    width = max((len(name) for name in library.operators if len(name) <= _LONG_NAME), default=0)
+    for kind in KINDS.values():
+        found = [operator for operator in library.operators.values() if operator.kind == kind]
+        lines.append(f"{plural(kind)} ({len(found)})")
+        for operator in found:
+            said = f"The same operator as {operator.alias_of}." if operator.alias_of else operator.doc
+            lines.append(f"  {operator.name:<{width}}  {brief(said, _WIDTH - max(width, len(operator.name)) - 4)}")
+    lines.append("`refinery ops NAME` tells parameters, statistics and examples of one.")
+    return "\n".join(lines)
+
+
+def plural(kind: str) -> str:
+    """Operators of a kind in a heading."""
+    return "operators of statistics" if kind == "stats" else f"{kind}s"
+
+
+def first_sentence(text: str) -> str:
+    """A text up to its first full stop."""
+    head, stop, _ = text.partition(". ")
+    return head + stop.strip() if stop else text
+
+
+def brief(text: str, width: int) -> str:
+    """The first sentence, cut at a colon or a word where it is longer than `width`."""
+    sentence = first_sentence(text)
+    head, colon, _ = sentence.partition(": ")
+    if len(sentence) > width and colon and len(head) >= 20:
+        sentence = head + "."
+    return sentence if len(sentence) <= width else textwrap.shorten(sentence, width, placeholder=" ...")
+
+
+def plain_page(operator: Operator, library: Library) -> str:
+    """What an operator does, its parameters, statistics and examples, to be read in a terminal."""
+    own = _own(operator, library)
+    lines = [f"{operator.name} ({operator.kind}, version {operator.version})", ""]
+    lines += [f"The same operator as {operator.alias_of}.", ""] if operator.alias_of else []
+    lines += textwrap.wrap(operator.doc, _WIDTH)
+    if operator.peer:
+        lines.append(f"Matches {operator.peer}.")
+    lines += _section("Parameters", _rows(own))
+    if operator.alias_of:
+        others = ", ".join(name for name in operator.params if name not in {param.name for param in own})
+        said = f"It also takes those of {operator.alias_of}, which `refinery ops {operator.alias_of}` tells: {others}."
+        lines += ["", *textwrap.wrap(said, _WIDTH)]
+    else:
+        lines += _section(
+            "Statistics", [(n, s.get("type", "DOUBLE"), s.get("doc", "")) for n, s in operator.stats.items()]
+        )
+        lines += _section("Parameters that deduplicators share", _rows(_shared([operator])))
+        lines += ["", f"It also takes {_common(operator)}, as {_every(operator.kind)} does."]
+        lines += ["", "In a recipe", f"  - {operator.name}:"]
+        lines += [f"      {p.name}: {_written(p)}" for p in own if p.default != UNBOUNDED]
+    if operator.examples:
+        lines += ["", "Examples"] + [f"  {_example(example)}" for example in operator.examples]
+    inside = operator.path.is_relative_to(shipped())
+    lines += ["", f"File {operator.path.relative_to(shipped()) if inside else operator.path}"]
+    return "\n".join(lines)
+
+
+def _common(operator: Operator) -> str:
+    """What every operator of the kind takes."""
+    if operator.kind == "filter":
+        return "text_key, min_closed_interval, max_closed_interval and reversed_range"
+    return "text_key"
+
+
+def _every(kind: str) -> str:
+    return "every operator of statistics" if kind == "stats" else f"every {kind}"
+
+
+def _rows(params: Sequence[Param]) -> list[tuple[str, str, str]]:
+    return [(p.name, f"{_type(p)}, {_default(p).strip('`')}", p.doc) for p in params]
+
+
+def _section(title: str, rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    if not rows:
+        return []
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    lines = ["", title]
+    for name, kind, doc in rows:
+        start = f"  {name:<{first}}  {kind:<{min(second, 40)}}  "
+        texts = textwrap.wrap(" ".join(doc.split()), max(30, _WIDTH - len(start))) or [""]
+        lines += [(start + texts[0]).rstrip()] + [" " * len(start) + text for text in texts[1:]]
+    return lines
+
+
+def _own(operator: Operator, library: Library) -> list[Param]:
+    """The parameters without those that other operators have too; of another name those that only this name has."""
+    others: set[str] = set(RANGE_PARAMS) if operator.kind == "filter" else set()
+    if operator.kind == "deduplicator":
+        others = {*SHARED, *(library.operators[operator.alias_of].params if operator.alias_of else ())}
+    return [param for name, param in operator.params.items() if name not in others]
+
+
+def _written(param: Param) -> str:
+    """A parameter's default as a recipe would have it; for one that must be given, what belongs there."""
+    if param.required:
+        return '"..."'
+    return _json(param.default)
+
+
+def operator_page(operator: Operator, library: Library) -> str:
+    """What an operator does, its parameters, statistics and examples, as Markdown."""
+    lines = [f"## {operator.name}", "", f"*{operator.kind}, version {operator.version}*  "]
+    lines += [f"The same operator as [{operator.alias_of}](#{operator.alias_of})."] if operator.alias_of else []
+    lines += [operator.doc, ""]
+    if operator.peer:
+        lines += [f"Matches: {operator.peer}.", ""]
+    own = _own(operator, library)
+    if own:
+        lines += [*_parameters(own), ""]
+    if operator.stats:
+        lines += ["| statistic | type | |", "|---|---|---|"]
+        lines += [
+            f"| `{n}` | {s.get('type', 'DOUBLE')} | {_cell(s.get('doc', ''))} |" for n, s in operator.stats.items()
+        ]
+        lines.append("")
+    if operator.examples:
+        lines += ["```text"] + [_example(example) for example in operator.examples] + ["```", ""]
+    return "\n".join(lines)
+
+
+def _parameters(params: Sequence[Param]) -> list[str]:
+    """A table of parameters."""
+    rows = [f"| `{p.name}` | {_cell(_type(p))} | {_cell(_default(p))} | {_cell(p.doc)} |" for p in params]
+    return ["| parameter | type | default | |", "|---|---|---|---|", *rows]
+
+
+def _type(param: Param) -> str:
+    text = param.type
+    if param.choices:
+        text += ": " + ", ".join(str(choice) for choice in param.choices)
+    if param.min is not None:
+        text += f", at least {param.min}"
+    if param.max is not None:
+        text += f", at most {param.max}"
+    return text
+
+
+def _default(param: Param) -> str:
+    if param.required:
+        return "required"
+    if param.default == UNBOUNDED:
+        return "no bound"
+    return f"`{_json(param.default)}`"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cell(text: str) -> str:
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+def _example(example: dict[str, Any]) -> str:
+    if "texts" in example:
+        return _example_of_set(example)
+    given = _short(example["text"])
+    params = _given({**example.get("fields", {}), **example.get("params", {})})
+    if "out" in example:
+        return f"{given}{params} -> {_short(example['out'])}"
+    stats = [f"{name} {value}" for name, value in example.get("stats", {}).items()]
+    fate = [] if "keep" not in example else ["kept" if example["keep"] else "removed"]
+    other = ["refused"] if example.get("error") else ["quarantined"] if "quarantined" in example else []
+    return f"{given}{params} -> {', '.join(stats + fate + other)}"
+
+
+def _example_of_set(example: dict[str, Any]) -> str:
+    """Texts, and which of them stay, by number from 0; or what is left of each, null where it goes."""
+    texts = example["texts"]
+    given = f"[{', '.join(_short(text, 60) for text in texts)}]{_given(example.get('params', {}))}"
+    if "out" in example:
+        left = ["null" if text is None else _short(text, 60) for text in example["out"]]
+        return f"{given} -> {'unchanged' if example['out'] == texts else '[' + ', '.join(left) + ']'}"
+    if example.get("error"):
+        return f"{given} -> refused"
+    kept = ", ".join(map(str, example["kept"]))
+    return f"{given} -> {'all kept' if len(example['kept']) == len(texts) else 'kept ' + kept}"
+
+
+def _given(params: dict[str, Any]) -> str:
+    return "".join(f" {name}={_json(value)}" for name, value in params.items())
+
+
+def _short(text: str, width: int = 100) -> str:
+    shown = _json(text)
+    return shown if len(shown) <= width else shown[: width - 4] + '..."'

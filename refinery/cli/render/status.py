@@ -1,0 +1,123 @@
+"""`refinery status` as text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from refinery.common.numbers import number, rate, size
+from refinery.common.paths import shorter
+
+_ENDED = {
+    "failed": "ended with an error",
+    "interrupted": "was interrupted",
+    "none": "no run has been here",
+}
+
+
+def lines(found: dict[str, Any], folder: str) -> list[str]:
+    """What the status says, the most important first."""
+    if found["state"] == "running":
+        return _running(found, folder)
+    if found["state"] == "finished":
+        return _finished(found, folder)
+    if found["state"] == "none":
+        return [f"none: {_ENDED['none']}: {folder}"]
+    return _stopped(found, folder)
+
+
+def _running(found: dict[str, Any], folder: str) -> list[str]:
+    if "pid" not in found:
+        return [f"running: {folder}: it has just begun"]
+    left = found.get("seconds_left")
+    told = [
+        f"running: {folder}: process {found['pid']} on {found['host']}, since {_span(found['seconds'])}",
+        f"stage    {found['stage']} of {found['stages']}, {found['phase']}"
+        + (f": {number(found['shards'])} of {number(found['of'])} shards" if found["of"] else ""),
+        f"input    {size(found['bytes'])} of {size(found['total'])}, {rate(found['bytes'], found['seconds'])}, "
+        f"{number(found['rows'])} rows" + (f", {_span(left)} left" if left is not None else ""),
+        f"uses     {found['cpu']:.1f} cores, {size(found['memory'])}, at most {size(found['peak_memory'])}",
+    ]
+    for worker in found["workers"]:
+        memory = "" if worker["memory"] is None else f", {size(worker['memory'])}"
+        told.append(f"         {worker['worker']}: {worker['cpu']:.1f} cores{memory}")
+    silent = (datetime.now(UTC) - datetime.fromisoformat(found["updated"])).total_seconds()
+    if silent > 15:
+        told.append(f"silent   nothing was heard of it for {_span(silent)}")
+    return told + _quarantined(found)
+
+
+def _finished(found: dict[str, Any], folder: str) -> list[str]:
+    told = [
+        f"finished: {folder}: {number(found['rows'])} rows read = {number(found['kept'])} kept + "
+        f"{number(found['removed'])} removed + {number(found['quarantined'])} quarantined",
+        f"input    {size(found['bytes'])} in {_span(found['seconds'])}, {rate(found['bytes'], found['seconds'])}",
+    ]
+    if found.get("cpu") is not None:
+        told.append(f"used     {found['cpu']:.1f} cores, {size(found['peak_memory'])} of memory at most")
+    return told + _quarantined(found)
+
+
+def _stopped(found: dict[str, Any], folder: str) -> list[str]:
+    when = f" after {_span(found['seconds'])}" if "seconds" in found else ""
+    told = [f"{found['state']}: {folder}: the run {_ENDED[found['state']]}{when}"]
+    if found.get("error"):
+        told.append(f"error    {shorter(found['error'])}")
+    if found.get("of"):
+        told.append(
+            f"stage    {found['stage']} of {found['stages']}, {found['phase']}: {found['shards']} of {found['of']} shards"
+        )
+    if found["shards_kept"]:
+        told.append(f"kept     {number(found['shards_kept'])} results of shards; the same command goes on from there")
+    else:
+        told.append("kept     no result of a shard; the same command begins anew")
+    if found["before"]:
+        told.append("tables   those of the run before are there")
+    return told + _quarantined(found)
+
+
+def _quarantined(found: dict[str, Any]) -> list[str]:
+    last = found.get("last_quarantined")
+    if not found.get("quarantined") or not last:
+        return []
+    step = f" in {last['operator']}" if last["operator"] else ""
+    text = (
+        f"{number(found['quarantined'])} rows; the last: {shorter(last['file'])}:{last['line']}{step}: {last['error']}"
+    )
+    return [f"aside    {''.join(c if c.isprintable() else ' ' for c in text)[:500]}"]
+
+
+def _span(seconds: float) -> str:
+    """A length of time: `12 s`, `3 min`, `2.5 h`."""
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def watch(
+    look: Callable[[], dict[str, Any]], tell: Callable[[dict[str, Any]], None], every: float = 1.0
+) -> dict[str, Any]:
+    """Tell the status again and again until the run has ended. The last status, which is not told."""
+    found = look()
+    while found["state"] == "running":
+        tell(found)
+        time.sleep(every)
+        found = look()
+    return found
+
+
+def watch_in_place(look: Callable[[], dict[str, Any]], folder: str, out: Any) -> dict[str, Any]:
+    """Show the status until the run has ended: in place on a terminal, else a line each time. The last status."""
+    from rich.live import Live
+    from rich.text import Text
+
+    if not out.is_terminal:
+        return watch(look, lambda found: out.print("; ".join(lines(found, folder)), markup=False))
+    with Live(console=out, transient=True, auto_refresh=False) as live:
+        return watch(look, lambda found: live.update(Text("\n".join(lines(found, folder))), refresh=True))

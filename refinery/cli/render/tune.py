@@ -1,0 +1,70 @@
+"""What `refinery tune` has found, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from refinery.cli.render import console
+from refinery.compiler.model import UNBOUNDED
+
+_BAR = 24
+
+
+def show(found: Any, recipe: str) -> Iterator[Any]:
+    """What a person reads, part by part. recipe: the one that stores what is missing."""
+    yield f"step {found.step} {found.operator}, {', '.join(found.statistics)}, in {found.run}"
+    yield _trials(found)
+    yield from _told(found, recipe)
+
+
+def _trials(found: Any) -> Any:
+    """The table of trials: the values, what is kept alone and together, and a bar of the rows kept together."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("")
+    for name in found.trials[0].params:
+        table.add_column(name, justify="right", no_wrap=True)
+    unsure = any(trial.unsure.rows for trial in found.trials)
+    for name in ("alone", "bytes", "together", "bytes", *(["not known"] if unsure else []), "of all"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for trial in found.trials:
+        share = trial.together.rows / max(found.rows, 1)
+        cells = [f"{trial.alone.rows:,}", console.size(trial.alone.bytes)]
+        cells += [f"{trial.together.rows:,}", console.size(trial.together.bytes)]
+        cells += [f"{trial.unsure.rows:,}" if trial.unsure.rows else ""] if unsure else []
+        values = [_written(value) for value in trial.params.values()]
+        mark, style = ("→", "bold") if trial.in_force else ("", "")
+        table.add_row(mark, *values, *cells, f"{100 * share:.1f} %", bar(share, _BAR), style=style)
+    return table
+
+
+def _written(value: Any) -> str:
+    """A parameter's value."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) >= UNBOUNDED:
+        return "no limit"
+    return str(value) if isinstance(value, bool) else console.number(value)
+
+
+def bar(share: float, width: int) -> str:
+    """A share of 1 as a bar of blocks, to an eighth of a character."""
+    eighths = round(max(0.0, min(1.0, share)) * width * 8)
+    return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
+
+
+def _told(found: Any, recipe: str) -> Iterator[str]:
+    """What the table does not say."""
+    yield "→ in force. alone: kept by this filter, of the samples that it was given; together: kept by all steps"
+    missing = found.rows - found.stored
+    if missing:
+        why = [f"{found.removed_before:,} removed before it was computed"] if found.removed_before else []
+        why += [f"{missing - found.removed_before:,} in quarantine"] if missing > found.removed_before else []
+        yield f"for {missing:,} of {found.rows:,} rows the statistic is not stored: {', '.join(why)}"
+    if any(trial.unsure.rows for trial in found.trials):
+        yield "not known: removed by this filter in the run, so what later steps would say of them is not stored"
+    if found.removed_before or any(trial.unsure.rows for trial in found.trials):
+        yield f"refinery analyze {recipe} stores every statistic for all rows"
+    yield from (f"note: {note}" for note in found.notes)

@@ -1,0 +1,114 @@
+"""A row's history as lines of text: what each step made of it, and why deduplicators decided as they did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from refinery.cli.render import console
+from refinery.common.paths import shorter
+
+_STYLES = {"removed": "red", "quarantined": "red", "not reached": "dim", "unchanged": "dim"}
+_INDENT = " " * 7
+# Units, or rows of a cluster, that are listed; `--json` has them all.
+_SHOWN = 10
+
+
+def tell(history: Any) -> Any:
+    """The row, then what each step made of it."""
+    from rich.text import Text
+
+    end = next((event for event in history.events if event.fate in ("removed", "quarantined")), None)
+    by = f" by step {end.step} {end.operator}" if end else ""
+    lines = [Text(f"row {history.row}, {shorter(history.file)}: {history.fate}{by}", style="bold")]
+    if history.sample is not None:
+        lines.append(Text(f"  {console.beginning(json.dumps(history.sample, ensure_ascii=False, default=str), 200)}"))
+    if history.error and not history.events:
+        lines.append(Text(f"  it could not be read: {history.error}"))
+    width = max((len(event.operator) for event in history.events), default=0)
+    for event in history.events:
+        lines.append(
+            Text(f"  {event.step:>3}  {event.operator:<{width}}  {_told(event)}", style=_STYLES.get(event.fate, ""))
+        )
+        if event.after is not None:
+            before, after = console.around_difference(event.before or "", event.after, 300)
+            lines += [Text(f"{_INDENT}- {before}", style="red"), Text(f"{_INDENT}+ {after}", style="green")]
+        details = [*(_duplicate(event) if event.duplicate else ()), *_units(event.units or ())]
+        lines += [Text(f"{_INDENT}{line}") for line in details]
+    return Text("\n").join(lines)
+
+
+def _told(event: Any) -> str:
+    """What one step did, in words: `removed (recipe.yaml:8): text_len below min_len (5, bound 6)`."""
+    if event.reason and event.fate == "kept":
+        return f"kept: {event.reason}"
+    if event.reason:
+        value = [console.number(event.value)] if event.value is not None else []
+        bound = [f"bound {console.number(event.bound)}"] if event.bound is not None else []
+        numbers = f" ({', '.join(value + bound)})" if (value or bound) and event.duplicate is None else ""
+        return f"{event.fate} ({event.where}): {event.reason}{numbers}"
+    stats = ", ".join(f"{name} = {console.number(value)}" for name, value in (event.stats or {}).items())
+    return f"{event.fate}  {stats}" if stats else event.fate
+
+
+def _duplicate(event: Any) -> Iterator[str]:
+    """The pair, what matched, and what the two share."""
+    found, cluster = event.duplicate, event.cluster
+    if found.kept is None:
+        yield f"kept instead: {found.kept_in_index}, which the index remembers"
+    else:
+        yield f"kept instead: {_other(found.kept)}"
+        yield from _shared(found.kept.shared)
+    if found.via is not None:
+        yield f"matched with: {_other(found.via)}"
+        yield from _shared(found.via.shared)
+    yield f"matched by: {_matched(found)}"
+    if cluster is not None and cluster.size > 2:
+        rows = ", ".join(str(row) for row in cluster.rows[:_SHOWN]) + (", …" if cluster.rows[_SHOWN:] else "")
+        yield f"cluster of {cluster.size}: rows {rows}"
+
+
+def _other(other: Any) -> str:
+    return f"row {other.row}, {shorter(other.file)}: {console.beginning(other.text or '', 80)}"
+
+
+def _matched(found: Any) -> str:
+    """`band 3, estimated Jaccard 0.93`, or the key."""
+    told = [console.beginning(found.matched, 200)]
+    if found.distance is None and found.estimated_jaccard is None:
+        told = [f"key {told[0]}"]
+    if found.simhash is not None:
+        other = found.via or found.kept
+        told += [" and ".join([found.simhash, *([other.simhash] if other and other.simhash else [])])]
+        told += ["of too few tokens for a shingle"] if not int(found.simhash, 16) else []
+    if found.estimated_jaccard is not None:
+        told.append(f"estimated Jaccard {console.number(found.estimated_jaccard)}")
+    if found.jaccard is not None:
+        told.append(f"true Jaccard {console.number(found.jaccard)}")
+    return ", ".join(told)
+
+
+def _shared(shared: Any) -> Iterator[str]:
+    if shared is None:
+        return
+    sizes = f"{shared.here:,} here and {shared.there:,} there"
+    yield f"  shares {shared.count:,} distinct shingles, of {sizes}: Jaccard {console.number(shared.jaccard)}"
+    for shingle in shared.first:
+        yield f"    {console.beginning(shingle, 100)}"
+    if shared.count > len(shared.first):
+        yield f"    and {shared.count - len(shared.first):,} more"
+
+
+def _units(units: Any) -> Iterator[str]:
+    """What was taken out, and why."""
+    for unit in units[:_SHOWN]:
+        told = f"number {unit.unit}" if unit.text is None else f'"{console.beginning(unit.text, 80)}"'
+        place = (
+            ""
+            if unit.first is None
+            else f", first in row {unit.first}" + (f", {shorter(unit.file)}" if unit.file else "")
+        )
+        yield f"{unit.kind} {told}: {unit.matched}{place}"
+    if len(units) > _SHOWN:
+        yield f"and {len(units) - _SHOWN:,} more"

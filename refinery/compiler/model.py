@@ -1,0 +1,183 @@
+"""What a chain of mappers and filters compiles to, as plain data: columns, layers, versions of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from refinery.compiler.column_names import Keys
+from refinery.compiler.layers import Layers
+from refinery.compiler.templates import ident
+from refinery.recipe.lost import Lost
+from refinery.recipe.model import StatSummary
+
+# Column of a batch of JSON lines: the lines with an empty main text, which other fields are read from much sooner.
+REST = "_rest"
+
+# Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
+UNBOUNDED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a batch of samples looks like to SQL.
+
+    lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
+    input column (for lines: as inferred, and only needed when an operator names one). lost: statistics of steps that
+    are wrong and left out; they are NULL.
+    """
+
+    lines: bool
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unknown: bool = False  # there is no sample to tell the columns by, so any name may be one, and is NULL
+    lost: Lost = field(default_factory=Lost)
+
+
+@dataclass(frozen=True)
+class Stat:
+    """One statistic column: its name in the tables, the operator's own name for it, its step and SQL type."""
+
+    column: str
+    name: str
+    step: int
+    type: str
+    low: str | None = None  # parameters that bound it
+    high: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a mapper step did: the columns of the text before and after, and of the flag."""
+
+    step: int
+    field: Keys
+    before: str
+    after: str
+    changed: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """A column of the relation `batch`, besides `_i` and those of lines.
+
+    kind: "row", "suffix", "rest", "input", "carried" or "removed". name: of the input's column, or of the statistic or
+    the units that an earlier stage has left.
+    """
+
+    column: str
+    kind: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One term of the order in which the samples of a cluster are preferred, as SQL says it."""
+
+    column: str
+    direction: str  # such as "DESC NULLS LAST"
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands around a chain in a recipe of several stages.
+
+    before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
+    statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
+    compare: the marks are what candidates are compared by exactly, instead of what finds them. measure: filters measure
+    only, whatever their bounds. probe: filters remove nothing and say in a column each what they would keep. summary: by
+    what statistics are summed up, where that needs columns of its own.
+    """
+
+    before: Any | None = None
+    after: Any | None = None
+    stats: tuple[Stat, ...] = ()
+    carry_all: bool = False
+    compare: bool = False
+    measure: bool = False
+    probe: bool = False
+    summary: StatSummary | None = None
+
+
+ALONE = Around()
+
+
+@dataclass
+class Chain:
+    """The compiled chain."""
+
+    steps: list[Any]
+    layers: Layers
+    source: str
+    stats: list[Stat]
+    changes: list[Change]
+    texts: dict[Keys, str]  # field -> column of its last version
+    read: dict[Keys, str]  # field -> column of the version that was read
+    alive: dict[int, str]  # filter step -> its flag
+    features: dict[str, list[int]]  # feature column -> steps that use it
+    functions: set[str]
+    given: dict[str, Given] = field(default_factory=dict)  # columns that the batch must have, by their names
+    outs: dict[Keys, str] = field(default_factory=dict)  # field that a step changes -> result column with the new text
+    used_features: set[str] = field(default_factory=set)  # names of the features
+    versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
+    marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
+    order: list[Order] = field(default_factory=list)
+    removed: str | None = None  # column of the batch with the units that the deduplicator before the chain takes out
+    plain_source: str = ""  # what `source` is for a batch without `_text`
+    keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
+    chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
+    passes: dict[int, str] = field(default_factory=dict)  # filter step -> what it would keep, where it only says so
+    files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
+    asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
+
+    def select(self, columns: list[str], plain: bool = False) -> str:
+        """A statement over `batch` that computes `columns` (texts `expression AS name`).
+
+        A batch of JSON lines has their texts in `_text`, unless these are nested members; plain: it never has.
+        """
+        relations, last = self.relations(plain)
+        return f"{relations} SELECT {', '.join(columns)} FROM {last}"
+
+    def relations(self, plain: bool = False) -> tuple[str, str]:
+        """The relations of a statement, from what is read to the last layer, and the name of that one."""
+        ctes, last = self.layers.ctes("_read")
+        ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.plain_source if plain else self.source})")
+        return f"WITH {', '.join(ctes)}", last
+
+    def dropped(self) -> str:
+        """SQL for the step that removed the row; NULL for a row that stays."""
+        cases = [f"WHEN NOT {alive} THEN {step}" for step, alive in self.alive.items()]
+        return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
+
+    def pass_columns(self) -> list[str]:
+        """Row number in the batch, fate, statistics, change flags, and the changed texts of rows that stay."""
+        columns = ["_i", "_bad", f"{self.dropped()} AS _dropped"]
+        columns += [ident(stat.column) for stat in self.stats]
+        columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
+        columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
+        columns += [ident(mark) for mark in self.marks]
+        columns += [*self.keys, *dict.fromkeys(self.chars.values())]
+        last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
+        for keys, out in self.outs.items():
+            flags = [change.changed for change in self.changes if change.field == keys]
+            columns.append(f"CASE WHEN {last} AND ({' OR '.join(flags)}) THEN {self.texts[keys]} END AS {out}")
+        return columns
+
+    def facts(self) -> list[str]:
+        """Result columns that are kept of every sample, besides its number: not its texts, nor what is compared."""
+        found = ["_dropped", *(stat.column for stat in self.stats), *(change.changed for change in self.changes)]
+        return [*found, *map(bytes_name, self.versions), *self.keys, *dict.fromkeys(self.chars.values())]
+
+    def columns_of(self, *kinds: str) -> frozenset[str]:
+        """Columns of some kinds."""
+        return frozenset(definition.name for definition in self.layers.definitions() if definition.kind in kinds)
+
+    def replay_columns(self) -> list[str]:
+        """Every version of every text, every statistic: for tracing and explaining single rows."""
+        versions = [*self.read.values(), *(change.after for change in self.changes)]
+        return [*self.pass_columns(), *dict.fromkeys(versions)]
+
+
+def bytes_name(step: int) -> str:
+    """Name of the result column with the bytes of the main text after a step (0: as read)."""
+    return f"_bytes_{step}"

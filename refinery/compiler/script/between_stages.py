@@ -1,0 +1,216 @@
+"""What stands between the stages of a script: the deduplicator, and what it leaves to the next stage.
+
+The statements of `sql/deduplicators` are those that `refinery run` uses. Where a run goes over their results in Python,
+the script has plain SQL that comes to the same: its templates begin with `_script_`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.column_names import Keys
+from refinery.compiler.deduplicators import CONTENT, MARK, ROUNDS, judged, mark_name, matched
+from refinery.compiler.model import Chain
+from refinery.compiler.program import Program, pretty
+from refinery.compiler.stages import Stage
+from refinery.compiler.templates import ident, json_path, lit, template
+from refinery.compiler.user_names import text_of_columns
+from refinery.operators import Operator, read_sql
+
+# What operators of each kind of match select, and what tells that there is nothing to compare.
+_MARKS = {"keys": ("key",), "bands": ("bands", "signature"), "hamming": ("simhash",), "units": ("units",)}
+
+
+@dataclass(frozen=True)
+class ScriptStage:
+    """A stage of the script.
+
+    operator: of the deduplicator at its end. comparison: the chain that computes what candidates are compared by
+    exactly, where they are. columns: of the samples, where they are rows of a table. spliced: whether new values are put into
+    lines by a function, because the script needs functions anyway.
+    """
+
+    stage: Stage
+    program: Program
+    chain: Chain
+    operator: Operator | None = None
+    comparison: Chain | None = None
+    columns: tuple[str, ...] = ()
+    spliced: bool = False
+
+    @property
+    def number(self) -> int:
+        """The stage's number, from 1."""
+        return self.stage.number
+
+    @property
+    def steps(self) -> list[Any]:
+        """What the chain runs, the deduplicator first that takes something out of texts."""
+        return [*([self.stage.before] if self.program.removed else []), *self.stage.steps]
+
+
+def render(name: str, /, **values: Any) -> str:
+    """A statement of `sql/`, without the semicolon at its end."""
+    return template(read_sql(name)).render(values).strip().rstrip(";")
+
+
+def laid_out(name: str, /, **values: Any) -> str:
+    """A statement of `sql/`, parsed and laid out; its comment stays above it."""
+    return with_comment(render(name, **values))
+
+
+def with_comment(sql: str) -> str:
+    """A statement, parsed and laid out; its comment stays above it."""
+    lines = sql.strip().splitlines()
+    comment = [line for line in lines if line.startswith("--")]
+    body = "\n".join(line for line in lines if not line.startswith("--"))
+    return "\n".join([*comment, pretty(body)])
+
+
+def body(name: str, /, **values: Any) -> str:
+    """A query of `sql/deduplicators` to stand within a statement."""
+    lines = render(f"deduplicators/_{name}.sql", **values).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
+
+
+def script_of_barrier(part: ScriptStage) -> Iterator[str]:
+    """Statements between a stage's pass and the next one. Afterwards `batch` is what the next stage is given."""
+    step, operator = part.stage.after, part.operator
+    assert step is not None and operator is not None
+    yield _left(part)
+    yield _marks(part, step, operator)
+    known = {"step": step.index, "name": step.name, "units": operator.match == "units"}
+    if operator.match == "units":
+        yield _statement("units", stage=part.number, units=_units(step, operator))
+        yield _statement("duplicates", duplicates="SELECT * FROM removed_units ORDER BY _row, unit", **known)
+        return
+    yield from _pairs(part, step, operator)
+    yield _statement("members", match=operator.match)
+    order = [{"column": mark_name(term.column), "direction": term.direction} for term in part.program.order]
+    yield _statement("clustered", survivors=body("survivors", order=order) if order else "")
+    yield _statement("found", match=operator.match)
+    yield _statement("clusters", **known)
+    yield _statement("duplicates", duplicates=body("duplicates", **matched(operator)), **known)
+    yield f"DELETE FROM batch WHERE _i IN (SELECT _row FROM duplicates WHERE step = {step.index})"
+
+
+def _statement(name: str, /, **values: Any) -> str:
+    return laid_out(f"deduplicators/_script_{name}.sql", **values)
+
+
+def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
+    """What the ledger says of each deduplicator that removes samples."""
+    return [
+        judged(part.stage.after)
+        for part in parts
+        if part.stage.after is not None and part.operator is not None and part.operator.match != "units"
+    ]
+
+
+# What a stage leaves
+
+
+def _left(part: ScriptStage) -> str:
+    program = part.program
+    if program.lines:
+        lines, last = changed_lines(program.outs, "batch._line", part.spliced)
+        return _statement("left", stage=part.number, lines=lines, last=last)
+    return _statement("left", stage=part.number, lines=None, replaced=changed_columns(program.outs))
+
+
+def member_set(line: str, keys: Keys, value: str, spliced: bool, quote: bool = False) -> str:
+    """SQL for a line with a value in it. spliced: by the function that runs use; else as compact JSON, by DuckDB alone."""
+    if spliced:
+        return f"set_member({line}, {value}, {lit(json.dumps(keys, ensure_ascii=False))}, {lit(quote)})"
+    return f"json_set({line}, {lit(json_path(keys))}, {f'json_quote({value})' if quote else value})"
+
+
+def changed_lines(outs: Mapping[Keys, str], line: str, spliced: bool) -> tuple[list[str], str]:
+    """JSON lines with their new texts: SQL for columns `line_0` and on, each over the one before; the last one's name."""
+    found = [f"{line} AS line_0"]
+    for number, (keys, out) in enumerate(outs.items()):
+        old, new = f"line_{number}", f"facts.{ident(out)}"
+        set_text = member_set(old, keys, new, spliced, quote=True)
+        found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
+    return found, f"line_{len(found) - 1}"
+
+
+def changed_columns(outs: Mapping[Keys, str]) -> str:
+    """SQL for the columns of a table that hold new texts."""
+    return ",\n    ".join(_replacement(keys, out) for keys, out in outs.items())
+
+
+def _replacement(keys: Keys, out: str) -> str:
+    new = f"coalesce(facts.{ident(out)}, batch.{text_of_columns(keys)})"
+    for depth in range(len(keys) - 1, 0, -1):
+        new = f"struct_update(batch.{text_of_columns(keys[:depth])}, {ident(keys[depth])} := {new})"
+    return f"{new} AS {ident(keys[0])}"
+
+
+# The deduplicator
+
+
+def _marks(part: ScriptStage, step: Any, operator: Operator) -> str:
+    order = [term.column for term in part.program.order]
+    columns = {name: MARK + name for name in _MARKS[operator.match]}
+    if f"{MARK}marks" in part.program.marks:  # a function that gives several at once
+        columns = {name: f"{MARK}marks.{name}" for name in columns}
+    columns |= {mark_name(column): column for column in order}
+    return _statement("marks", stage=part.number, name=step.name, match=operator.match, columns=columns)
+
+
+def _units(step: Any, operator: Operator) -> str:
+    if operator.rule["kind"] == "more_documents_than":
+        return body("units_in_many", threshold=int(step.params[operator.rule["threshold"]]))
+    return body("units_seen_before")
+
+
+def _pairs(part: ScriptStage, step: Any, operator: Operator) -> Iterator[str]:
+    params = step.params
+    if operator.match == "keys":
+        yield _statement("pairs_of_keys", same_key=body("same_key"))
+    elif operator.match == "hamming":
+        blocks, distance = int(params["num_blocks"]), int(params["hamming_distance"])
+        yield _statement("pairs_of_distance", same_key=body("same_key"), blocks=blocks, distance=distance)
+    else:
+        yield _statement("buckets")
+        if part.comparison is None:
+            yield _statement("pairs_of_bands")
+        else:
+            yield _shingles(part.comparison)
+            threshold = float(params["jaccard_threshold"])
+            yield _statement("pairs_verified", threshold=lit(threshold), rounds=ROUNDS, content=CONTENT)
+
+
+def _shingles(comparison: Chain) -> str:
+    """The shingles of samples that share a band with others."""
+    within = "SELECT * FROM temp.batch WHERE _i IN (SELECT _row FROM buckets)"
+    select = comparison.select(["_i AS _row", f"{MARK}shingles AS shingles"], plain=True)
+    comment = "-- Their shingles, which candidates are compared by."
+    return f"{comment}\nCREATE OR REPLACE TEMP TABLE shingles AS\n{pretty(with_batch(select, within))}"
+
+
+# What the next stage is given
+
+
+def with_batch(select: str, source: str) -> str:
+    """A statement over `batch`, where that is a query."""
+    return f"WITH batch AS NOT MATERIALIZED ({source}), {select.removeprefix('WITH ')}"
+
+
+def pass_over(part: ScriptStage, columns: Sequence[str], parts: Sequence[ScriptStage]) -> str:
+    """The stage's SELECT, over `batch` with what earlier stages know of the samples beside it."""
+    program, select = part.program, part.chain.select(list(columns), plain=True)
+    if not program.carried and not program.removed:
+        return pretty(select)
+    stages = {stat.column: earlier.number for earlier in parts for stat in earlier.program.stats}
+    carried = [
+        {"stage": stages[given.name], "statistic": ident(given.name), "column": ident(given.column)}
+        for given in program.given
+        if given.kind == "carried"
+    ]
+    source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed)
+    return pretty(with_batch(select, source))

@@ -1,0 +1,317 @@
+"""The whole recipe as one SQL script that a person can read, and run in a DuckDB shell."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
+from refinery.compiler.model import Stat
+from refinery.compiler.program import Program, stats_object
+from refinery.compiler.script.between_stages import (
+    ScriptStage,
+    changed_columns,
+    changed_lines,
+    laid_out,
+    member_set,
+    pass_over,
+    removing,
+    render,
+    script_of_barrier,
+    with_comment,
+)
+from refinery.compiler.stat_summary import summary_statements
+from refinery.compiler.templates import ident, json_path, lit
+from refinery.recipe.model import StatSummary
+
+_COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
+
+_VALUE = "regexp_replace(CAST(json AS VARCHAR), '[ \\t\\r]*\\n[ \\t\\r]*', '', 'g')"
+
+_COMPACT = (
+    "A line with a new value (a text, statistics, a suffix) is written as compact JSON: its values are those of a run,",
+    "white space between them and escapes may differ. A script that needs refinery's functions writes a run's bytes.",
+)
+
+_REPEATED = (
+    "A line that holds a key twice is written as compact JSON as well, whatever the steps do with it, with the last value",
+    "of the key; a key that stands twice inside of a value stays so. A run leaves the last one at any depth, and every",
+    "other byte.",
+)
+
+_ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _suffix, _file)))) AS VARCHAR)"
+
+
+@dataclass(frozen=True)
+class File:
+    """One input file.
+
+    kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
+    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file. partitions: fields of all its
+    samples, that the names of folders stand for: key, value, whether it is an integer. texts: keys of the columns that
+    are read as text and are none, and whether they hold bytes.
+    """
+
+    path: str
+    suffix: str
+    kind: str
+    columns: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[tuple[str, str | None, bool], ...] = ()
+    texts: tuple[tuple[tuple[str, ...], bool], ...] = ()
+
+
+@dataclass(frozen=True)
+class Export:
+    """The export: its path and format, the file of the statistics (None where the recipe has none).
+
+    add_suffix: whether samples get the suffix of their file. taken: columns of a table that are written anew.
+    """
+
+    path: str
+    format: str
+    stats_path: str | None
+    add_suffix: bool = False
+    taken: tuple[str, ...] = ()
+
+
+def script(
+    parts: Sequence[ScriptStage],
+    files: Sequence[File],
+    export: Export,
+    title: str,
+    notes: Sequence[str] = (),
+    summary: StatSummary = StatSummary(),  # noqa: B008  it is frozen
+) -> str:
+    """The script of all stages over whole files.
+
+    The SELECT in the middle of a stage is what `refinery run` runs over each batch; reading and writing around it are
+    its plain SQL equals. notes: further lines of the comment at the top. summary: by what statistics are summed up.
+    """
+    # A script that needs functions writes lines by one, too; one that does not needs DuckDB alone.
+    spliced = any(part.program.functions for part in parts)
+    parts = [replace(part, spliced=spliced) for part in parts]
+    first, last = parts[0], parts[-1]
+    stats = [stat for part in parts for stat in part.program.stats]
+    statements = [*_settings(parts), _read(first.program, files, spliced), *_stages(parts)]
+    statements += [
+        _table(
+            "ledger", facts="facts", ordered=False, more=False, range="", removing=removing(parts), **_ledger(parts)
+        ),
+        _table("stats", facts="facts", ordered=False, columns=[ident(stat.column) for stat in stats]),
+        *map(with_comment, summary_statements([part.program for part in parts], summary)),
+    ]
+    if export.format != "none":
+        write = _write_lines if last.program.lines else _write_typed
+        statements.append(write(last.program, stats, export, last.spliced))
+    if export.stats_path:
+        statements.append(render("io/write_stats.sql", fields=_fields(stats), path=export.stats_path))
+    text = "\n\n".join(f"{statement};" for statement in statements)
+    return f"{_head(parts, files, export, title, notes, text)}\n\n{text}\n"
+
+
+def _settings(parts: Sequence[ScriptStage]) -> list[str]:
+    """What a run sets of DuckDB, since results could depend on it."""
+    found = ["SET TimeZone = 'UTC'"]
+    if any(part.chain.files for part in parts):
+        found.append("-- SQL of the recipe reads files, whose order one thread keeps.\nSET threads = 1")
+    return found
+
+
+def _stages(parts: Sequence[ScriptStage]) -> Iterator[str]:
+    """Every stage's pass and what the deduplicator after it does; `facts` tells what became of each sample."""
+    alone = len(parts) == 1
+    for part in parts:
+        table = "facts" if alone else f"facts_{part.number}"
+        if alone or not part.program.copies:
+            yield _pass(part, parts, table)
+        if part is parts[0]:
+            raw = "batch._line" if part.program.lines else _ROW_AS_JSON
+            yield render("io/quarantine.sql", raw=raw, facts=table)
+            if not alone:
+                yield render("deduplicators/_script_tables.sql")
+        if part.stage.after is not None:
+            yield from script_of_barrier(part)
+    if not alone:
+        yield _facts(parts)
+
+
+def _facts(parts: Sequence[ScriptStage]) -> str:
+    """The facts of all stages in one table, with the texts that the last one has changed."""
+    done = [part for part in parts if not part.program.copies]
+    columns = [(part.number, ident(stat.column)) for part in done for stat in part.program.stats]
+    columns += [(part.number, name) for part in done for name in part.program.hidden]
+    if parts[-1] in done:
+        columns += [(parts[-1].number, ident(name)) for name in parts[-1].program.outs.values()]
+    return laid_out("deduplicators/_script_facts.sql", stages=[part.number for part in done], columns=columns)
+
+
+def _ledger(parts: Sequence[ScriptStage]) -> dict[str, str]:
+    found = [ledger_columns(part.chain, part.steps) for part in parts]
+    cases = {name: {step: sql for one in found for step, sql in one[name].items()} for name in LEDGER_COLUMNS}
+    return {name: case_of_step(cases[name], kind) for name, kind in LEDGER_COLUMNS.items()}
+
+
+def _head(
+    parts: Sequence[ScriptStage], files: Sequence[File], export: Export, title: str, notes: Sequence[str], text: str
+) -> str:
+    names = ", ".join(_called(parts, text))
+    lines = [title, ""]
+    if names:
+        lines += [f"Run it in Python, because it calls {names}:", "", '    con = duckdb.connect("tables.duckdb")']
+        lines += ["    refinery.register(con)", '    con.execute(open("script.sql").read()).fetchall()', ""]
+    else:
+        lines += [
+            "Run it with DuckDB 2.0, which is all that it needs:",
+            "",
+            "    duckdb tables.duckdb < script.sql",
+            "",
+        ]
+    shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    written = "no samples" if export.format == "none" else f"{export.path}, whose folder must be there"
+    lines += [f"It reads {shown} and writes {written}."]
+    tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
+    lines += [
+        f"The tables {tables} and stat_summary tell what became of every sample.",
+        *_lines_apart(files, parts[0].spliced),
+        *_REPEATED[: 3 if parts[0].program.lines and not parts[0].spliced else 0],
+        *notes,
+    ]
+    return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
+
+
+def _lines_apart(files: Sequence[File], spliced: bool) -> list[str]:
+    """Notes on lines that a script treats otherwise than a run."""
+    if all(file.kind != "jsonl" for file in files):
+        return []
+    return [
+        "Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and",
+        "counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without",
+        "the number of the line.",
+        *_COMPACT[: 0 if spliced else 2],
+    ]
+
+
+def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
+    """The functions that the script calls and DuckDB does not have."""
+    known = {function.name for part in parts for function in part.program.functions}
+    known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
+    return sorted(
+        name
+        for name in {*known, "hamming_pairs", "set_member", "last_members"}
+        if re.search(rf"\b{re.escape(name)}\(", text)
+    )
+
+
+def _plain(text: str) -> str:
+    """A text that stays within one line of a comment."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
+
+
+def _read(program: Program, files: Sequence[File], spliced: bool) -> str:
+    groups = []
+    for (kind, suffix, columns, partitions, texts), members in groupby(files, _group):
+        paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
+        found: dict[str, Any] = {
+            "kind": kind,
+            "suffix": suffix,
+            "paths": paths,
+            "columns": columns,
+            "partitions": partitions,
+            "replaced": ", ".join(_as_text(keys, of_bytes) for keys, of_bytes in texts),
+        }
+        found["line"] = _with_fields(_VALUE if kind == "json" else "line", partitions)
+        groups.append({**found, "rows": render("io/rows_of_files.sql", **found).strip("\n")})
+    return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups, spliced=spliced)
+
+
+def _group(file: File) -> tuple[Any, ...]:
+    """Neighbours with the same are read together; text files' suffixes are taken from their names."""
+    return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions, file.texts
+
+
+def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
+    """A column of a table with a field of it as text, NULL where its bytes are none."""
+    path = ".".join(map(ident, keys))
+    text = f"TRY(decode(CAST({path} AS BLOB)))" if of_bytes else f"CAST({path} AS VARCHAR)"
+    for depth in range(len(keys) - 1, 0, -1):
+        text = f"struct_update({'.'.join(map(ident, keys[:depth]))}, {ident(keys[depth])} := {text})"
+    return f"{text} AS {ident(keys[0])}"
+
+
+def _with_fields(line: str, partitions: Sequence[tuple[str, str | None, bool]]) -> str:
+    """The expression of a line with the fields that folders stand for."""
+    for key, value, whole in partitions:
+        text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
+        line = f"with_field({line}, {lit(json_path((key,)))}, {lit(f'{json.dumps(key, ensure_ascii=False)}: {text}')})"
+    return line
+
+
+def _literal(path: str) -> str:
+    """A path in which DuckDB sees no pattern."""
+    return re.sub(r"[*?\[]", lambda match: f"[{match[0]}]", path)
+
+
+def _pass(part: ScriptStage, parts: Sequence[ScriptStage], table: str) -> str:
+    """The statement that makes a stage's facts."""
+    alone, first = len(parts) == 1, part is parts[0]
+    columns = [re.sub(r"^_i$", "_i AS _row", column) for column in part.chain.pass_columns()]
+    stage = "Refine" if alone else f"Stage {part.number}"
+    given = "all samples" if first else "what is left"
+    lines = [f"{stage}: one pass over {given}. A filter only marks what it removes; steps see what is still there."]
+    lines += [f"    {_step(step)}" for step in part.steps]
+    if part.stage.after is not None:
+        lines += [f"    {_step(part.stage.after)}: what it compares"]
+    comment = "\n".join(f"-- {_plain(line)}" for line in lines)
+    sql = pass_over(part, columns, parts)
+    return f"{comment}\nCREATE OR REPLACE TEMP TABLE {table} AS\n{sql}"
+
+
+def _step(step: Any) -> str:
+    """A step of the recipe on one line: its place, number, name and given parameters."""
+    given = {name: value for name, value in step.params.items() if name in getattr(step, "given", ())}
+    shown = ", ".join(f"{name}: {_value(value)}" for name, value in given.items())
+    return f"{step.file}:{step.line} step {step.index} {step.name}" + (f" {{{shown}}}" if shown else "")
+
+
+def _value(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _table(name: str, /, **values: Any) -> str:
+    """A statement of `sql/tables`."""
+    return laid_out(f"tables/{name}.sql", **values)
+
+
+def _write_lines(program: Program, stats: Sequence[Stat], export: Export, spliced: bool) -> str:
+    lines, _ = changed_lines(program.outs, "rtrim(batch._line, E' \\t\\r\\n')", spliced)
+    found = [line.rpartition(" AS ")[0] for line in lines]
+    if program.stats_json:
+        found.append(member_set(f"line_{len(found) - 1}", ("__dj__stats__",), stats_object(stats), spliced))
+    if export.add_suffix:
+        found.append(member_set(f"line_{len(found) - 1}", ("__dj__suffix__",), "batch._suffix", spliced, quote=True))
+    names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
+    lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
+    compression = _COMPRESSIONS.get(export.format, "")
+    return render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
+
+
+def _write_typed(program: Program, stats: Sequence[Stat], export: Export, spliced: bool) -> str:
+    return render(
+        "io/write_typed.sql",
+        replaced=changed_columns(program.outs),
+        taken=", ".join(map(ident, export.taken)),
+        stats=f"struct_pack({_fields(stats)})" if program.stats_json and stats else "",
+        add_suffix=export.add_suffix,
+        path=export.path,
+        format=export.format,
+        compression=_COMPRESSIONS.get(export.format, ""),
+    )
+
+
+def _fields(stats: Sequence[Stat]) -> str:
+    return ", ".join(f"{name} := {name}" for name in (ident(stat.column) for stat in stats))

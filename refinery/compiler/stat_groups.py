@@ -1,0 +1,117 @@
+"""What a recipe's statistics are summed up by: hidden columns with the keys of each sample, computed as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlglot import exp
+
+from refinery.compiler.column_names import Keys
+from refinery.compiler.mistakes import each_of
+from refinery.compiler.model import Schema
+from refinery.compiler.templates import ident, json_path, lit
+from refinery.errors import did_you_mean
+from refinery.recipe.fields import keys_of
+from refinery.recipe.model import StatSummary
+from refinery.recipe.sql import parse
+
+# A hidden column: its name, SQL, and what it is.
+Column = tuple[str, str, str]
+# Column of the number of tokens of a sample.
+TOKENS = "_tokens"
+# A document has fewer tokens; squares of what is below can be added up without overflow.
+_MOST_TOKENS = 2**40
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How a chain reads samples. line(name, make, fields): a column made of lines, see `_Compiler._of_line`.
+    column(name): one of the input's. own(sql): a person's expression, names resolved."""
+
+    schema: Schema
+    line: Callable[[str, Callable[[str], str], Sequence[Keys]], str]
+    column: Callable[[str], str]
+    own: Callable[[str], str]
+
+
+def key_name(group: str, summary: StatSummary) -> str:
+    """The hidden column with the keys of a group."""
+    names = [name for name, _ in summary.group_by]
+    return f"_key_{names.index(group) + 1}" if group in names else f"_key_{group}"
+
+
+def keyed(summary: StatSummary) -> list[str]:
+    """The groups whose keys are columns."""
+    return [group for group in summary.groups if group in ("fqdn", "suffix")] + [name for name, _ in summary.group_by]
+
+
+def key_columns(summary: StatSummary, reader: Reader) -> list[tuple[str, Iterator[Column]]]:
+    """Hidden columns of a sample, each lot with the place in the recipe that asks for it; a key is never NULL.
+
+    What names no column is a ValueError, with the cure, of its lot.
+    """
+    fields = _fields(summary, reader)
+    return [
+        (summary.where, _of_address(summary, reader, fields)),
+        (summary.by, _of_expressions(summary, reader)),
+        (summary.where, _of_tokens(fields)),
+    ]
+
+
+def _of_address(summary: StatSummary, reader: Reader, fields: dict[str, str]) -> Iterator[Column]:
+    for group in ("fqdn", "suffix"):
+        if group in summary.groups:
+            yield key_name(group, summary), _of_url(group, fields, summary, reader.schema), f"{group} of the address"
+
+
+def _of_expressions(summary: StatSummary, reader: Reader) -> Iterator[Column]:
+    owns = list(each_of([partial(reader.own, sql) for _, sql in summary.group_by]))
+    for (name, sql), own in zip(summary.group_by, owns, strict=True):
+        mixed = reader.schema.columns.get(sql) == "JSON"  # a text among values of other types is no quoted one
+        text = f"json_extract_string({own}, '$')" if mixed else f"CAST({own} AS VARCHAR)"
+        # A sample is not lost because its key cannot be computed; TRY takes no subqueries.
+        text = text if parse(own).find(exp.Select) else f"TRY({text})"
+        yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"
+
+
+def _of_tokens(fields: dict[str, str]) -> Iterator[Column]:
+    if "tokens" in fields:
+        number = f"TRY_CAST({fields['tokens']} AS DOUBLE)"
+        whole = f"{number} BETWEEN 0 AND {_MOST_TOKENS} AND {number} = floor({number})"
+        yield TOKENS, f"CASE WHEN {whole} THEN CAST({number} AS BIGINT) END", "number of tokens"
+
+
+def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Schema) -> str:
+    """SQL for a part of the address; a field of the part's name goes before it, and nothing is the empty text."""
+    if "url" not in fields and group not in fields:
+        head = keys_of(summary.url_key)[0]
+        cure = did_you_mean(head, schema.columns) or ". Name the field with the address in url_key"
+        raise ValueError(f"no column {head!r}{cure}")
+    parts = [fields[group]] if group in fields else []
+    parts += [f"TRY(url_parts({fields['url']})).{group}"] if "url" in fields else []
+    return f"coalesce({', '.join(parts)}, '')"
+
+
+def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
+    """SQL for the fields that are looked at, as texts; without those that a table does not have."""
+    paths: dict[str, tuple[str, ...]] = {}
+    for group in ("fqdn", "suffix"):
+        if group in summary.groups:
+            paths[group] = (group,)
+    if paths:
+        paths["url"] = keys_of(summary.url_key)
+    if "histogram" in summary.groups:
+        paths["tokens"] = keys_of(summary.tokens_key)
+    if not paths:
+        return {}
+    if reader.schema.lines:  # all of them from one look at the line
+        names = ", ".join(lit(json_path(path)) for path in paths.values())
+        read = reader.line("_told", lambda line: f"json_extract_string({line}, [{names}])", [*paths.values()])
+        return {role: f"{read}[{number}]" for number, role in enumerate(paths, 1)}
+    found = {}
+    for role, (head, *inner) in paths.items():
+        if head in reader.schema.columns or reader.schema.unknown:
+            found[role] = f"CAST({'.'.join([ident(reader.column(head)), *map(ident, inner)])} AS VARCHAR)"
+    return found

@@ -1,0 +1,142 @@
+"""Resolves the names that a person writes in SQL: statistics, the sample's text, the sample's other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from sqlglot import exp
+
+from refinery.compiler.mistakes import Mistakes
+from refinery.compiler.stability import reads_elsewhere, unstable
+from refinery.compiler.templates import ident, json_path, lit
+from refinery.errors import did_you_mean
+from refinery.recipe.sql import parse as parse
+from refinery.recipe.sql import quoted_columns
+from refinery.recipe.sql_files import function_name, shown
+
+Lookup = Callable[[str], exp.Expr | None]
+
+# What gives several rows for one, or several columns.
+_MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
+
+
+def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
+    """A person's expression over one sample, its names resolved, in parentheses.
+
+    Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
+    from run to run, or names what is not there (`Mistakes`, when it names several).
+    """
+    try:
+        expression = parse(quoted_columns(sql))
+    except ValueError as error:
+        raise ValueError(f"the SQL cannot be read: {error}") from None
+    if not _can_be_selected(sql) or isinstance(expression, exp.Query) and not isinstance(expression, exp.Subquery):
+        raise ValueError("a statement stands where an expression belongs; put a SELECT of one value in parentheses")
+    if isinstance(expression, exp.Alias):
+        raise ValueError(f"an expression needs no name; leave out AS {expression.alias}")
+    if isinstance(expression.unnest(), exp.Collate):
+        raise ValueError("a collation is lost where the value is stored; write lower(...) or strip_accents(...)")
+    reason = unstable(expression) or _not_of_one_sample(expression)
+    if reason:
+        raise ValueError(reason)
+    return f"({resolve(expression, lookup, known).sql('duckdb', normalize_functions=False)})"
+
+
+def _can_be_selected(sql: str) -> bool:
+    try:
+        found = parse(f"SELECT 1 + (\n{quoted_columns(sql)}\n)")
+    except ValueError:
+        return False
+    return isinstance(found, exp.Select) and len(found.expressions) == 1
+
+
+def _not_of_one_sample(expression: exp.Expr) -> str | None:
+    """Why a person's expression has not one value for one sample, or None."""
+    for node in expression.walk():
+        inside = reads_elsewhere(node)
+        if not inside and (isinstance(node, (exp.Star, exp.Columns)) or function_name(node) in _MULTIPLYING):
+            return f"{shown(node)} gives more than one value for a sample"
+        if isinstance(node, (exp.Placeholder, exp.Parameter)):
+            return f"nothing is put in place of {shown(node)}; write the value itself"
+    return None
+
+
+def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.Expr:
+    """Replace every column reference by what `lookup` says of its first part.
+
+    As in DuckDB, letter case decides only where two names differ in nothing else. What stands in a subquery with a
+    FROM of its own is left alone. Raises Mistakes with every name that nothing is known of, and the nearest known one.
+    """
+    names = list(known)
+    wrong: list[ValueError] = []
+
+    def find(head: str) -> exp.Expr:
+        found = lookup(head)
+        alike = {name for name in names if name.lower() == head.lower()} if found is None else set()
+        if len(alike) == 1:
+            found = lookup(alike.pop())
+        elif alike:
+            raise ValueError(f"{head!r} could be {' or '.join(map(repr, sorted(alike)))}; write it as one of them")
+        if found is None:
+            raise ValueError(f"no column or statistic {head!r}{did_you_mean(head, names)}")
+        return found.copy()
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        # `text.lower()` is no column to sqlglot, but a chain of dots that starts with a name.
+        first = isinstance(node, exp.Identifier) and isinstance(node.parent, exp.Dot) and node.arg_key == "this"
+        if not (first or isinstance(node, exp.Column)) or _within_from(node) or _bound(node):
+            return node
+        head, *rest = [node.name] if first else [part.name for part in cast(exp.Column, node).parts]
+        try:
+            result = find(head)
+        except ValueError as error:
+            wrong.append(error)
+            return node
+        for part in rest:
+            result = exp.Dot(this=result, expression=exp.to_identifier(part, quoted=not part.isidentifier()))
+        return result
+
+    resolved = expression.transform(replace)
+    if wrong:
+        raise Mistakes(wrong)
+    return resolved
+
+
+def _within_from(node: exp.Expr) -> bool:
+    """Whether the name is looked up in a subquery's own rows first."""
+    select = node.find_ancestor(exp.Select)
+    return select is not None and select.parent is not None and reads_elsewhere(node)
+
+
+def _bound(node: exp.Expr) -> bool:
+    """Whether the name is the variable of a lambda or of a list comprehension."""
+    name = node.parts[0].name if isinstance(node, exp.Column) else node.name
+    ancestor = node.find_ancestor(exp.Lambda, exp.Comprehension)
+    while ancestor is not None:
+        variables = ancestor.expressions if isinstance(ancestor, exp.Lambda) else [ancestor.args["expression"]]
+        if any(name == found.name for variable in variables for found in variable.find_all(exp.Identifier)):
+            return True
+        ancestor = ancestor.find_ancestor(exp.Lambda, exp.Comprehension)
+    return False
+
+
+def json_column(name: str, kind: str, line: str) -> str:
+    """SQL for column `name` of type `kind` of a JSON line; NULL where the value does not fit the type."""
+    path = lit(json_path((name,)))
+    if kind.upper() == "VARCHAR":
+        return f"{line} ->> {path}"
+    if kind.upper() == "JSON":
+        return f"CASE WHEN json_type({line}, {path}) <> 'NULL' THEN {line} -> {path} END"
+    return f"TRY_CAST(({line} -> {path}) AS {kind})"
+
+
+def text_of_line(keys: tuple[str, ...], line: str) -> str:
+    """SQL for a text field of a JSON line; NULL unless the value is a string."""
+    path = lit(json_path(keys))
+    return f"CASE WHEN json_type({line}, {path}) = 'VARCHAR' THEN {line} ->> {path} END"
+
+
+def text_of_columns(keys: tuple[str, ...]) -> str:
+    """SQL for a text field of typed columns."""
+    return ".".join(ident(key) for key in keys)

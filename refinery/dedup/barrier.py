@@ -1,0 +1,154 @@
+"""Runs a deduplicator: from the marks that the shards left to what goes, why, and what stays instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.deduplicators import matched
+from refinery.dedup import index as indexes
+from refinery.dedup import limits, pairs, units
+from refinery.dedup.clusters import Clusters, cluster
+from refinery.dedup.marks import Marks, Room, statement
+from refinery.kernels.core.arrow import ints
+from refinery.operators import Operator
+from refinery.workers.dedup_marks import SHARD_BITS
+from refinery.workers.functions import register
+
+_LOW = (1 << SHARD_BITS) - 1
+
+
+@dataclass
+class Findings:
+    """What a deduplicator decided. Numbers of samples are those of engine.marks; below 0: of an index.
+
+    removed: ascending. duplicates: Parquet file, a row per removed sample or unit. clusters: Parquet file of members;
+    empty for units. units: file of the units that go, by shard. extends: the index and the file to add to it.
+    """
+
+    step: int
+    removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    duplicates: str = ""
+    clusters: str = ""
+    units: dict[int, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    index: indexes.Index | None = None
+    extends: Path | None = None
+
+    def of_shard(self, shard: int) -> np.ndarray:
+        """The removed samples of a shard, by their numbers in it."""
+        first, end = np.searchsorted(self.removed, [shard << SHARD_BITS, (shard + 1) << SHARD_BITS])
+        return self.removed[first:end] & _LOW
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a deduplicator works on.
+
+    step, operator: of the recipe. files: marks of the shards that left any. order: of survivors. sources: the input of
+    each shard; alive: how many samples each shard has. first_rows: number of each shard's first sample. compare: looks at
+    their shingles. run: what an index knows this run by.
+    """
+
+    step: Any
+    operator: Operator
+    files: Sequence[str]
+    order: Sequence[Any]
+    sources: Sequence[str]
+    alive: Sequence[int]
+    first_rows: Sequence[int]
+    folder: Path
+    room: Room
+    compare: pairs.Compare
+    run: str = ""
+
+
+def find_duplicates(given: Given) -> Findings:
+    """Decide what goes. Raises OperatorError when a safety rail is broken, or the index is of another kind."""
+    started = time.perf_counter()
+    step, operator = given.step, given.operator
+    findings = Findings(step.index)
+    named = step.params.get("index")
+    findings.index = indexes.open_index(named, step, operator, given.run) if named else None
+    if given.files:
+        before = indexes.view_of(findings.index) if findings.index is not None else None
+        folders = [given.folder, *([findings.index.place.folder] if findings.index is not None else [])]
+        with Marks(given.files, given.room, before, folders) as marks:
+            with register(marks.con, operator.functions).kept():
+                _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
+            if findings.index is not None:
+                target = given.folder / "index.parquet"
+                gone = pa.table({"_row": ints(findings.removed)})
+                if indexes.extend(marks, given.first_rows, gone, target):
+                    findings.extends = target
+    findings.seconds = time.perf_counter() - started
+    return findings
+
+
+def _of_units(given: Given, marks: Marks, findings: Findings) -> None:
+    path = given.folder / "duplicates.parquet"
+    if marks.write(units.statement_of(given.operator, given.step.params), str(path)):
+        settle_units(given, path, findings)
+
+
+def settle_units(given: Given, duplicates: Path, findings: Findings) -> None:
+    """Take note of the units that go. duplicates: a file of them, by sample and unit, which is not empty."""
+    findings.units = units.by_shard(duplicates, f"_removed_{given.step.index}", given.folder)
+    findings.duplicates = str(duplicates)
+
+
+def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
+    params = given.step.params
+    notes: list[str] = []
+    if params.get("verify"):
+        found = pairs.verified(marks, given.compare, float(params["jaccard_threshold"]), notes)
+    else:
+        found = pairs.FINDERS[given.operator.match](marks, params)
+    settle(given, marks, found, findings, notes)
+
+
+def settle(
+    given: Given, marks: Marks, found: Iterable[pairs.Pairs], findings: Findings, notes: Sequence[str] = ()
+) -> None:
+    """Take note of the samples that go, because of matched pairs. marks: of the samples in the pairs, at least."""
+    clusters = cluster(found, marks, given.order)
+    findings.removed = clusters.row[clusters.removed]
+    findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
+    findings.notes += limits.check(given.step, clusters, *_by_source(given, findings.removed))
+    if len(clusters.row):
+        findings.duplicates = str(given.folder / "duplicates.parquet")
+        findings.clusters = str(given.folder / "clusters.parquet")
+        _write(given, marks, clusters, findings)
+
+
+def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
+    """Samples of each input that the step was given, and that go."""
+    alive: dict[str, int] = {}
+    gone: dict[str, int] = {}
+    counts = (
+        np.bincount(removed >> SHARD_BITS, minlength=len(given.sources)) if len(removed) else [0] * len(given.sources)
+    )
+    for source, rows, lost in zip(given.sources, given.alive, counts, strict=True):
+        alive[source] = alive.get(source, 0) + rows
+        gone[source] = gone.get(source, 0) + int(lost)
+    return alive, gone
+
+
+def _write(given: Given, marks: Marks, clusters: Clusters, findings: Findings) -> None:
+    """Write the clusters, and of each removed sample what it was matched with."""
+    gone = clusters.removed
+    found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}
+    jaccard = clusters.jaccard[gone]
+    found |= {"_row": ints(clusters.row[gone]), "jaccard": ints(jaccard, ~np.isnan(jaccard))}
+    with marks.relation("found", pa.table(found)):
+        marks.write(statement("duplicates", **matched(given.operator)), findings.duplicates)
+    members = pa.table({"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())})
+    with marks.relation("members", members):
+        marks.write("SELECT * FROM members ORDER BY kept, _row", findings.clusters)

@@ -1,0 +1,112 @@
+"""From pairs to clusters: connected components, the sample of each that stays, and the pair that explains each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.compiler.deduplicators import mark_name
+from refinery.dedup.marks import Marks, statement
+from refinery.dedup.pairs import Pairs
+from refinery.kernels.core.arrow import ints, numbers
+
+# Matches that wait before they are compared with one another.
+_PENDING = 1 << 16
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Samples that have any match, by number. row: ascending. root: the first of its cluster. kept: the survivor.
+
+    via, how, jaccard: the match that brought the sample into its cluster (see Pairs).
+    """
+
+    row: np.ndarray
+    root: np.ndarray
+    kept: np.ndarray
+    via: np.ndarray
+    how: np.ndarray
+    jaccard: np.ndarray
+
+    @property
+    def removed(self) -> np.ndarray:
+        """Which of the samples go: all but the survivors, and none of an index, whose numbers are below 0."""
+        return (self.row != self.kept) & (self.row >= 0)
+
+    def sizes(self) -> np.ndarray:
+        """Members of the cluster of each sample."""
+        _, inverse, counts = np.unique(self.root, return_inverse=True, return_counts=True)
+        return counts[inverse]
+
+
+def cluster(found: Iterable[Pairs], marks: Marks, order: Sequence[Any]) -> Clusters:
+    """Join pairs to clusters. order: terms of the order in which survivors are chosen; empty: the first stays."""
+    components, evidence = kernels.dedup.unionfind.Components(), _Evidence()
+    for pairs in found:
+        components.add(pairs.row, pairs.via)
+        evidence.add(pairs)
+        evidence.add(pairs._replace(row=pairs.via, via=pairs.row))
+    row, root = components.labels()
+    kept = _survivors(marks, row, root, order) if order and len(row) else root
+    return Clusters(row, root, kept, *evidence.of(row))
+
+
+class _Evidence:
+    """Of every sample that is in a pair the match that explains it, whatever the order in which pairs come.
+
+    A match with an earlier sample goes before one with a later, then the lowest band or distance, then the first sample.
+    Matches are collected until there are as many as samples are known, so that not every block costs a merge.
+    """
+
+    def __init__(self) -> None:
+        self._found = Pairs(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int32, np.float64)))
+        self._pending: list[Pairs] = []
+        self._waiting = 0
+
+    def add(self, pairs: Pairs) -> None:
+        """Take note of matches that say more than what is known."""
+        better = self._better(pairs)
+        self._pending.append(Pairs(*(values[better] for values in pairs)))
+        self._waiting += int(better.sum())
+        if self._waiting >= max(_PENDING, len(self._found.row)):
+            self._take_in()
+
+    def of(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The matches of samples that have one: with which, how, and true Jaccard."""
+        self._take_in()
+        at = np.searchsorted(self._found.row, row)
+        return self._found.via[at], self._found.how[at], self._found.jaccard[at]
+
+    def _better(self, pairs: Pairs) -> np.ndarray:
+        known = self._found
+        if not len(known.row):
+            return np.ones(len(pairs.row), np.bool_)
+        at = np.minimum(np.searchsorted(known.row, pairs.row), len(known.row) - 1)
+        rank, other = _rank(pairs), _rank(Pairs(*(values[at] for values in known)))
+        closer = (rank < other) | ((rank == other) & (pairs.via < known.via[at]))
+        return closer | (known.row[at] != pairs.row)
+
+    def _take_in(self) -> None:
+        found = Pairs(*(np.concatenate(values) for values in zip(self._found, *self._pending, strict=True)))
+        order = np.lexsort((found.via, _rank(found), found.row))
+        row = found.row[order]
+        first = order[np.append(True, row[1:] != row[:-1])] if len(row) else order
+        self._found = Pairs(*(values[first] for values in found))
+        self._pending, self._waiting = [], 0
+
+
+def _rank(pairs: Pairs) -> np.ndarray:
+    """How much a match explains: less is more."""
+    return ((pairs.via > pairs.row).astype(np.int64) << 32) + pairs.how
+
+
+def _survivors(marks: Marks, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
+    terms = [replace(term, column=mark_name(term.column)) for term in order]
+    with marks.relation("members", pa.table({"_row": ints(row), "root": ints(root)})):
+        table = marks.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")
+    return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]

@@ -1,0 +1,252 @@
+"""Marks of earlier runs' samples, so that new data is deduplicated against old without reading or hashing that again.
+
+A folder with `index.json` (which names its files and what they were made by) and one Parquet file of marks for each run.
+Only files that are named there count, and it is replaced in one step: an extension is there whole or not at all. An index
+at a URL is the same but for its lists (see index_url).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.compiler.templates import lit
+from refinery.dedup.index_place import LIST, Folder, Place
+from refinery.dedup.marks import Marks, statement
+from refinery.errors import OperatorError, OutputError
+from refinery.io.side_files import digest, digests
+from refinery.operators import Operator, is_shipped, local_modules, read_operator
+from refinery.operators.assets import by_contents
+from refinery.recipe.sql_files import files_of
+from refinery.storage.urls import is_url
+
+# Parameters that decide which sample stays or what is reported, not what is compared.
+_ELSEWHERE = {
+    "keep", "max_cluster_size", "max_removed_share", "on_excess", "index", "trace_samples", "verify", "hamming_distance",
+    "num_blocks", "text_key",
+}  # fmt: skip
+# Numbers of an index' samples are below 0, those of a later generation above those of an earlier one.
+_GENERATION_BITS = 40
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index, all generations that it lists, and the run that wants it: its own generation does not count.
+
+    number: of its list.
+    """
+
+    place: Place
+    made_by: dict[str, Any]
+    listed: tuple[dict[str, Any], ...]
+    run: str = ""
+    number: int = 0
+
+    @property
+    def generations(self) -> tuple[dict[str, Any], ...]:
+        """What samples are compared with."""
+        return tuple(item for item in self.listed if not self.run or item.get("run") != self.run)
+
+    def files(self) -> list[str]:
+        """Its files of marks, on this machine."""
+        return [self.place.local(item["file"]) for item in self.generations]
+
+    def names(self) -> list[str]:
+        """What its generations are called in tables: project and run."""
+        return [f"{item['project']} {item['run_id']}" for item in self.generations]
+
+
+def name_of_run(work_dir: str, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
+    """What a run is known by when it is repeated: where it leaves its results, and the files that it reads."""
+    place = [_known_as(work_dir), _known_as(export_path)]
+    return hashlib.sha256(json.dumps([place, list(inputs)], default=str).encode()).hexdigest()[:32]
+
+
+def _known_as(path: str) -> str:
+    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
+
+
+def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Index:
+    """The index in a folder or at a URL, empty when there is none. run: see `name_of_run`; '' if it cannot be repeated.
+
+    Raises OperatorError when something else is there, or an index that was made in another way or has lost files,
+    OutputError when another run is about to extend it.
+    """
+    said = f"{step.where}: {step.name}: index {named}"
+    if "\0" in named:
+        raise OperatorError(f"{step.where}: {step.name}: index {named!r} is not a path")
+    made_by = _made_by(step, operator)
+    with _read(said):
+        place = place_of(named)
+        found = place.listed()
+        if found is None and not place.is_free():
+            raise OperatorError(f"{said} is neither an index nor an empty folder")
+        number, text = found or (0, "")
+        if busy := place.busy(run, number):
+            raise OutputError(busy)
+        if found is None:
+            return Index(place, made_by, (), run)
+        known, generations = _listed(text, said)
+        _require_same(known, made_by, said)
+        lost = [item["file"] for item in generations if not place.has(item["file"])]
+    if lost:
+        raise OperatorError(f"{said} has lost {', '.join(lost)}. Bring it back, or name another folder")
+    return Index(place, made_by, generations, run, number)
+
+
+def place_of(named: str) -> Place:
+    """Where an index is. Raises OSError when it cannot be there."""
+    if not is_url(named):
+        return Folder(named)
+    from refinery.dedup.index_url import opened
+
+    return opened(named)
+
+
+def require(index: Index, step: Any) -> None:
+    """See that the place can be written to, and can keep two runs apart. Raises OperatorError."""
+    with _read(f"{step.where}: {step.name}: index {index.place.name}"):
+        index.place.require()
+
+
+@contextmanager
+def _read(said: str) -> Iterator[None]:
+    """Raise what the system or a driver refuses as an error that names the step."""
+    try:
+        yield
+    except OSError as error:
+        raise OperatorError(f"{said} cannot be used: {error.strerror or error}") from error
+
+
+def _require_same(known: dict[str, Any], made_by: dict[str, Any], said: str) -> None:
+    differing = sorted(name for name in {*known, *made_by} if known.get(name) != made_by.get(name))
+    if differing:
+        raise OperatorError(
+            f"{said} was made with other {', '.join(differing)}. Use the same parameters, or another folder"
+        )
+
+
+def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """What the index was made by, and its generations."""
+    try:
+        found = json.loads(text)
+        made_by, generations = dict(found["made_by"]), tuple(found["generations"])
+        [(item["file"], item["run_id"], item["project"]) for item in generations]
+    except (ValueError, TypeError, KeyError) as error:
+        raise OperatorError(f"{said}: its {LIST} is not that of an index. Name another folder") from error
+    return made_by, generations
+
+
+def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
+    """What decides an index' marks: the operator under its own name, and the parameters by which it compares."""
+    own = read_operator(operator.path)  # an alias has further parameters, which are without effect
+    given = by_contents(step.params, own.params)
+    params = {name: given[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in given}
+    found = {"operator": own.name, "version": own.version, **params, **_contents(own, params)}
+    return json.loads(json.dumps(found, default=list))
+
+
+def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Digests of files that decide the marks: those that SQL in parameters reads, code that is none of refinery's."""
+    found: dict[str, Any] = {}
+    for name, value in params.items():
+        names = files_of(value) if value and operator.params[name].type == "sql" else []
+        found |= {f"content of {name}": list(digests(names).values())} if names else {}
+    if not is_shipped(operator.path):
+        code = [operator.path, *local_modules(operator.path).values(), *operator.resources.get("files", ())]
+        found["code"] = [digest(str(operator.path.parent / path)) for path in code]
+    return found
+
+
+def view_of(index: Index) -> str | None:
+    """SQL for the index' marks under their numbers; None when it has none."""
+    if not index.generations:
+        return None
+    with _read(f"index {index.place.name}"):
+        files = index.files()
+    shift = " ".join(
+        f"WHEN {lit(name)} THEN {(number - len(files)) << _GENERATION_BITS}" for number, name in enumerate(files)
+    )
+    return (
+        f"SELECT * EXCLUDE (filename) REPLACE (CAST(CASE filename {shift} END + _row AS BIGINT) AS _row) "
+        f"FROM read_parquet({lit(files)}, union_by_name = true, filename = true)"
+    )
+
+
+def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
+    """Write the marks of the samples that stay to `target`, to be added by `extending`; how many they are.
+
+    first_rows: number of each shard's first sample. gone: numbers of the samples that the step removes, as `_row`.
+    """
+    columns = [name for name in marks.columns if name != "_row" and not name.startswith("order_")]
+    with marks.relation("gone", gone):
+        return marks.write(statement("index", first_rows=list(first_rows), columns=columns), str(target))
+
+
+@contextmanager
+def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, str], None]]:
+    """Keep other runs out of indexes until theirs is published, and have what is added in place; added: by `extend`.
+
+    The function that is given lists it, under the id of the run and the name of its project. Raises OutputError when an
+    index cannot be written, or another run has extended it since it was opened: before anything else is published.
+    """
+    with ExitStack() as held:
+        one_way = sorted(added, key=lambda item: item[0].place.key)  # no two runs wait for each other
+        ready = [(index, held.enter_context(_ready(index, written))) for index, written in one_way]
+
+        def publish(run_id: str, project: str) -> None:
+            for index, aside in ready:
+                with _told(index):
+                    _list(index, aside, run_id, project)
+
+        yield publish
+
+
+@contextmanager
+def _ready(index: Index, written: Path) -> Iterator[str]:
+    """The name of the marks beside the others of an index that nobody else extends meanwhile; gone if it is not listed."""
+    with ExitStack() as held:
+        with _told(index):
+            held.enter_context(index.place.alone(index.run, index.number))
+            if _listed_now(index) != (index.number, index.listed):
+                raise OutputError(
+                    f"{index.place.name}: another run has extended the index meanwhile; run this one again"
+                )
+            aside = held.enter_context(index.place.beside(written, len(index.listed) + 1))
+        yield aside
+
+
+def _listed_now(index: Index) -> tuple[int, tuple[dict[str, Any], ...]]:
+    """What the index lists now, and the number of the list."""
+    found = index.place.listed()
+    return (0, ()) if found is None else (found[0], _listed(found[1], f"index {index.place.name}")[1])
+
+
+def _list(index: Index, aside: str, run_id: str, project: str) -> None:
+    """Add a generation, or put it in the place of the one that the same run has made before."""
+    own = next((at for at, item in enumerate(index.listed) if item not in index.generations), len(index.listed))
+    before = index.listed[own]["file"] if own < len(index.listed) else None
+
+    def listing(name: str) -> str:
+        made = {"file": name, "run_id": run_id, "project": project, "run": index.run}
+        generations = [*index.listed[:own], made, *index.listed[own + 1 :]]
+        return json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
+
+    index.place.extend(aside, before or f"marks-{own + 1:05d}-{run_id}.parquet", index.number, listing)
+
+
+@contextmanager
+def _told(index: Index) -> Iterator[None]:
+    """Raise what the system refuses as an error that names the index."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{index.place.name}: the index cannot be extended: {error.strerror or error}") from error

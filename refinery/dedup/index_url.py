@@ -1,0 +1,161 @@
+"""An index at a URL, where nothing can be locked: lists have numbers, and one of several runs creates the next one.
+
+Objects: `index-00003.json`, a list for each extension, the highest is in force; `marks-....parquet`, which lists name;
+`claim-00004.json`, of the run that is about to create the list of that number. A claim keeps other runs from publishing
+what they could not list; that two runs never both extend a list follows from the creation of the next alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from refinery.dedup.index_place import LIST, Place, is_marks
+from refinery.errors import OutputError
+from refinery.storage import Store
+from refinery.storage.remote import RemoteStore
+
+_NUMBERED = re.compile(r"index-(\d{5,})\.json")
+
+
+class Bucket(Place):
+    """A URL whose storage creates an object only if there is none (S3, Google Cloud Storage, Azure)."""
+
+    def __init__(self, url: str) -> None:
+        store = Store.open(url.rstrip("/"))
+        assert isinstance(store, RemoteStore)
+        self._store = store
+        self.name, self.key = url, store.url
+        self.folder = store.place(LIST).parent
+
+    def require(self) -> None:
+        """See that the storage keeps two runs apart, and that it can be written to. Raises OSError."""
+        probe = f"probe-{uuid4().hex}.json"
+        try:
+            self._store.create(probe, "first")
+            if self._store.create(probe, "second") or self._store.read_text(probe) != "first":
+                raise OSError(
+                    f"the storage does not follow conditions (If-None-Match), by which two runs are kept apart: use {_CURE}"
+                )
+        finally:
+            with suppress(OSError):
+                self._store.discard(probe)
+
+    def listed(self) -> tuple[int, str] | None:
+        """The list of the highest number. One that was copied from a folder has the number 0."""
+        names = self._store.names()
+        numbers = [int(found[1]) for found in map(_NUMBERED.fullmatch, names) if found]
+        if numbers and LIST in names:
+            last = _numbered(max(numbers))
+            raise OSError(f"both {LIST} and {last} are there: remove {LIST}, if no newer index was copied there")
+        if not numbers and LIST not in names:
+            return None
+        number = max(numbers, default=0)
+        return number, self._store.read_text(_numbered(number) if numbers else LIST)
+
+    def is_free(self) -> bool:
+        """Whether there is no object but marks, claims and probes."""
+        return all(is_marks(name) or name.startswith(("claim-", "probe-")) for name in self._store.names())
+
+    def has(self, file: str) -> bool:
+        """Whether the object is there."""
+        return self._store.exists(file)
+
+    def local(self, file: str) -> str:
+        """A copy of the object, which goes when the process ends."""
+        return str(self._store.fetch(file))
+
+    def busy(self, run: str, number: int) -> str | None:
+        """The claim of another run on extending the list of this number, for a person; None where there is none."""
+        claim = _claim(number)
+        try:
+            held = json.loads(self._store.read_text(claim))
+            if run and held["run"] == run:
+                return None
+            by = f"process {held['process']} on {held['host']}, since {held['since']}"
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, KeyError):
+            by = "unknown"
+        return (
+            f"{self.name}: another run is about to extend the index ({by}). Run this one again when that has ended; "
+            f"if it was killed, repeat it, or remove {self._store.url}/{claim}"
+        )
+
+    @contextmanager
+    def alone(self, run: str, number: int) -> Iterator[None]:
+        """Hold the claim. Whoever repeats a run that was killed takes the claim of that over."""
+        claim, mine = _claim(number), _mine(run)
+        if not self._store.create(claim, mine):
+            if busy := self.busy(run, number):
+                raise OutputError(busy)
+            self._store.write_text(claim, mine)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # a claim on a list that is there is none
+                if self._store.read_text(claim) == mine:
+                    self._store.discard(claim)
+
+    @contextmanager
+    def beside(self, written: Path, number: int) -> Iterator[str]:
+        """An object under a name of its own."""
+        name = f"marks-{number:05d}-{uuid4().hex[:12]}.parquet"
+        try:
+            self._store.put(written, name)
+            yield name
+        except BaseException:
+            with suppress(OSError):
+                if not self._lists(name):  # whatever has failed, it may have been listed before
+                    self._store.discard(name)
+            raise
+
+    def _lists(self, name: str) -> bool:
+        found = self.listed()
+        return found is not None and json.dumps(name) in found[1]
+
+    def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
+        """Create the next list, and remove the marks that it replaces, which have the suggested name.
+
+        Raises OutputError when another run has created it.
+        """
+        if not self._store.create(_numbered(number + 1), listing(aside)):
+            what = "another run has extended the index meanwhile; this one is published, but not in the index"
+            raise OutputError(f"{self.name}: {what}. Run it again")
+        with suppress(OSError):
+            self._store.discard(name)
+        if number == 0:
+            self._store.discard(LIST)
+
+
+_CURE = "a bucket of S3, Google Cloud Storage or Azure, or a folder of this machine"
+
+
+def opened(url: str) -> Bucket:
+    """The place at a URL. Raises OSError where its driver cannot keep two runs apart."""
+    place = Bucket(url)
+    if not place._store.exclusive:
+        raise OSError(f"its driver cannot create an object only if there is none, to keep two runs apart: use {_CURE}")
+    return place
+
+
+def _numbered(number: int) -> str:
+    return f"index-{number:05d}.json"
+
+
+def _claim(number: int) -> str:
+    """The claim on extending the list of this number."""
+    return f"claim-{number + 1:05d}.json"
+
+
+def _mine(run: str) -> str:
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    claim = {"run": run, "host": socket.gethostname(), "process": os.getpid(), "since": since, "token": uuid4().hex}
+    return json.dumps(claim)

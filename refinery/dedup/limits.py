@@ -1,0 +1,49 @@
+"""Safety rails: one false cluster must not eat a corpus unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from refinery.dedup.clusters import Clusters
+from refinery.errors import OperatorError
+
+
+def check(step: Any, clusters: Clusters, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
+    """What is suspicious about clusters and removals.
+
+    alive, removed: samples of each input that the step was given, and that it removes. Raises OperatorError for
+    `on_excess: fail`, which says the same.
+    """
+    found = [*_large(step, clusters), *_shares(step, alive, removed)]
+    if found and step.params.get("on_excess", "fail") == "fail":
+        cure = "Set on_excess: warn and look at the tables clusters and duplicates, or raise the limit"
+        raise OperatorError(f"{step.where}: {step.name} {'; '.join(found)}. {cure}")
+    return [f"{step.where}: {step.name} {what}" for what in found]
+
+
+def _large(step: Any, clusters: Clusters) -> list[str]:
+    limit = step.params.get("max_cluster_size")
+    if limit is None or not len(clusters.row):
+        return []
+    sizes = clusters.sizes()
+    at = int(np.argmax(sizes))
+    if sizes[at] <= limit:
+        return []
+    return [f"found a cluster of {sizes[at]} samples, more than max_cluster_size, which is {limit}"]
+
+
+def _shares(step: Any, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
+    limit = step.params.get("max_removed_share")
+    if limit is None:
+        return []
+    found = []
+    totals = {"all samples": (sum(removed.values()), sum(alive.values()))}
+    totals |= {name: (removed.get(name, 0), alive[name]) for name in alive} if len(alive) > 1 else {}
+    for name, (gone, given) in totals.items():
+        if given and gone / given > limit:
+            share = f"{gone} of {given} ({gone / given:.1%})"
+            found.append(f"removes {share} of {name}, more than max_removed_share, which is {limit:g}")
+    return found

@@ -1,0 +1,125 @@
+"""The marks of all samples as one relation of a DuckDB connection that may spill to disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.templates import lit, template
+from refinery.kernels.core.arrow import numbers
+from refinery.operators import read_sql
+from refinery.security.connections import connect
+
+# Bytes of marks that are copied into memory.
+_IN_MEMORY = 256 << 20
+
+
+@dataclass(frozen=True)
+class Room:
+    """What set SQL may use: threads, memory (as DuckDB writes it, None: its own default), a folder to spill to."""
+
+    threads: int
+    memory: str | None
+    folder: str
+
+
+class Marks:
+    """The relation `marks`: what the deduplicator compares, under `_row`, the sample's number (see engine.marks).
+
+    before: SQL for the marks of samples that come before all others. folders: what is read and written besides `files`.
+    """
+
+    def __init__(
+        self, files: Sequence[str], room: Room, before: str | None = None, folders: Sequence[str | Path] = ()
+    ) -> None:
+        self._threads = room.threads
+        self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
+        self.run("SET preserve_insertion_order = false")
+        source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
+        if before:
+            source = f"{before} UNION ALL BY NAME {source}"
+        self.run(f"CREATE VIEW marks AS {source}")
+        self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
+        self._compared()
+
+    def _compared(self) -> None:
+        """The relation `compared`: the marks without what only describes pairs; in memory where that is little.
+
+        It is looked at once for each band, which for few samples is mostly the opening of files.
+        """
+        names = [name for name in self.columns if name != "signature" and not name.startswith("order_")]
+        rows = int(self.rows("SELECT count(*) FROM marks")[0][0])
+        self.small = rows * len(names) * 8 <= _IN_MEMORY and not set(names) & {"key", "unit"}
+        kind = "TABLE" if self.small else "VIEW"
+        self.run(f"CREATE {kind} compared AS SELECT {', '.join(names)} FROM marks")
+
+    def run(self, sql: str) -> None:
+        """Run one statement to its end."""
+        self.con.execute(sql).fetchall()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a query."""
+        return self.con.execute(sql).fetchall()
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """The result of a query, piece by piece."""
+        yield from self.con.sql(sql).to_arrow_reader(1 << 20)
+
+    def at_once(self, queries: Sequence[str]) -> Iterator[pa.Table]:
+        """Results of queries, in their order; one query a thread, for DuckDB runs one over few rows on a single thread."""
+        free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
+
+        def run(sql: str) -> pa.Table:
+            con = free.get()
+            try:
+                return con.sql(sql).to_arrow_table()
+            finally:
+                free.put(con)
+
+        with ExitStack() as open_ones, ThreadPoolExecutor(self._threads) as pool:
+            for _ in range(self._threads):
+                free.put(open_ones.enter_context(closing(self.con.cursor())))
+            yield from pool.map(run, queries)
+
+    def write(self, sql: str, path: str) -> int:
+        """Write a query's result to a Parquet file; how many rows that are."""
+        return int(self.rows(f"COPY ({sql}) TO {lit(path)} (FORMAT parquet, COMPRESSION zstd)")[0][0])
+
+    @contextmanager
+    def relation(self, name: str, table: pa.Table) -> Iterator[None]:
+        """Give a table a name that SQL knows."""
+        self.con.register(name, table)
+        try:
+            yield
+        finally:
+            self.con.unregister(name)
+
+    def close(self) -> None:
+        """Close the connection; what was spilled is gone."""
+        self.con.close()
+
+    def __enter__(self) -> Marks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def statement(name: str, **values: Any) -> str:
+    """A statement of `sql/deduplicators`."""
+    return template(read_sql(f"deduplicators/_{name}.sql")).render(values)
+
+
+def column(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    """A column of numbers without NULL."""
+    return numbers(batch.column(name))

@@ -1,0 +1,41 @@
+"""Functions that the scripts of `refinery sql` call where a run goes over sets in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.operators import Function
+
+SET_FUNCTIONS = (
+    Function(
+        name="hamming_pairs",
+        columns=("UBIGINT[]",),
+        constants=("BIGINT", "BIGINT"),
+        returns="STRUCT(a UBIGINT, b UBIGINT)[]",
+        runs="kernel",
+        call="hamming_pairs",
+        path=Path(__file__),
+    ),
+)
+
+
+def hamming_pairs(values: pa.Array, blocks: int, distance: int) -> pa.Array:
+    """Of each list of ascending, distinct values: pairs that differ in at most `distance` bits.
+
+    Enough of them to connect what is connected; see `refinery.kernels.dedup.hamming`. NULL for NULL.
+    """
+    from refinery.kernels.dedup.hamming import pairs
+
+    found, ends = [np.zeros((2, 0), np.uint64)], [0]
+    for one in values:
+        if one.is_valid:
+            numbers = np.asarray(one.values.to_numpy(zero_copy_only=False), np.uint64)
+            found.append(numbers[np.stack(pairs(numbers, blocks, distance))])
+        ends.append(ends[-1] + (found[-1].shape[1] if one.is_valid else 0))
+    a, b = np.concatenate(found, axis=1)
+    known = np.append(values.is_valid().to_numpy(zero_copy_only=False), True)
+    offsets = pa.array(np.array(ends, np.int32), mask=~known)
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([pa.array(a), pa.array(b)], ["a", "b"]))

@@ -1,0 +1,43 @@
+"""Deduplicators of units (lines, paragraphs, spans of sentences): which of them each sample loses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.dedup.marks import statement
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.operators import Operator
+from refinery.workers.dedup_marks import SHARD_BITS
+
+
+def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
+    """SQL for the units that go (`_row`, `unit`, `kept`, `matched`), by sample and unit."""
+    rule = operator.rule
+    if rule["kind"] == "more_documents_than":
+        return statement("units_in_many", threshold=int(params[rule["threshold"]]))
+    return statement("units_seen_before")
+
+
+def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
+    """Files with the units of each shard's samples, as lists in `column`; a shard that loses none has no file."""
+    table = pq.ParquetFile(duplicates).read(["_row", "unit"])
+    rows, units = numbers(table["_row"]), numbers(table["unit"])
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is in their order
+    samples = rows[starts]
+    lists = pa.ListArray.from_arrays(ints(np.append(starts, len(rows)).astype(np.int32)), ints(units))
+    shards = samples >> SHARD_BITS
+    files = {}
+    for shard in np.unique(shards).tolist():
+        at = np.flatnonzero(shards == shard)
+        inside = ints(samples[at] & ((1 << SHARD_BITS) - 1))
+        path = folder / f"{shard:05d}.units.parquet"
+        found = pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))})
+        pq.write_table(found, path, compression="none", use_dictionary=False, write_statistics=False)
+        files[shard] = str(path)
+    return files

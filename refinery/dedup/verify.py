@@ -1,0 +1,113 @@
+"""True Jaccard similarity of candidate pairs: their shingles are computed again, for candidates alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.deduplicators import CONTENT
+from refinery.compiler.program import Program
+from refinery.compiler.templates import lit
+from refinery.dedup.marks import Room
+from refinery.io.sources import Part, Shard
+from refinery.security.connections import connect
+from refinery.storage import Store
+from refinery.workers.dedup_marks import SHARD_BITS
+from refinery.workers.functions import register
+from refinery.workers.threads import Pool
+from refinery.workers.worker import Task, Worker
+
+_PAIRS = """
+SELECT pairs.n, jaccard(one.shingles, other.shingles) AS jaccard
+FROM pairs
+JOIN computed AS one ON one._row = pairs.a
+JOIN computed AS other ON other._row = pairs.b
+"""
+_CONTENTS = f"SELECT wanted.n, {CONTENT} AS content FROM wanted JOIN computed USING (_row)"
+
+
+class Comparison:
+    """Compares samples of the shards that a stage has left, with the program that computes their shingles."""
+
+    def __init__(
+        self,
+        program: Callable[[], Program],
+        shards: Callable[[], Sequence[Shard]],
+        store: Store,
+        folder: str,
+        room: Room,
+    ):
+        self._program, self._shards, self._store, self._folder, self._room = program, shards, store, folder, room
+        self._known = np.zeros(0, np.int64)
+        self._files: list[str] = []
+
+    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """True Jaccard of each pair of samples; NaN where one is not of this run."""
+        here = (a >= 0) & (b >= 0)
+        result = np.full(len(a), np.nan)
+        self._compute(np.unique(np.concatenate((a[here], b[here]))))
+        if not self._files:
+            return result
+        with self._shingles() as con:
+            functions = register(con, [f for f in self._program().functions if f.name == "jaccard"])
+            con.register("pairs", pa.table({"n": np.flatnonzero(here), "a": a[here], "b": b[here]}))
+            with functions.kept():
+                found = con.sql(_PAIRS).to_arrow_table()
+        result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
+        return result
+
+    def contents(self, rows: np.ndarray) -> np.ndarray:
+        """A number for each of distinct samples that depends on its shingles alone (uint64)."""
+        self._compute(np.sort(rows))
+        result = np.zeros(len(rows), np.uint64)
+        if not self._files:
+            return result
+        with self._shingles() as con:
+            con.register("wanted", pa.table({"n": np.arange(len(rows)), "_row": rows}))
+            found = con.sql(_CONTENTS).to_arrow_table()
+        result[found["n"].to_numpy()] = found["content"].to_numpy()
+        return result
+
+    @contextmanager
+    def _shingles(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection with the view `computed`: the shingles of the samples that are known."""
+        folders = {os.path.dirname(file) for file in self._files}
+        with connect(folders, self._room.threads, self._room.memory, self._room.folder) as con:
+            con.execute(f"CREATE VIEW computed AS SELECT * FROM read_parquet({lit(self._files)})").fetchall()
+            yield con
+
+    def _compute(self, rows: np.ndarray) -> None:
+        """Write the shingles of samples that are not known yet."""
+        wanted = np.setdiff1d(rows, self._known, assume_unique=True)
+        if not len(wanted):
+            return
+        folder = f"{self._folder}/{len(self._files):05d}"
+        of_shard = wanted >> SHARD_BITS
+        jobs = []
+        task = Task(folder, 16 << 20, last=True, write=False, store=self._store.url)
+        for shard in self._shards():
+            numbers = wanted[of_shard == shard.index] & ((1 << SHARD_BITS) - 1)
+            if len(numbers):
+                jobs.append(_job(_restricted(shard, numbers), task))
+        with Pool(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
+            self._files += [str(self._store.fetch(result.marks)) for result in pool.map(jobs) if result.marks]
+        self._known = np.union1d(self._known, wanted)
+
+
+def _job(shard: Shard, task: Task) -> Callable[[Worker], object]:
+    return lambda worker: worker.run(shard, task)
+
+
+def _restricted(shard: Shard, numbers: np.ndarray) -> Shard:
+    """The shard with these samples only, by their numbers in it."""
+    part = shard.part or Part(None, numbers)
+    if part.source is None:
+        return replace(shard, part=replace(part, picked=numbers))
+    assert part.numbers is not None
+    return replace(shard, part=replace(part, picked=np.flatnonzero(np.isin(part.numbers, numbers))))

@@ -1,0 +1,171 @@
+"""Everything that a run looks for before it begins, with all problems of all phases at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.compiler.model import Schema
+from refinery.compiler.stages import cut_at_barriers
+from refinery.errors import DataError, OutputError, Problem, RecipeError, RefineryError, by_place, joined
+from refinery.io.readers.read import read
+from refinery.io.sources import Shard, Source, carrier, cut, find
+from refinery.operators import Library
+from refinery.planning.binding import remembering
+from refinery.planning.field_check import missing_fields, text_fields
+from refinery.planning.plan import Prepared, compile_stages, prepare
+from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
+from refinery.recipe.lost import Lost
+from refinery.results.output_checks import keep_inputs, require_folders, require_own, require_place
+from refinery.stats import step as merging
+from refinery.storage.urls import is_url
+from refinery.workers import input_schema as schemas
+
+# What a user can mend; whatever else is raised ends the command at once.
+_OURS = (RecipeError, DataError, OutputError)
+Found = list[tuple[RefineryError, str]]
+
+
+def ready(
+    recipe: Recipe, library: Library, dataset: Any = None, probes: bool = True, overwrite: bool = False
+) -> Prepared:
+    """The recipe made ready to run.
+
+    probes: write to URLs of the export, to see that it can be written. overwrite: files that no run has written may be in the way. Raises one error with everything that stands in
+    the way: RecipeError where the recipe has a problem, else DataError, else OutputError.
+    """
+    with remembering():
+        try:
+            prepared = prepare(recipe, library, dataset)
+        except _OURS as error:
+            found = problems_of_recipe(recipe, library, Lost(), dataset, probes)
+            raise joined(found or [(error, "")]) from error
+    found = _around(recipe, prepared.sources, probes)
+    if found := found or _caught(
+        partial(require_own, prepared, overwrite, probes), recipe.places.get("export_path", "")
+    ):
+        raise joined(found)
+    return prepared
+
+
+def with_the_rest(error: RecipeError, need_inputs: bool = True) -> RecipeError:
+    """The error of a recipe that could not be read, with what else is wrong with the rest of it."""
+    if error.partial is None:
+        return error
+    recipe, library, lost = error.partial.recipe, error.partial.library, error.partial.lost
+    seen = {problem.where for problem in error.problems}
+    found = problems_of_recipe(recipe, library, lost, None, seen=seen, reads=need_inputs)
+    whole = joined([(error, ""), *found])
+    return whole if isinstance(whole, RecipeError) else error
+
+
+def problems_of_recipe(
+    recipe: Recipe,
+    library: Library,
+    lost: Lost,
+    dataset: Any = None,
+    probes: bool = True,
+    seen: set[str] | frozenset[str] = frozenset(),
+    reads: bool = True,
+) -> Found:
+    """Everything that is wrong, each error with its place.
+
+    lost: steps that the recipe had and that are left out. seen: places with problems that are known. reads: whether the recipe names its inputs.
+    """
+    sources, found = _sources(recipe) if dataset is None and reads else ([], [])
+    place = recipe.places.get("dataset_path", "")
+    try:
+        _compile(recipe, library, lost, sources)
+    except _OURS as error:
+        found.append((error, place))
+        if isinstance(error, DataError) and not isinstance(error, RecipeError):
+            found += _caught(partial(_compile, recipe, library, lost, []), place)
+    return found + _around(recipe, sources, probes, seen)
+
+
+def _sources(recipe: Recipe) -> tuple[list[Source], Found]:
+    """The files of every input that is there, and what is wrong with the others."""
+    sources: list[Source] = []
+    found: Found = []
+    for dataset, item in enumerate(recipe.inputs):
+        try:
+            of_input, _ = find([item], recipe.suffixes, recipe.path)
+        except DataError as error:
+            found.append((error, recipe.places.get("dataset_path", "")))
+            continue
+        sources += [replace(source, dataset=dataset, texts=text_fields(recipe)) for source in of_input]
+    return sources, found
+
+
+def _compile(recipe: Recipe, library: Library, lost: Lost, sources: Sequence[Source]) -> None:
+    """Compile all stages for the samples of the sources. Raises RecipeError with all problems, and DataError."""
+    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
+    if not sources:
+        compile_stages(recipe, library, stages, Schema(True, unknown=True, lost=lost), [])
+        return
+    shards, lines = cut(sources, recipe.shard_size), carrier(sources) == "lines"
+    problems, _ = missing_fields(recipe, library, shards)
+    named = bool(recipe.stat_summary.group_by)
+    schema = schemas.infer(lines, shards, recipe.steps, library, named=named)
+    there = schema.columns if lines else {keys_of(recipe.text_key)[0]: "VARCHAR", **schema.columns}
+    schema = replace(schema, columns=there, lost=lost)
+    try:
+        compile_stages(recipe, library, stages, schema, shards if lines or not problems else _stand_in(recipe, shards))
+    except RecipeError as error:
+        problems += error.problems
+    if problems:
+        raise RecipeError(by_place(problems))
+
+
+def _stand_in(recipe: Recipe, shards: Sequence[Shard]) -> list[Shard] | None:
+    """One sample of nulls like those of a table, whose text fields are text, as they should be; None for nested ones."""
+    fields = text_fields(recipe)
+    batch = next((batch for shard in shards for batch in read(shard, 1 << 16)), None)
+    if batch is None or any(len(keys) > 1 for keys in fields):
+        return None
+    columns = {name: batch.table.schema.field(name).type for name in batch.table.column_names}
+    columns |= {name: pa.string() for (name,) in fields}
+    return cut([Source.of_table(pa.table({name: pa.nulls(1, kind) for name, kind in columns.items()}))])
+
+
+def _around(
+    recipe: Recipe, sources: Sequence[Source], probes: bool, seen: set[str] | frozenset[str] = frozenset()
+) -> Found:
+    """What else a run needs: places to write to, packages, folders with statistics."""
+    found: Found = []
+    looks: list[tuple[str, Callable[[], None]]] = [
+        ("executor_type", partial(_require_ray, recipe)),
+        ("process", partial(merging.check, recipe)),
+        ("export_path", partial(keep_inputs, recipe, sources)),
+    ]
+    if probes or not is_url(recipe.export_path):
+        looks.append(("export_path", partial(require_place, recipe)))
+    looks.append(("work_dir", partial(require_folders, recipe)))
+    for key, look in looks:
+        derived = (
+            key == "work_dir" and key not in recipe.places and any(isinstance(error, OutputError) for error, _ in found)
+        )
+        if not derived and (recipe.places.get(key) not in seen or key == "process"):
+            found += _caught(look, recipe.places.get(key, ""))
+    return found
+
+
+def _caught(look: Callable[[], None], place: str) -> Found:
+    try:
+        look()
+    except _OURS as error:
+        return [(error, place)]
+    return []
+
+
+def _require_ray(recipe: Recipe) -> None:
+    if recipe.executor_type != "default" and find_spec("ray") is None:
+        what = f"executor_type: {recipe.executor_type} needs the Python package ray"
+        cure = "Install it: pip install 'refinery[ray]'"
+        raise RecipeError([Problem(recipe.place_of("executor_type"), what, cure)])

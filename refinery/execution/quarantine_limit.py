@@ -1,0 +1,78 @@
+"""How many rows may be in quarantine: `max_quarantined`, watched while shards end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from refinery.errors import QuarantineError
+from refinery.io.sources import Shard
+from refinery.workers.tasks import ShardResult
+
+# A share is held against an estimate of all rows while the run goes on: this much more than that must be in quarantine.
+_MARGIN = 2
+
+
+class Allowance:
+    """Counts rows in quarantine. most: a number of rows, a share of all such as `0.1%`, or None.
+
+    fetch: the file of a name in the store.
+    """
+
+    def __init__(self, most: int | str | None, shards: Sequence[Shard], fetch: Callable[[str], Path]) -> None:
+        self._most, self._fetch = most, fetch
+        self._shards, self._sizes = shards, [shard.size for shard in shards]
+        self._rows: dict[int, int] = {}  # of the shards that have ended, as the first stage has read them
+        self._bad = 0
+        self._first: ShardResult | None = None  # of those with quarantined rows
+
+    def take(self, result: ShardResult) -> None:
+        """A shard of some stage has ended. Raises QuarantineError when it is certain that there are too many."""
+        self._rows.setdefault(result.shard, result.rows)
+        self._bad += result.quarantined
+        self._first = self._first or (result if result.quarantine else None)
+        if self._most is None or not self._bad:
+            return
+        if isinstance(self._most, int):
+            self._check(self._bad > self._most, "so far")
+        else:
+            self._check(self._bad > _MARGIN * self._share * self._expected, "so far")
+
+    def end(self) -> None:
+        """All rows have been counted. Raises QuarantineError."""
+        if isinstance(self._most, str):
+            self._check(self._bad > self._share * sum(self._rows.values()), "in all")
+
+    @property
+    def _share(self) -> float:
+        return float(str(self._most).rstrip("%")) / 100
+
+    @property
+    def _expected(self) -> float:
+        """Rows of the whole input, if they are as long as those so far."""
+        seen = sum(self._sizes[shard] for shard in self._rows)
+        return sum(self._rows.values()) * max(1.0, sum(self._sizes) / max(1, seen))
+
+    def _check(self, too_many: bool, when: str) -> None:
+        if not too_many:
+            return
+        counted = sum(self._rows.values())
+        text = f"{self._bad} of {counted} rows {when} are in quarantine, more than max_quarantined: {self._most}"
+        raise QuarantineError(f"{text}{self._example()}")
+
+    def _example(self) -> str:
+        """The first of them."""
+        import pyarrow.parquet as pq
+
+        if not self._first:
+            return ""
+        row = pq.read_table(self._fetch(self._first.quarantine)).slice(0, 1).to_pylist()[0]
+        by = f"{row['operator']}: " if row["operator"] else ""
+        return f". One of them: {self._place(row['file'], row['line'])}: {by}{row['error']}"
+
+    def _place(self, file: str, line: int) -> str:
+        """Where a line of a shard is in its file; the lines before the shard have not been counted yet."""
+        shard = self._shards[self._first.shard if self._first else 0]
+        if shard.source.format in ("parquet", "arrow"):
+            return f"{file}:{shard.start + line}"
+        return f"{file}:{line}" if shard.starts_file else f"{file}: line {line} after byte {shard.start:,}"

@@ -1,0 +1,148 @@
+"""A deduplicator on the cluster: tasks join the marks, the driver makes clusters of the pairs that they find.
+
+What is compared stays where the tasks are. The driver holds the pairs, 20 bytes each while they are taken in, and for
+each sample that is in a pair what `kernels.dedup.unionfind` and `deduplication.clusters` need.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from refinery.compiler.templates import lit
+from refinery.dedup.barrier import Findings, Given, find_duplicates, settle, settle_units
+from refinery.dedup.marks import Marks
+from refinery.dedup.pairs import Pairs
+from refinery.dedup.units import statement_of
+from refinery.execution.ray import joins
+from refinery.execution.ray.connection import Joined
+from refinery.execution.ray.map import every
+from refinery.security.connections import connect
+from refinery.storage import Store
+from refinery.workers.functions import register
+
+Item = TypeVar("Item")
+
+# Rows of marks that a task joins at most, and that are worth a task of their own.
+_MOST = 50_000_000
+_WORTH = 100_000
+_FILES = 64  # files of marks that a task goes through to pick samples
+
+
+class Barrier:
+    """Finds what goes. folder: where in the store the tasks write. memory: for the DuckDB of each task."""
+
+    def __init__(self, cluster: Joined, store: Store, folder: str, memory: str | None, spill: str) -> None:
+        self._cluster, self._store, self._folder = cluster, store, folder
+        self._place: joins.Place = (store.url, memory, spill)
+
+    def find(self, given: Given) -> Findings:
+        """What goes, of marks whose files are named as in the store; see `find_duplicates`.
+
+        The driver does all of it where marks are compared with an index, by distance, or by what they were made of.
+        """
+        params, match = given.step.params, given.operator.match
+        if not given.files or match == "hamming" or params.get("index") or params.get("verify"):
+            return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
+        started = time.perf_counter()
+        findings = Findings(given.step.index)
+        seen = json.loads(every(self._cluster, joins.look, [(self._place, list(given.files))])[0])
+        shares = -(-seen["rows"] // _MOST)
+        try:
+            if match == "units":
+                self._units(given, max(1, shares, self._parts(seen["rows"])), findings)
+            else:
+                self._samples(given, self._columns(match, seen["columns"]), max(1, shares), seen["rows"], findings)
+        finally:
+            self._store.remove(f"{self._folder}/joined/")
+        findings.seconds = time.perf_counter() - started
+        return findings
+
+    def _parts(self, rows: int) -> int:
+        """Into how many parts work over so many rows is worth being cut."""
+        return max(1, min(self._cluster.cores() * 2, rows // _WORTH))
+
+    def _columns(self, match: str, columns: Sequence[str]) -> list[tuple[str, int]]:
+        if match == "keys":
+            return [("key", 0)]
+        return [(f"band_{band}", band) for band in range(sum(name.startswith("band_") for name in columns))]
+
+    def _samples(
+        self, given: Given, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: Findings
+    ) -> None:
+        parts = self._parts(rows * max(1, len(columns)))
+        together = 1 if shares > 1 else -(-len(columns) // parts) or 1
+        shares = max(shares, parts // max(1, len(columns)))
+        groups = [(list(group), share) for group in _batched(columns, together) for share in range(shares)]
+        names = self._names(len(groups))
+        calls = [
+            (self._place, list(given.files), group, share, shares, name)
+            for (group, share), name in zip(groups, names, strict=True)
+        ]
+        counts = every(self._cluster, joins.equal, calls, self._options())
+        found = [name for name, count in zip(names, counts, strict=True) if int(count)]
+        if found:
+            files = self._only(given.files, self._members(found))
+            with Marks(files, given.room, folders=[given.folder]) as marks:
+                with register(marks.con, given.operator.functions).kept():
+                    settle(given, marks, self._pairs(found), findings)
+
+    def _members(self, names: Sequence[str]) -> np.ndarray:
+        """The samples that are in any pair, ascending."""
+        members = np.zeros(0, np.int64)
+        for pairs in self._pairs(names):
+            members = np.union1d(members, np.concatenate((pairs.row, pairs.via)))
+        return members
+
+    def _pairs(self, names: Sequence[str]) -> Iterator[Pairs]:
+        """The pairs of some files, block by block."""
+        for name in names:
+            with pq.ParquetFile(self._store.fetch(name)) as file:
+                for batch in file.iter_batches(1 << 20):
+                    row, via, how = (batch.column(column).to_numpy() for column in ("_row", "via", "how"))
+                    yield Pairs(row, via, how.astype(np.int32), np.full(len(row), np.nan))
+
+    def _only(self, files: Sequence[str], members: np.ndarray) -> list[str]:
+        """Files with the marks of some samples alone, for those have to be told of; the samples are sent once."""
+        sent = self._cluster.ray.put(members.tobytes())
+        calls, number = [], 0
+        for group in _batched(files, _FILES):
+            to = [f"{self._folder}/joined/only_{number + at:05d}.parquet" for at in range(len(group))]
+            calls.append((self._place, list(group), sent, to))
+            number += len(group)
+        answers = every(self._cluster, joins.only, calls, self._options())
+        return [str(self._store.fetch(name)) for answer in answers for name in json.loads(answer)]
+
+    def _units(self, given: Given, shares: int, findings: Findings) -> None:
+        sql, names = statement_of(given.operator, given.step.params), self._names(shares)
+        calls = [(self._place, list(given.files), sql, share, shares, name) for share, name in enumerate(names)]
+        counts = every(self._cluster, joins.units, calls, self._options())
+        found = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
+        if found:
+            path = given.folder / "duplicates.parquet"
+            self._in_order(found, str(path), given)
+            settle_units(given, path, findings)
+
+    def _in_order(self, files: Sequence[str], target: str, given: Given) -> None:
+        """All of what tasks have found, by sample and unit."""
+        folders = {str(given.folder), *(file.rpartition("/")[0] for file in files)}
+        with connect(sorted(folders), given.room.threads, given.room.memory, given.room.folder) as con:
+            select = f"SELECT * FROM read_parquet({lit(list(files))}) ORDER BY _row, unit"
+            con.execute(f"COPY ({select}) TO {lit(target)} (FORMAT parquet, COMPRESSION zstd)").fetchall()
+
+    def _names(self, count: int) -> list[str]:
+        return [f"{self._folder}/joined/found_{number:05d}.parquet" for number in range(count)]
+
+    def _options(self) -> dict[str, Any]:
+        return {"num_cpus": 1}
+
+
+def _batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Items in order, so many at a time."""
+    return (items[start : start + most] for start in range(0, len(items), most))

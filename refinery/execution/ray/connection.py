@@ -1,0 +1,103 @@
+"""Joins a Ray cluster, or starts one of this machine; what does not answer is an error within seconds."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import OperatorError
+from refinery.execution.ray.temporary import temporary
+
+_SECONDS = 5.0
+_CURES = "Start one with `ray start --head`, name one with ray_address: host:port, or set ray_address: local"
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A cluster that this process is a driver of. temporary: a folder for what only this run needs, on every machine."""
+
+    ray: Any
+    temporary: Path
+
+    def cores(self) -> int:
+        """Processors of all machines that are there now; 1 at least."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def machines(self) -> list[dict[str, float]]:
+        """What each machine that is there has."""
+        return [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+
+
+@contextmanager
+def joined(address: str, work_dir: str, cores: int) -> Iterator[Joined]:
+    """Be a driver of the cluster at an address: `auto`, `local` (with `cores` processors), `host:port`, `ray://host:port`.
+
+    A process that is one already stays the one it is. Its temporary folder is `{work_dir}/.tmp/{Ray's job id}` where
+    work_dir is a path, and gone afterwards, whatever happens. Raises OperatorError when there is no cluster or no Ray.
+    """
+    ray = _imported()
+    ours = not ray.is_initialized()
+    if ours:
+        _join(ray, address, cores)
+    try:
+        with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder:
+            yield Joined(ray, folder)
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _imported() -> Any:
+    try:
+        import ray
+    except ImportError:
+        cure = "pip install 'refinery[ray]'"
+        raise OperatorError(f"executor_type: ray needs Ray, which the extra brings: {cure}") from None
+    return ray
+
+
+def _join(ray: Any, address: str, cores: int) -> None:
+    options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    if address == "local":
+        options |= {"num_cpus": cores, "include_dashboard": False}
+    elif (place := _resolved(address)) is None:
+        raise OperatorError(f"ray_address: {address}: no Ray cluster runs on this machine. {_CURES}")
+    else:
+        _knock(address, place)
+    try:
+        ray.init(address=address, **options)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        token = "A cluster that wants a token is joined with RAY_AUTH_MODE=token in the environment"
+        raise OperatorError(f"ray_address: {address}: cannot be joined: {reason}. {token}. {_CURES}") from error
+
+
+def _resolved(address: str) -> str | None:
+    """host:port of the cluster as Ray itself will look for it; None for `auto` where this machine knows of none."""
+    if address.startswith("ray://"):
+        return address.removeprefix("ray://").split("/")[0]
+    from ray._private.services import canonicalize_bootstrap_address
+
+    try:
+        return canonicalize_bootstrap_address(address)
+    except ConnectionError:
+        return None
+    except ValueError:
+        return address
+
+
+def _knock(address: str, place: str) -> None:
+    """See that somebody listens there: Ray itself would try for minutes."""
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit():
+        known = "auto, local, host:port or ray://host:port"
+        raise OperatorError(f"ray_address: {address!r} is no address; it is one of {known}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _SECONDS).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OperatorError(f"ray_address: {address}: {place} does not answer: {reason}. {_CURES}") from None

@@ -1,0 +1,120 @@
+"""The export as a folder of parts, each written by a task; which of the files in it are the export is said in a list.
+
+Nothing is renamed and nothing is written by two: a part has its name when it is complete, the list is written last, and
+what an earlier list names and this one does not is removed after that. So a reader of the list always finds one export.
+The list is in the run's own folder (see `listing`). It also names what was begun, so that a run that is killed leaves no
+part that the next one does not know. Parts of the same name have the same contents.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from refinery.errors import OutputError
+from refinery.execution.ray.export_list import MARKER, Listing
+from refinery.io.objects import info_of, version_of
+from refinery.io.writers.export import Written, export
+from refinery.io.writers.write import writing
+from refinery.storage import Store
+from refinery.storage.urls import is_url
+from refinery.workers.done_marks import key_of
+from refinery.workers.worker import ShardResult
+
+# Samples are lines in all of them but Parquet, as Data-Juicer's parts are.
+_SUFFIXES = {"jsonl": "json", "json": "json", "jsonl.gz": "json.gz", "jsonl.zst": "json.zst", "parquet": "parquet"}
+_PART = re.compile(r"[0-9a-f]{16}_[0-9]{6,}[.](json|json[.]gz|json[.]zst|parquet)")
+
+
+def names(steps: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[ShardResult, str]]:
+    """The shards that have samples left, with their files: `<id>_000000.json` and on, in the order of the samples.
+
+    steps: a digest of them. The id is also of what the shards were made of.
+    """
+    mark = key_of([steps, kind, [result.key for result in results]])[:16]
+    full = [result for result in results if result.kept and result.part]
+    width = max(6, len(str(len(full))))
+    return [(result, f"{mark}_{number:0{width}}.{_SUFFIXES[kind]}") for number, result in enumerate(full)]
+
+
+def folder_of(export_path: str) -> str:
+    """The folder, or the URL of one without a slash at its end."""
+    return export_path.rstrip("/") if is_url(export_path) else os.path.expanduser(export_path)
+
+
+def export_part(store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
+    """Write a part under its name into the folder; runs on the cluster. The answer is `Written` as JSON."""
+    files = [str(Store.open(store).fetch(part))]
+    lasting = "jsonl" if kind == "json" else kind
+    if not is_url(folder):
+        [written] = export(files, os.path.join(folder, name), lasting, 0, lines, in_parallel=False)
+        return json.dumps(asdict(written))
+    target, url = Store.open(folder), f"{folder}/{name}"
+    with writing(url):
+        aside = target.scratch() / name
+        [written] = export(files, str(aside), lasting, 0, lines, in_parallel=False)
+        target.publish(aside, name)
+    return json.dumps(asdict(written) | {"path": url, "version": version_of(info_of(url), url)})
+
+
+def check_folder(folder: str, listing: Listing, store: Store) -> None:
+    """See that a folder can be given parts. Raises OutputError when it is a file, or holds what this work_dir did not write.
+
+    store: where the run has its own parts, which cannot be the same folder.
+    """
+    if not is_url(folder) and os.path.realpath(folder) == os.path.realpath(store.url):
+        raise OutputError(f"{folder}: is where the run keeps what its shards leave. Choose another export_path")
+    if not is_url(folder) and os.path.exists(folder) and not os.path.isdir(folder):
+        raise OutputError(f"{folder}: is a file; with executor_type: ray the export is a folder of parts. Remove it")
+    strange = sorted(name for name in _there(folder) - listing.ours if not name.startswith("."))
+    parts = [name for name in strange if _PART.fullmatch(name)]
+    if parts:
+        what = f"{folder}: holds {parts[0]!r}, which is of a run with another work_dir"
+        raise OutputError(f"{what}. Parts would be read together with it: choose an empty folder, or remove it")
+    if strange and not listing.files:
+        what = f"{folder}: holds {strange[0]!r}, which is no part of an export"
+        raise OutputError(f"{what}. Parts would be read together with it: choose an empty folder")
+
+
+def publish(folder: str, listing: Listing, written: Sequence[Written]) -> None:
+    """Say which parts are the export, and remove what runs of this work_dir have written else."""
+    files = [{"name": os.path.basename(item.path), "rows": item.rows, "bytes": item.bytes} for item in written]
+    with writing(folder):
+        _remove(folder, listing, listing.publish(files))
+        listing.end()
+
+
+def correct(folder: str, listing: Listing) -> None:
+    """Let the list name what is there, after parts of an export were taken back or were not finished."""
+    if not listing.ours:
+        return
+    there = _there(folder)
+    _remove(folder, listing, listing.publish([item for item in listing.files if item["name"] in there]))
+    listing.end()
+
+
+def _remove(folder: str, listing: Listing, names: Sequence[str]) -> None:
+    """Remove parts of ours, and all that is there only while parts are written: by now, no task writes any."""
+    place = Store.open(folder)
+    for name in (*filter(_PART.fullmatch, names), MARKER):
+        place.discard(name)
+    if is_url(folder):
+        place.tidy()
+        return
+    for name in {*names, *listing.names}:
+        for old in Path(folder).glob(f".{glob.escape(name)}.*.tmp"):
+            old.unlink(missing_ok=True)
+    for scratch in Path(folder).glob(".refinery-*-*"):
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _there(folder: str) -> set[str]:
+    if is_url(folder):
+        return set(Store.open(folder).names_in())
+    return {path.name for path in Path(folder).iterdir()} if os.path.isdir(folder) else set()

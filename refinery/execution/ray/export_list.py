@@ -1,0 +1,88 @@
+"""The list of an export's parts: in the run's own folder, so that a reader of the export's folder finds data only."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from refinery.storage import Store
+from refinery.storage.urls import is_url
+from refinery.storage.workplace import Workplace
+
+# What refinery 0.1.0 left among the parts.
+MARKER = ".refinery-export"
+
+
+class Listing:
+    """Files in one folder that runs of one work_dir have written: those that are its export, and others.
+
+    files: name, rows and bytes of each part of the export. begun: names that a run has begun to write, or to remove.
+    """
+
+    def __init__(self, place: Workplace, folder: str) -> None:
+        self._store, self._name = place.own(), place.run_dir.exported.name
+        self._folder = _seen_from(str(place.run_dir.root), folder) if not place.url else folder
+        found = self._all().get(self._folder) or {"files": _before(folder), "begun": []}
+        self.files: list[dict[str, Any]] = found["files"]
+        self.begun: list[str] = found["begun"]
+
+    @property
+    def names(self) -> list[str]:
+        """The parts of the export."""
+        return [item["name"] for item in self.files]
+
+    @property
+    def ours(self) -> set[str]:
+        """All files that runs of this work_dir have written, or may have."""
+        return {*self.names, *self.begun}
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Note names before they are written."""
+        self._write(self.files, sorted({*self.begun, *names}))
+
+    def publish(self, files: Sequence[dict[str, Any]]) -> list[str]:
+        """Note another export; all of ours that is not part of it, and is to be removed before `end`."""
+        stale = sorted(self.ours - {item["name"] for item in files})
+        self._write(list(files), stale)
+        return stale
+
+    def end(self) -> None:
+        """Note that there is nothing but the export."""
+        self._write(self.files, [])
+
+    def _write(self, files: list[dict[str, Any]], begun: list[str]) -> None:
+        self.files, self.begun = files, begun
+        folders = self._all() | {self._folder: {"files": files, "begun": begun}}
+        text = json.dumps({name: one for name, one in folders.items() if one["files"] or one["begun"]}, indent=2)
+        self._store.write_text(self._name, text + "\n")
+        self._store.tidy()
+
+    def _all(self) -> dict[str, Any]:
+        """The lists of all folders that runs of this work_dir have exported to."""
+        try:
+            found = json.loads(self._store.read_text(self._name))
+            return {
+                str(folder): {"files": _files(one["files"]), "begun": list(one["begun"])}
+                for folder, one in found.items()
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+
+
+def _files(items: Any) -> list[dict[str, Any]]:
+    return [{"name": str(item["name"]), "rows": int(item["rows"]), "bytes": int(item["bytes"])} for item in items]
+
+
+def _seen_from(root: str, folder: str) -> str:
+    """The folder as it is found from the run's, for both may be moved together."""
+    return folder if is_url(folder) else os.path.relpath(os.path.realpath(folder), os.path.realpath(root))
+
+
+def _before(folder: str) -> list[dict[str, Any]]:
+    """The parts that a marker of refinery 0.1.0 names."""
+    try:
+        return _files(json.loads(Store.open(folder).read_text(MARKER))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -1,0 +1,51 @@
+"""Many calls of one function on the cluster, for what is not a shard: Ray repeats those whose process or machine dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from refinery.errors import OperatorError
+from refinery.execution.ray import environment, results, tasks
+from refinery.execution.ray.connection import Joined
+
+_TIMES = 3
+
+
+def every(
+    cluster: Joined, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], options: dict[str, Any] | None = None
+) -> list[str]:
+    """What a function answers to each of many calls, in their order. It may be called twice for one of them.
+
+    options: what each task asks Ray for. Raises what a call raises, OperatorError where memory does not do.
+    """
+    ray = cluster.ray
+    name = f"{work.__module__}:{work.__qualname__}"
+    call = ray.remote(max_retries=_TIMES)(tasks.call).options(**(options or {"num_cpus": 1}))
+    waiting, running = list(reversed(list(enumerate(calls)))), dict[Any, int]()
+    found: dict[int, str] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < cluster.cores() * 2:
+                at, arguments = waiting.pop()
+                running[call.remote(environment.here(), name, *arguments)] = at
+            ended, _ = ray.wait(list(running), num_returns=1)
+            for reference in ended:
+                found[running.pop(reference)] = _answer(ray, reference)
+    except BaseException:
+        for reference in running:
+            ray.cancel(reference, force=True)
+        raise
+    return [found[at] for at in range(len(calls))]
+
+
+def _answer(ray: Any, reference: Any) -> str:
+    try:
+        return results.read(ray.get(reference))
+    except results.OutOfMemory as error:
+        raise OperatorError(f"memory ran out on the Ray cluster: {error}. Give the machines more") from error
+    except ray.exceptions.RayTaskError:
+        raise
+    except ray.exceptions.RayError as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise OperatorError(f"a task of the Ray cluster died {_TIMES + 1} times: {reason}") from error

@@ -1,0 +1,222 @@
+"""Runs the shards of a stage as tasks of a Ray cluster; whatever dies there is run again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.errors import OperatorError
+from refinery.execution.ray import results as answers
+from refinery.execution.ray import tasks
+from refinery.execution.ray.connection import Joined
+from refinery.execution.ray.environment import here, stamps
+from refinery.execution.ray.resources import Wants
+from refinery.io.sources import Shard
+from refinery.workers.runner import Report
+from refinery.workers.serialization import Spool, from_json, to_json
+from refinery.workers.worker import ShardResult, Task
+
+# How often a shard is begun again: after its process died, its machine went, memory ran out.
+_CRASHES, _LOSSES, _SMALLER = 3, 20, 4
+_DIVIDED = 8  # by so much a batch is smaller after memory ran out
+_AHEAD = 2  # tasks for each processor that Ray knows of: the next one waits where it will run
+
+
+@dataclass
+class _Job:
+    """A shard on its way. at: its place among the results."""
+
+    at: int
+    shard: Shard
+    crashes: int = 0
+    losses: int = 0
+    smaller: int = 0
+
+
+class RayRunner:
+    """See `refinery.workers.runner.Runner`. The program goes to the cluster once; shards, tasks and results are text."""
+
+    def __init__(
+        self,
+        cluster: Joined,
+        program: Program,
+        wants: Wants,
+        memory: str | None,
+        spill: str,
+        timeout: float | None = None,
+        spool: Spool | None = None,
+        described: str = "",
+    ) -> None:
+        """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit. timeout: of a row.
+
+        spool: gives the file of a table that is in memory; without it, tables are sent with every shard of theirs.
+        described: what every machine must have, see `surroundings`.
+        """
+        self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
+        text = to_json(program)
+        self._program = self._ray.put(text)
+        self._limits: tasks.Limits = hashlib.sha256(text.encode()).hexdigest(), memory, spill
+        self._timeout, self._spool = timeout, spool
+        self._around: tasks.Around = here(), described
+        self._place = _Actors(self) if wants.stays else _Tasks(self)
+
+    def run(
+        self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
+    ) -> list[ShardResult]:
+        """Run every shard. Raises what a task raises, OperatorError for a shard whose process dies again and again."""
+        self._wants.check(self._cluster.machines())
+        waiting = deque(_Job(at, shard) for at, shard in enumerate(shards))
+        running: dict[Any, _Job] = {}
+        found: dict[int, ShardResult] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._place.room():
+                    job = waiting.popleft()
+                    texts = to_json(job.shard, self._spool), to_json(task(job.shard))
+                    running[self._place.begin(job, *texts)] = job
+                ended, _ = self._ray.wait(list(running), num_returns=1)
+                for reference in ended:
+                    job = running.pop(reference)
+                    result = self._result(job, reference)
+                    if result is None:
+                        waiting.appendleft(job)
+                        continue
+                    found[job.at] = result
+                    if report:
+                        report(result)
+        except BaseException:
+            self._place.stop(running)
+            raise
+        return [found[at] for at in range(len(shards))]
+
+    def close(self) -> None:
+        """End the actors, and let go of the program."""
+        self._place.close()
+        self._program = None
+
+    def _result(self, job: _Job, reference: Any) -> ShardResult | None:
+        """What a task has given; None when its shard is to be run again."""
+        try:
+            answer = self._place.answer(reference)
+        except self._ray.exceptions.OutOfMemoryError as error:  # of the machine: Ray has ended the task
+            self._smaller(job, str(error))
+            return None
+        except (self._ray.exceptions.RayTaskError, self._ray.exceptions.TaskCancelledError):
+            raise  # a mistake of ours, with its trace
+        except self._ray.exceptions.RayError as error:
+            self._once_more(job, error)
+            return None
+        try:
+            return from_json(answers.read(answer))
+        except answers.OutOfMemory as error:
+            self._smaller(job, str(error))
+            return None
+
+    def _smaller(self, job: _Job, reason: str) -> None:
+        job.smaller += 1
+        if job.smaller > _SMALLER:
+            reason = (reason.splitlines() or [""])[0]
+            cure = "Raise memory_limit where one is set, or give the machines more"
+            raise OperatorError(f"{_name(job.shard)}: memory ran out, also for small batches: {reason}. {cure}")
+
+    def _once_more(self, job: _Job, error: Exception) -> None:
+        gone = isinstance(error, (self._ray.exceptions.NodeDiedError, self._ray.exceptions.ActorUnschedulableError))
+        job.losses += gone
+        job.crashes += not gone
+        if job.crashes > _CRASHES or job.losses > _LOSSES:
+            times = f"{job.crashes} times" if job.crashes > _CRASHES else f"with {job.losses} machines"
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise OperatorError(f"{_name(job.shard)}: the process that ran it died {times}: {reason}")
+
+    def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
+        """What `tasks.run_shard` is called with."""
+        work = self._around, self._program, self._limits, shard, stamps(job.shard), task
+        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout
+
+
+class _Tasks:
+    """Shards as tasks: Ray gives each to a process that has nothing to do, and processes keep their workers."""
+
+    def __init__(self, runner: RayRunner) -> None:
+        self._runner, self._ray = runner, runner._ray
+        # Ray's own retries would not know of smaller batches, nor when to give up.
+        self._call = self._ray.remote(max_retries=0)(tasks.run_shard).options(**runner._wants.options())
+
+    def room(self) -> int:
+        """How many tasks are begun at once."""
+        return self._runner._cluster.cores() * _AHEAD
+
+    def begin(self, job: _Job, shard: str, task: str) -> Any:
+        """Begin a task; what is waited for."""
+        return self._call.remote(*self._runner.arguments(job, shard, task))
+
+    def answer(self, reference: Any) -> str:
+        """What a task that has ended has answered."""
+        return self._ray.get(reference)
+
+    def stop(self, running: dict[Any, _Job]) -> None:
+        """End what runs."""
+        for reference in running:
+            self._ray.cancel(reference, force=True)
+
+    def close(self) -> None:
+        """Nothing: processes are Ray's."""
+
+
+class _Actors:
+    """Shards as calls of actors, one for each processor, which live as long as the stage."""
+
+    def __init__(self, runner: RayRunner) -> None:
+        self._runner, self._ray = runner, runner._ray
+        self._make = self._ray.remote(max_restarts=0, max_task_retries=0)(Shards).options(**runner._wants.options())
+        self._idle: list[Any] = []
+        self._busy: dict[Any, Any] = {}
+
+    def room(self) -> int:
+        """One shard for each actor; as many as there are processors (or GPUs) for."""
+        machines, wants = self._runner._cluster.machines(), self._runner._wants
+        fit = [int(machine.get("CPU", 0) // wants.cores) for machine in machines]
+        if wants.gpus:
+            fit = [min(n, int(m.get("GPU", 0) // wants.gpus)) for n, m in zip(fit, machines, strict=True)]
+        return max(1, sum(fit))
+
+    def begin(self, job: _Job, shard: str, task: str) -> Any:
+        """Give a shard to an actor that has nothing to do, or to a new one."""
+        actor = self._idle.pop() if self._idle else self._make.remote()
+        reference = actor.run.remote(*self._runner.arguments(job, shard, task))
+        self._busy[reference] = actor
+        return reference
+
+    def answer(self, reference: Any) -> str:
+        """What an actor has answered; one that has died is not given another shard."""
+        actor = self._busy.pop(reference)
+        answer = self._ray.get(reference)
+        self._idle.append(actor)
+        return answer
+
+    def stop(self, running: dict[Any, _Job]) -> None:
+        """End all actors."""
+        self.close()
+
+    def close(self) -> None:
+        """End all actors."""
+        for actor in (*self._idle, *self._busy.values()):
+            self._ray.kill(actor)
+        self._idle, self._busy = [], {}
+
+
+class Shards:
+    """The actor: runs shards one after another, in a process of its own that keeps what operators have loaded."""
+
+    def run(self, *arguments: Any) -> str:
+        """See `tasks.run_shard`."""
+        return tasks.run_shard(*arguments)
+
+
+def _name(shard: Shard) -> str:
+    place = f" from {shard.start}" if shard.start else ""
+    return f"shard {shard.index} ({shard.source.path}{place})"

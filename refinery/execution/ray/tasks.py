@@ -1,0 +1,152 @@
+"""What runs on the machines of the cluster: functions that are given text and answer text.
+
+A process keeps its worker for the next shard of the same stage, so DuckDB is opened, functions are registered and models
+are loaded once for each.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from refinery.errors import RefineryError
+from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
+from refinery.io.sources import Shard
+from refinery.storage import Store
+from refinery.workers.process_guard import expendable
+from refinery.workers.process_runner import ProcessRunner
+from refinery.workers.processes import Nursery, Terms
+from refinery.workers.serialization import from_json, spooled, to_json
+from refinery.workers.tasks import Task
+from refinery.workers.threads import keep_memory
+from refinery.workers.worker import Worker
+
+Limits = tuple[str, str | None, str]
+# The driver's current folder, and what every machine must have; see `surroundings`.
+Around = tuple[str, str]
+
+_kept: tuple[tuple[Around, Limits], Worker] | None = None
+
+
+def run_shard(
+    around: Around,
+    program: str,
+    limits: Limits,
+    shard: str,
+    seen: Sequence[Stamp],
+    task: str,
+    share: int,
+    careful: bool,
+    timeout: float | None,
+) -> str:
+    """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
+
+    seen: the shard's files as the driver sees them. share: by what the batch is divided, after memory has run out. careful: in a process of its own, so that a row which
+    ends the process, or takes more than `timeout` seconds, costs itself alone. The answer is that of `answered`.
+    """
+    told = from_json(task)
+    smaller = _divided(told, share)
+    run = partial(_carefully, timeout=timeout) if careful or timeout is not None else _run
+
+    def work() -> str:
+        check_files(seen)
+        return run(around, program, limits, from_json(shard), smaller)
+
+    try:
+        with standing_in(around[0]):
+            return answered(work)
+    finally:
+        forget(told.store)
+
+
+def _divided(task: Task, share: int) -> Task:
+    """With batches of fewer bytes and rows: what an operator needs may follow the one or the other."""
+    size, rows = max(1, task.batch_bytes // share), max(1, task.batch_rows // share)
+    return replace(task, batch_bytes=size, batch_rows=rows)
+
+
+def _run(around: Around, program: str, limits: Limits, shard: Shard, task: Task) -> str:
+    return to_json(_worker(around, program, limits).run(shard, task))
+
+
+def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
+    """As `_run`, by a child of this process."""
+    _, memory, spill = limits
+    check(around[1])
+    nursery = Nursery()
+    try:
+        terms = Terms(1, timeout)
+        runner = ProcessRunner(
+            from_json(program), 1, memory, spill, nursery, terms, partial(_spool, Store.open(task.store))
+        )
+        with closing(runner):
+            [result] = runner.run([shard], lambda _: task)
+        return to_json(result)
+    finally:
+        nursery.close()
+
+
+def _spool(store: Store, table: pa.Table) -> str:
+    """A file with a table that is in memory, for the child."""
+    return spooled(table, store.scratch() / "table.arrow")
+
+
+def _worker(around: Around, program: str, limits: Limits) -> Worker:
+    global _kept
+    if _kept is None or _kept[0] != (around, limits):
+        check(around[1])
+        if _kept is not None:
+            _kept[1].close()
+        else:
+            keep_memory()
+            expendable()
+        _kept = None
+        _, memory, spill = limits
+        _kept = (around, limits), Worker(from_json(program), memory, spill)
+    return _kept[1]
+
+
+def call(folder: str, name: str, *arguments: Any) -> str:
+    """Call a function of this package, `module:name`, in the driver's current folder; the answer is that of `answered`."""
+    module, _, function = name.partition(":")
+    found: Callable[..., str] = getattr(importlib.import_module(module), function)
+    with standing_in(folder):
+        return answered(partial(found, *arguments))
+
+
+def forget(url: str) -> None:
+    """Remove copies of objects that were made for one task."""
+    from refinery.storage.remote import RemoteStore
+
+    store = Store.open(url)
+    if isinstance(store, RemoteStore):
+        store.forget()
+
+
+def answered(work: Callable[[], str]) -> str:
+    """What the work gives, or what the driver shall raise, as JSON: {"ok": ...} or {"error": ..., "message": ...}.
+
+    Errors that are mistakes of refinery itself are left to Ray, with their trace.
+    """
+    try:
+        return json.dumps({"ok": work()})
+    except (MemoryError, duckdb.OutOfMemoryException) as error:
+        return _error("memory", str(error) or "no more can be had")
+    except RefineryError as error:
+        return _error(type(error).__name__, str(error))
+    except OSError as error:
+        return _error("os", error.strerror or str(error), number=error.errno, file=str(error.filename or ""))
+    except duckdb.Error as error:
+        return _error("duckdb", str(error))
+
+
+def _error(kind: str, message: str, **more: Any) -> str:
+    return json.dumps({"error": kind, "message": message, **more})

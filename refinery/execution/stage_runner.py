@@ -1,0 +1,396 @@
+"""Runs a recipe's stages one after another: shards, then the deduplicator, then what is left of the shards."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from refinery.checkpoints.results import Checkpoints
+from refinery.common.paths import shorter
+from refinery.dedup.barrier import Findings, Given, find_duplicates
+from refinery.dedup.index import name_of_run, open_index, require
+from refinery.dedup.marks import Room
+from refinery.dedup.verify import Comparison
+from refinery.errors import Problem, RecipeError
+from refinery.execution.quarantine_limit import Allowance
+from refinery.io.readers.shared_decompression import relayed
+from refinery.io.sources import Part, Shard, Source
+from refinery.io.writers.export import Written
+from refinery.io.writers.shared_file import SharedFile, share
+from refinery.monitoring.log import event
+from refinery.planning.plan import Planned, Prepared, compile_comparison
+from refinery.planning.sizes import BATCH as BATCH
+from refinery.storage import Store
+from refinery.storage.workplace import Workplace
+from refinery.workers.backends import Crew
+from refinery.workers.runner import Runner
+from refinery.workers.threads import Pool
+from refinery.workers.worker import ShardResult, Task, Worker
+
+
+@dataclass(frozen=True)
+class Done:
+    """A stage that has run. shards: what it was given. findings: of the deduplicator at its end, if there is one.
+
+    store: where the files are that the results name.
+    """
+
+    planned: Planned
+    pool: Pool
+    shards: list[Shard]
+    results: list[ShardResult]
+    task: Callable[[Shard], Task]
+    findings: Findings | None = None
+    operator_match: str = ""
+    store: Store | None = None
+
+    def files(self, kind: str, shards: slice = slice(None)) -> list[str]:
+        """The files of one kind, a field of ShardResult, of the shards that have left any, in their order."""
+        names = [getattr(result, kind) for result in self.results[shards]]
+        return [str(self.store.fetch(name)) for name in names if name] if self.store is not None else []
+
+    @property
+    def units(self) -> bool:
+        """Whether the deduplicator at its end takes parts out of texts, and no samples."""
+        return self.findings is not None and self.operator_match == "units"
+
+    @property
+    def program(self) -> Any:
+        """What the workers ran."""
+        return self.planned.program
+
+
+class Tables(Protocol):
+    """Tables of an earlier run that those of this one are made of."""
+
+    @property
+    def database(self) -> Path:
+        """The database that they are in."""
+
+    def fill(self, db: Any, done: Sequence[Done], statements: Sequence[Any]) -> None:
+        """Make of a copy of that database what `statements` would make of the facts of the stages."""
+
+
+def _unwatched(stage: int, phase: str, shards: Sequence[Shard]) -> None:
+    """Nobody is told."""
+
+
+class Stages:
+    """Runs stages; the workers stay until the end, for traces are made by running chosen rows again."""
+
+    def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
+        """store: where parts go. exports: the last stage's shards write the export where they can, instead of parts."""
+        self.prepared, self.store, self.first_rows, self.exports = prepared, store, first_rows, exports
+        recipe = prepared.recipe
+        self.kept: Checkpoints | None = None
+        self.finished = 0  # shards of all stages that are done
+        self.output: SharedFile | None = None  # the export, where shards write it themselves
+        self.tables: Tables | None = None  # what is known without the facts of the shards
+        self.spill = recipe.temp_dir or str(store.scratch() / "spill")
+        self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # told when a part of a stage begins
+        self._before: list[ShardResult] | None = None  # what the stage before has left of the shards
+        self._pools = ExitStack()
+        self._pools.enter_context(relayed())
+        crew = Crew(recipe, prepared.workers, self.spill, store.scratch, Workplace.of(recipe.work_dir).run_dir.running)
+        self._crew = self._pools.enter_context(closing(crew))
+        if crew.not_threads and recipe.workers == "auto":
+            prepared.notes.append(f"the last run here {crew.not_threads}: workers are processes this time")
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._pools.__exit__(*error)
+        if self.output is not None:
+            self.output.close()
+
+    def keep(self) -> None:
+        """Use results that are in the store and hold, and keep those of this run for the next one."""
+        self.kept = Checkpoints(self.prepared, self.store)
+        self.kept.begin()
+
+    def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
+        """Run all stages.
+
+        Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's, QuarantineError when
+        more rows are in quarantine than may be.
+        """
+        self._look_at_indexes()
+        self._crew.start([planned.program for planned in self.prepared.stages], self.prepared.shards)
+        allowance = Allowance(self.prepared.recipe.max_quarantined, self.prepared.shards, self.store.fetch)
+        done: list[Done] = []
+        shards = self.prepared.shards
+        for planned in self.prepared.stages:
+            self._before = done[-1].results if done else None
+            done.append(self._stage(planned, shards, partial(_ended, allowance, report)))
+            if planned.stage.after is not None:
+                findings = self._barrier(done)
+                match = self.prepared.library.operators[planned.stage.after.name].match
+                done[-1] = replace(done[-1], findings=findings, operator_match=match)
+                shards = [
+                    self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)
+                ]
+        allowance.end()
+        return done
+
+    def _look_at_indexes(self) -> None:
+        """See that the indexes can be used, before anything is processed."""
+        seen: dict[str, Any] = {}
+        for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
+            if step.params.get("index"):
+                found = open_index(step.params["index"], step, self.prepared.library.operators[step.name], self._run)
+                other = seen.setdefault(found.place.key, step)
+                if other is not step:
+                    what = f"{step.name} and {other.name} of step {other.index} have the same index {found.place.name}"
+                    raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
+                require(found, step)
+
+    def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
+        recipe, workers = self.prepared.recipe, self.prepared.workers
+        self.began(planned.stage.number, "shards", shards)
+        memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
+        pool = self._pools.enter_context(self._pool(planned, workers, memory))
+        last = planned is self.prepared.stages[-1]
+        if last and self.exports and not self._apart(planned, shards):
+            size = recipe.export_shard_size
+            note = self.kept.note_export if self.kept else None
+            scratch = self.store.scratch()
+            target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+            self.output = share(target, recipe.export_format, size, self.prepared.lines, scratch, note)
+        task, report = self._tasks(planned, last), self._counted(report)
+        results = {result.shard: result for result in self._reused(planned, last, shards, task)}
+        for result in results.values():
+            report(result)
+        left = [shard for shard in shards if shard.index not in results]
+        if left:
+            with closing(self._runner(planned, left, pool)) as runner:
+                results |= {result.shard: result for result in runner.run(left, task, report)}
+        self._tell_undeclared(list(results.values()))
+        return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
+
+    def _tell_undeclared(self, results: Sequence[ShardResult]) -> None:
+        """A note for each thing that an operator reads, though nothing says that results depend on it."""
+        for note in sorted({note for result in results for note in result.undeclared}):
+            if note not in self.prepared.notes:
+                self.prepared.notes.append(note)
+                event("undeclared", note, logging.WARNING)
+
+    def _counted(self, report: Callable[[ShardResult], None] | None) -> Callable[[ShardResult], None]:
+        """Counts the shards that are done, and passes their results on."""
+
+        def counted(result: ShardResult) -> None:
+            self.finished += 1
+            if report is not None:
+                report(result)
+
+        return counted
+
+    def _tasks(self, planned: Planned, last: bool) -> Callable[[Shard], Task]:
+        """What workers are told of each shard; with its key, where results are kept."""
+        task = partial(self._task, planned, last)
+        return self.kept.keyed(planned, task, self._before) if self.kept else task
+
+    def _reused(
+        self, planned: Planned, last: bool, shards: list[Shard], task: Callable[[Shard], Task]
+    ) -> list[ShardResult]:
+        """Results of an earlier run, or try, that hold; the export is opened with what is there of it."""
+        if self.kept is None:
+            return []
+        folder = folder_of(planned)
+        marks = self.kept.found(folder, shards, task)
+        if last and self.output is not None:
+            places = {shard: mark.placed for shard, mark in marks.items() if mark.placed is not None}
+            told = partial(self.kept.placed, folder, marks)
+            there = self.output.resume(self.kept.export(), places, len(shards), told)
+            marks = {shard: mark for shard, mark in marks.items() if shard in there}
+        return [mark.result for mark in marks.values()]
+
+    def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
+        """The workers of a stage."""
+        # Rows of a file come in their order to one thread only, and a subquery may take the first of them.
+        threads = 1 if planned.program.files else self.prepared.recipe.threads or 1
+        make = partial(Worker, threads=threads)
+        return Pool(planned.program, workers, memory, self.spill, make)
+
+    def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
+        """Whether a stage's shards are run by other processes, which share no file with this one."""
+        return self._crew.apart(planned.program, shards)
+
+    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
+        """What runs the shards of a stage; the pool is for whatever else is to be run."""
+        return self._crew.runner(planned.program, shards, pool)
+
+    def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
+        recipe = self.prepared.recipe
+        kind = recipe.export_format
+        packed = planned.program.lines and kind.startswith("jsonl.") and last
+        compression = kind.partition(".")[2] or None if packed else None if last else recipe.cache_compress
+        first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
+        write = kind != "none" if last else _must_write(planned, shard)
+        output, folder = self.output if last else None, folder_of(planned)
+        sizes = self.prepared.sizes
+        task = Task(folder, sizes.bytes, compression, first, suffix, last, write, output, self.store.url)
+        return replace(task, batch_rows=sizes.rows)
+
+    def exported(self, last: Done) -> list[Written] | None:
+        """The files of the export where whoever ran the shards writes them; None: the parts are to be put together."""
+        return self.output.finish() if self.output is not None else None
+
+    def exported_stats(self) -> Written | None:
+        """The file of the exported samples' statistics where `exported` has written it; None: it is yet to be written."""
+        return None
+
+    def _barrier(self, done: Sequence[Done]) -> Findings:
+        current, prepared = done[-1], self.prepared
+        step = current.planned.stage.after
+        assert step is not None
+        self.began(current.planned.stage.number, "deduplicator", ())
+        known, key = self._known(current)
+        if known is not None:
+            return known
+        starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
+        folder = self.store.scratch() / folder_of(current.planned)
+        folder.mkdir(exist_ok=True)
+        given = Given(
+            step=step,
+            operator=prepared.library.operators[step.name],
+            files=self._marks(current),
+            order=current.program.order,
+            sources=[_input_of(shard) for shard in current.shards],
+            alive=[result.kept for result in current.results],
+            first_rows=starts[:-1],
+            folder=folder,
+            room=self.room,
+            compare=self._comparison(done),
+            run=self._run if step.params.get("index") else "",
+        )
+        findings = self._published(current.planned, self._find(given))
+        if self.kept is not None:
+            self.kept.keep_findings(folder_of(current.planned), key, step.where, findings)
+        return findings
+
+    @property
+    def _run(self) -> str:
+        """What an index knows this run by; '' of samples in memory, for others may be there the next time."""
+        recipe, sources = self.prepared.recipe, self.prepared.sources
+        if any(source.table is not None for source in sources):
+            return ""
+        return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
+
+    def _known(self, current: Done) -> tuple[Findings | None, str]:
+        """What the deduplicator has found in an earlier run, or try, if that holds; the key of what it finds."""
+        step = current.planned.stage.after
+        if self.kept is None or step is None:
+            return None, ""
+        named, operator = step.params.get("index"), self.prepared.library.operators[step.name]
+        index = open_index(named, step, operator, self._run) if named else None
+        key = self.kept.barrier(current.planned, current.results, [_input_of(shard) for shard in current.shards], index)
+        found = self.kept.findings(folder_of(current.planned), key, step.where)
+        return (None if found is None else replace(found, index=index)), key
+
+    def _marks(self, done: Done) -> list[str]:
+        """The files of marks that `_find` is given."""
+        return done.files("marks")
+
+    def _find(self, given: Given) -> Findings:
+        """What goes, and why."""
+        return find_duplicates(given)
+
+    def _published(self, planned: Planned, findings: Findings) -> Findings:
+        """What was found, its files in the store; those that shards are told are named as they are named there."""
+        for kind in ("duplicates", "clusters"):
+            if path := getattr(findings, kind):
+                setattr(findings, kind, self._publish(planned, Path(path)))
+        if findings.extends is not None:
+            findings.extends = Path(self._publish(planned, findings.extends))
+        names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
+        for shard, path in findings.units.items():
+            self.store.publish(Path(path), names[shard])
+        return replace(findings, units=names)
+
+    def _publish(self, planned: Planned, path: Path) -> str:
+        name = f"{folder_of(planned)}/{path.name}"
+        self.store.publish(path, name)
+        return str(self.store.fetch(name))
+
+    def _found(self, planned: Planned, kind: str) -> str:
+        """The file of duplicates or clusters."""
+        return str(self.store.place(f"{folder_of(planned)}/{kind}.parquet"))
+
+    def _comparison(self, done: Sequence[Done]) -> Comparison:
+        """Compares what a stage has left, before anything is removed."""
+        current = done[-1]
+        step = current.planned.stage.after
+        unchanged = [*done[:-1], replace(current, findings=Findings(0))]
+        return Comparison(
+            cache(lambda: compile_comparison(self.prepared, step)),
+            lambda: [self._left(unchanged, s, r) for s, r in zip(current.shards, current.results, strict=True)],
+            self.store,
+            f"{folder_of(current.planned)}/compared",
+            self.room,
+        )
+
+    @property
+    def room(self) -> Room:
+        """What set SQL may use: all threads, and the recipe's memory."""
+        limit = self.prepared.recipe.memory_limit
+        return Room(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
+
+    def _left(self, done: Sequence[Done], shard: Shard, result: ShardResult) -> Shard:
+        """A shard as the next stage is given it."""
+        shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
+        numbers, lines = np.load(self.store.fetch(result.rows_left))
+        findings = done[-1].findings
+        assert findings is not None
+        stays = ~np.isin(numbers, findings.of_shard(shard.index), assume_unique=True)
+        tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
+        units = findings.units.get(shard.index)
+        tables += (units,) if units else ()
+        if result.part:
+            kind = "jsonl" if shard.lines else "parquet"
+            packed = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}.get(Path(result.part).suffix)
+            source = Source(result.part, kind, packed, "", result.part_bytes)
+            return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
+        if shard.part is not None and shard.part.source is not None:  # the stage has left the file before as it was
+            before = shard.part
+            assert before.numbers is not None
+            picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
+            return replace(shard, part=replace(before, picked=picked, tables=tables))
+        return replace(shard, part=Part(None, numbers[stays], tables=tables))
+
+
+def _ended(allowance: Allowance, report: Callable[[ShardResult], None] | None, result: ShardResult) -> None:
+    """A shard has ended."""
+    if report is not None:
+        report(result)
+    allowance.take(result)
+
+
+def folder_of(planned: Planned) -> str:
+    """Where the files of a stage are in the store."""
+    return f"stage_{planned.stage.number}"
+
+
+def _input_of(shard: Shard) -> str:
+    """The file that a shard is of, as messages name it; the folder of text files, each of which is one sample.
+
+    It is part of a key, so that it is named as seen from the current folder, which may have been moved.
+    """
+    path = shard.source.path
+    return shorter(os.path.dirname(path) or "." if shard.source.format == "text" else path)
+
+
+def _must_write(planned: Planned, shard: Shard) -> bool:
+    """Whether the next stage needs a file of its own: texts have changed, or reading the input again costs more."""
+    if planned.program.outs:
+        return True
+    source = shard.source
+    return source.format not in ("jsonl", "parquet", "arrow") or source.compression is not None

@@ -1,0 +1,69 @@
+"""Adds to a run's database what its statistics are like: sketches, quantiles, correlations, suggested bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from refinery.compiler.model import Stat
+from refinery.compiler.stat_groups import key_name, keyed
+from refinery.compiler.templates import ident, lit
+from refinery.errors import Problem, RecipeError, did_you_mean
+from refinery.inspect.analyze import sketch, suggest
+from refinery.inspect.analyze.correlate import correlate
+from refinery.planning.plan import Prepared
+from refinery.results.database import Database
+
+SUMMARY = ("'summary'", "'summary'")
+NUMBERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+NUMBERS |= {"FLOAT", "DOUBLE", "BOOLEAN"}
+
+
+@dataclass(frozen=True)
+class Describer:
+    """What a run is given to extend its database by. names: columns or operators that are described; all when empty."""
+
+    names: tuple[str, ...] = ()
+
+    def check(self, prepared: Prepared) -> None:
+        """See that the run computes what is asked for. Raises RecipeError."""
+        if not chosen(prepared, self.names):
+            raise RecipeError([Problem("process", "no step computes a statistic, so there is nothing to describe")])
+
+    def fill(self, db: Database, prepared: Prepared) -> None:
+        """Fill sketches, quantiles, correlations and suggestions from the facts of the run."""
+        stats = chosen(prepared, self.names)
+        columns = [(lit(stat.column), ident(stat.column)) for stat in stats]
+        groups = _groups(prepared)
+        long = sketch.values("facts", [SUMMARY, *groups], columns)
+        db.run(f"CREATE OR REPLACE TABLE sketches AS {sketch.sketches(long)}")
+        if groups:  # of some groups only the keys of most samples are summed up
+            db.run('DELETE FROM sketches WHERE ("group", key) NOT IN (SELECT "group", key FROM stat_summary)')
+        db.run(f"CREATE OR REPLACE TABLE quantiles AS {sketch.quantiles('sketches')}")
+        correlate(db, [stat.column for stat in stats], [column for _, column in columns])
+        suggest.fill(db, prepared, stats)
+
+
+def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
+    """The numeric statistics of a run that `names` ask for, by column, statistic or operator; all when there are none.
+
+    Raises RecipeError for a name that nothing answers to.
+    """
+    stats = [stat for stat in prepared.stats if stat.type.upper() in NUMBERS]
+    operators = {step.index: step.name for step in prepared.recipe.steps}
+    answers = {stat.column: {stat.column, stat.name, operators[stat.step]} for stat in stats}
+    known = set().union(*answers.values()) if answers else set()
+    problems = [
+        Problem("--stats", f"the run computes no statistic {name!r}{did_you_mean(name, known)}")
+        for name in names
+        if name not in known
+    ]
+    if problems:
+        raise RecipeError(problems)
+    return [stat for stat in stats if not names or answers[stat.column] & set(names)]
+
+
+def _groups(prepared: Prepared) -> list[tuple[str, str]]:
+    """SQL for the name and the key of each group that the recipe asks for."""
+    summary = prepared.recipe.stat_summary
+    return [(lit(group), key_name(group, summary)) for group in keyed(summary)]

@@ -1,0 +1,164 @@
+"""What `refinery analyze` is asked for: a recipe whose filters only measure, made of a recipe or of data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from refinery.common.paths import absolute
+from refinery.errors import Problem, RecipeError, did_you_mean
+from refinery.execution.open import changes_of, open_recipe
+from refinery.operators import Library, Operator
+from refinery.recipe import Recipe
+from refinery.recipe.override import Override, parse_variables
+
+_RECIPES = (".yaml", ".yml")
+_WITH_STATS = ("filter", "stats")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A recipe that measures, the operators it uses, and which of its statistics are described (all when empty)."""
+
+    recipe: Recipe
+    library: Library
+    names: tuple[str, ...]
+
+
+def is_recipe(path: str) -> bool:
+    """Whether a path names a recipe; everything else is data, JSON too."""
+    return path.lower().endswith(_RECIPES)
+
+
+def from_command_line(
+    path: str | None,
+    options: Sequence[str],
+    sets: Sequence[str],
+    variables: Sequence[str],
+    operators: Sequence[str],
+    names: Sequence[str],
+    group_by: str | None,
+    folder: str | None,
+    recipe: bool | None = None,
+) -> Request:
+    """The request of a command: DATA or RECIPE, changes of keys, --stats and --group-by.
+
+    recipe: whether the path names a recipe; None: as it tells itself. Raises RecipeError.
+    """
+    changes = changes_of(options, sets, variables)
+    if path is None:
+        raise RecipeError([Problem("", "nothing to analyze is given", "Write refinery analyze docs.jsonl.")])
+    if group_by:
+        changes.append(Override(("stat_summary", "group_by"), group_by, "--group-by", is_text=False))
+    if recipe if recipe is not None else is_recipe(path):
+        opened, library = open_recipe(path, changes, parse_variables(variables), operators)
+        opened = _appended(opened, library, _missing(opened, library, names))
+        if not any(change.path == ("stat_summary", "export") for change in changes):
+            # The recipe's files are of the samples that come to its filters; those of an analysis would replace them.
+            opened = replace(opened, stat_summary=replace(opened.stat_summary, export=None))
+        default = Path(opened.work_dir) / "analysis"
+    else:
+        opened, library = _of_data(path, changes, operators, names)
+        default = Path("outputs") / f"{_stem(path)}_analysis"
+    return Request(_measuring(opened, folder or str(default)), library, tuple(names))
+
+
+def _measuring(recipe: Recipe, folder: str) -> Recipe:
+    """The recipe as it is run: no sample is removed or written."""
+    given = recipe.stat_summary  # moments are asked for in any case, of all statistics
+    summary = replace(given, groups=tuple(dict.fromkeys(("summary", *given.groups))), stats=())
+    quiet = replace(recipe, export_type="none", keep_stats_in_res_ds=False)
+    return replace(quiet, measure_only=True, work_dir=absolute(folder), stat_summary=summary)
+
+
+def _of_data(
+    path: str, changes: Sequence[Override], operators: Sequence[str], names: Sequence[str]
+) -> tuple[Recipe, Library]:
+    library = Library(tuple(operators))
+    steps = operators_of(names, library) if names else default_operators(library)
+    content: dict[str, Any] = {"project_name": _stem(path), "dataset_path": [path], "process": list(steps)}
+    return open_recipe(content, changes, operators=operators)
+
+
+def _stem(path: str) -> str:
+    """What a file, folder or pattern is called, without suffixes and signs of patterns."""
+    name = os.path.basename(os.path.normpath(path)).partition(".")[0]
+    kept = "".join(c if c.isalnum() or c in "-_" else "_" for c in name).strip("_")
+    return kept or "data"
+
+
+def default_operators(library: Library) -> list[str]:
+    """The filters that compute statistics with nothing but their defaults: no parameter, file or package is missing."""
+    return [
+        name
+        for name, operator in library.operators.items()
+        if operator.kind == "filter" and operator.bounds and not operator.alias_of and _runs_by_default(operator)
+    ]
+
+
+def _runs_by_default(operator: Operator) -> bool:
+    if any(param.required for param in operator.params.values()):
+        return False
+    if any(find_spec(module.partition(".")[0]) is None for module in operator.needs):
+        return False
+    return not operator.check(_defaults(operator))
+
+
+def _defaults(operator: Operator) -> dict[str, Any]:
+    return {name: param.default for name, param in operator.params.items()}
+
+
+def operators_of(names: Iterable[str], library: Library) -> list[str]:
+    """The operators that names stand for: operators themselves, or statistics that one computes by default.
+
+    Raises RecipeError with every name that is neither.
+    """
+    found: list[str] = []
+    problems: list[Problem] = []
+    measuring = {name: op for name, op in library.operators.items() if op.kind in _WITH_STATS and not op.alias_of}
+    stats: dict[str, str] = {}
+    for name, operator in sorted(measuring.items(), key=lambda item: _WITH_STATS.index(item[1].kind)):
+        for stat in operator.stats_of(_defaults(operator)):
+            stats.setdefault(stat, name)
+    for name in dict.fromkeys(names):
+        if name in measuring and measuring[name].stats:
+            found.append(name)
+        elif name in stats:
+            found.append(stats[name])
+        else:
+            problems.append(_unknown(name, library, [*measuring, *stats]))
+    if problems:
+        raise RecipeError(problems)
+    return list(dict.fromkeys(found))
+
+
+def _unknown(name: str, library: Library, known: Iterable[str]) -> Problem:
+    if name in library.operators:
+        return Problem(
+            "--stats", f"{name} computes no statistic", "`refinery ops NAME` shows what an operator computes."
+        )
+    return Problem("--stats", f"there is no operator or statistic {name!r}{did_you_mean(name, known)}")
+
+
+def _missing(recipe: Recipe, library: Library, names: Sequence[str]) -> list[str]:
+    """The operators to add to a recipe for what its own steps do not compute."""
+    known = {step.name for step in recipe.steps}
+    for step in recipe.steps:
+        stats = library.operators[step.name].stats_of(step.params)
+        known |= {*stats, *(f"{name}_{step.index}" for name in stats)}
+    return operators_of([name for name in names if name not in known], library)
+
+
+def _appended(recipe: Recipe, library: Library, operators: Sequence[str]) -> Recipe:
+    """The recipe with further operators at its end, which measure the texts as its mappers leave them."""
+    if not operators:
+        return recipe
+    content = {"dataset_path": "-", "process": list(operators)}
+    added, _ = open_recipe(content, operators=recipe.operators)
+    last = len(recipe.steps)
+    steps = tuple(replace(step, index=last + step.index, file="--stats") for step in added.steps)
+    return replace(recipe, steps=(*recipe.steps, *steps))

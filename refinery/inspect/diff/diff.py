@@ -1,0 +1,199 @@
+"""`refinery diff`: two runs compared by their tables, and by the texts that they wrote."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from refinery.compiler.templates import ident, lit, template
+from refinery.errors import DataError
+from refinery.inspect.analyze.describe import NUMBERS
+from refinery.inspect.diff.inputs import handed_over, why_not_the_same
+from refinery.inspect.diff.outputs import Texts, compare_texts
+from refinery.inspect.diff.recipes import KeyChange, StepChange, compare_keys, compare_steps, compare_versions, steps_of
+from refinery.inspect.finished_run import Stored
+from refinery.operators import read_sql
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the runs: its folder, when it began (UTC), its rows."""
+
+    folder: str
+    run_id: str
+    began: str
+    read: int
+    kept: int
+    removed: int
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class Fate:
+    """How many rows met this in the first run and that in the second, with the first of them."""
+
+    a: str
+    b: str
+    rows: int
+    examples: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A statistic in both runs.
+
+    over: "measured", all rows that it was computed for, or "kept". d: Cohen's effect size, None where nothing varies.
+    """
+
+    stat: str
+    over: str
+    n_a: int
+    n_b: int
+    mean_a: float | None
+    mean_b: float | None
+    std_a: float | None
+    std_b: float | None
+    d: float | None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Rows of which both runs have measured a statistic, and got other values: by how much where they differ."""
+
+    stat: str
+    both: int
+    changed: int
+    mean_change: float | None
+    largest_change: float | None
+    examples: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is different in the second run. apart: why rows cannot be compared, then fates, rows and texts are not there."""
+
+    a: Side
+    b: Side
+    apart: str | None
+    notes: tuple[str, ...]
+    keys: tuple[KeyChange, ...]
+    steps: tuple[StepChange, ...]
+    fates: tuple[Fate, ...]
+    stats: tuple[Moved, ...]
+    rows: tuple[Changed, ...]
+    texts: Texts | None
+
+
+def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
+    """Compare two runs. limit: examples of each thing. Raises DataError when one of them is none, or both are the same."""
+    if folder_a.resolve() == folder_b.resolve():
+        raise DataError(f"{folder_a} and {folder_b} are the same run; name two")
+    with ExitStack() as stack:
+        a, b = (stack.enter_context(Stored.open(folder)) for folder in (folder_a, folder_b))
+        con = stack.enter_context(duckdb.connect())
+        con.execute("SET threads = 1").fetchall()  # sums of floating-point numbers depend on their order
+        for name, stored in (("a", a), ("b", b)):
+            con.execute(f"ATTACH {lit(str(stored.run_dir.database))} AS {name} (READ_ONLY)").fetchall()
+        return _compared(con, a, b, limit)
+
+
+def _compared(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int) -> Difference:
+    apart = why_not_the_same(a.manifest, b.manifest, a.recipe, b.recipe)
+    steps = compare_steps(
+        *(steps_of(_rows(con, f"SELECT step, operator, parameters FROM {n}.steps ORDER BY step")) for n in "ab")
+    )
+    columns = _common(a, b, steps)
+    [(recipe_a, versions_a)], [(recipe_b, versions_b)] = (
+        _rows(con, f"SELECT recipe, versions FROM {name}.runs") for name in "ab"
+    )
+    keys = [*compare_keys(recipe_a, recipe_b), *compare_versions(versions_a, versions_b)]
+    return Difference(
+        a=_side(a),
+        b=_side(b),
+        apart=apart,
+        notes=tuple(_notes(a, b, steps)),
+        keys=tuple(keys),
+        steps=tuple(steps),
+        fates=tuple(_fates(con, steps, limit)) if apart is None else (),
+        stats=tuple(Moved(*row) for row in _rendered(con, "diff_stats", columns=columns)) if columns else (),
+        rows=tuple(_changed(con, columns, limit)) if columns and apart is None else (),
+        texts=compare_texts(con, a, b, limit) if apart is None else None,
+    )
+
+
+def _side(stored: Stored) -> Side:
+    manifest = stored.manifest
+    rows: Mapping[str, int] = manifest["rows"]
+    counts = [rows[name] for name in ("read", "kept", "removed", "quarantined")]
+    return Side(str(stored.run_dir.root), manifest["run_id"], manifest["began"], *counts)
+
+
+def _notes(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[str]:
+    notes = []
+    if handed_over(a.manifest) and handed_over(b.manifest):
+        notes.append(
+            "the samples of both runs were handed over in Python: taken to be the same, as they are equally many bytes"
+        )
+    if all(change.change == "same" for change in steps) and a.manifest["fingerprint"] != b.manifest["fingerprint"]:
+        notes.append("the recipes are the same, but the files of their operators were not")
+    return notes
+
+
+def _common(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[tuple[str, str, str]]:
+    """SQL for (name, column in a, column in b) of the numeric statistics that both have, by aligned steps."""
+    step_b = {change.step_a: change.step_b for change in steps if change.step_a and change.step_b}
+    stats_a, stats_b = ([stat for chain in stored.compiled() for stat in chain.stats] for stored in (a, b))
+    known_b = {(stat.name, stat.step): stat for stat in stats_b}
+    by_name_b = {stat.column: stat for stat in stats_b}
+    found = []
+    for stat in stats_a:
+        other = known_b.get((stat.name, step_b.get(stat.step) or 0)) or _same_name(stat, by_name_b, step_b)
+        if other is None or not {stat.type.upper(), other.type.upper()} <= NUMBERS:
+            continue
+        label = stat.column if stat.column == other.column else f"{stat.column} / {other.column}"
+        found.append((lit(label), ident(stat.column), ident(other.column)))
+    return found
+
+
+def _same_name(stat: Any, by_name: Mapping[str, Any], step_b: Mapping[int, int]) -> Any:
+    """The column of the same name, when it is of no step that is aligned with another one."""
+    other = by_name.get(stat.column)
+    return None if other is None or other.step in step_b.values() or stat.step in step_b else other
+
+
+def _fates(con: duckdb.DuckDBPyConnection, steps: Sequence[StepChange], limit: int) -> list[Fate]:
+    rows = _rendered(con, "diff_fates", names=list(_names(steps)), limit=limit)
+    return [Fate(a or "not read", b or "not read", count, tuple(examples)) for a, b, count, examples in rows]
+
+
+def _names(steps: Sequence[StepChange]) -> list[tuple[str, int, str]]:
+    """SQL for (run, step, name): aligned steps have one name, with their numbers where the operator stands twice."""
+    times = Counter(change.operator for change in steps)
+    found = []
+    for change in steps:
+        numbers = [str(step) for step in (change.step_a, change.step_b) if step is not None]
+        place = "/".join(dict.fromkeys(numbers))
+        name = change.operator if times[change.operator] == 1 else f"{change.operator} (step {place})"
+        for run, step in (("a", change.step_a), ("b", change.step_b)):
+            if step is not None:
+                found.append((lit(run), step, lit(name)))
+    return found
+
+
+def _changed(con: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, str, str]], limit: int) -> list[Changed]:
+    rows = _rendered(con, "diff_rows", columns=columns, limit=limit)
+    return [Changed(stat, both, n, mean, most, tuple(first)) for stat, both, n, mean, most, first in rows]
+
+
+def _rendered(con: duckdb.DuckDBPyConnection, name: str, **given: Any) -> list[tuple[Any, ...]]:
+    return _rows(con, template(read_sql(f"analysis/{name}.sql")).render(given))
+
+
+def _rows(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+    return con.execute(query).fetchall()

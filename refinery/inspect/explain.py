@@ -1,0 +1,221 @@
+"""`refinery sql --explain`: how each step runs, and what it costs on a sample."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
+from refinery.compiler.step_columns import needs_of
+from refinery.execution.stage_runner import BATCH, Done, Stages
+from refinery.io.readers.read import read
+from refinery.io.sources import Part, Shard, Source
+from refinery.io.writers.write import PartWriter
+from refinery.planning.plan import Planned, Prepared
+from refinery.storage import Store
+from refinery.workers.worker import Worker
+
+# Input bytes that `--explain analyze` runs over.
+_SAMPLE = 16 << 20
+
+
+def planned(prepared: Prepared) -> Iterator[Any]:
+    """Each stage's steps, how each runs, what they share, DuckDB's plan; and the deduplicators between stages."""
+    for stage in prepared.stages:
+        yield from _stage(prepared, stage)
+        after = stage.stage.after
+        if after is not None:
+            yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]))
+
+
+def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
+    program, after = stage.program, stage.stage.after
+    shards, workers = len(prepared.shards), prepared.workers
+    if program.copies:
+        yield f"stage {stage.stage.number}: no steps; the samples that are left are written as they are"
+        return
+    marks = f", and what step {after.index} compares," if after is not None else ""
+    yield (
+        f"stage {stage.stage.number}: {_many(len(program.steps), 'step')}{marks} fused into one pass over "
+        f"{_many(shards, 'shard')} with {_many(workers, 'worker')}"
+    )
+    table = _table("step", "operator", "runs as", "functions", "shares", "line")
+    for plan in step_plans(program, stage.chain, prepared.library, after):
+        functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
+        table.add_row(
+            str(plan.index), _told(plan.name, plan.kind), plan.runs, functions, shared, plan.where.rpartition(":")[2]
+        )
+    yield table
+    yield from _order(prepared, stage)
+    worker = Worker(program)
+    try:
+        yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
+        yield worker.explain(prepared.shards)
+    finally:
+        worker.close()
+
+
+def _order(prepared: Prepared, stage: Planned) -> Iterator[Any]:
+    """Which filters were moved, why they may be, and what that was decided by."""
+    if not prepared.orderings:
+        return
+    found = prepared.orderings[stage.stage.number - 1]
+    unit = "ms a megabyte" if found.passes else "by class"
+    scale = 1000 if found.passes else 1
+    before, after = (f"{scale * cost:.3g}" for cost in (found.before, found.after))
+    if not found.moved:
+        yield f"fusion_strategy {found.strategy}: the recipe's order stays; expected cost {before} {unit}\n"
+        return
+    yield f"fusion_strategy {found.strategy}: expected cost {after} {unit}, in the recipe's order {before}"
+    table = _table(
+        "step", "operator", "reads", "changes", "measures", "names", "keeps", "costs", right=("step", "keeps", "costs")
+    )
+    for need in needs_of(stage.chain, stage.program.steps):
+        keeps = f"{100 * found.passes[need.step]:.1f} %" if need.step in found.passes else ""
+        stats = [stat.column for stat in stage.program.stats if stat.step == need.step]
+        named = sorted(need.asked & {name for other in stage.program.stats for name in (other.name, other.column)})
+        texts = (", ".join(sorted(need.reads)), need.writes or "", ", ".join(stats), ", ".join(named))
+        table.add_row(str(need.step), need.name, *texts, keeps, f"{scale * found.costs.get(need.step, 0.0):.3g}")
+    yield table
+    names = {info.index: info.name for info in stage.program.steps}
+    for move in found.moves:
+        yield f"step {move.step} {names[move.step]} runs before"
+        yield from (f"    step {step}: {why}" for step, why in move.passed)
+    yield ""
+
+
+def _told(name: str, kind: str) -> str:
+    """An operator and which part of its work it is."""
+    return name + {"marks": ": marks", "deduplicator": ": takes out"}.get(kind, "")
+
+
+def _barrier(plan: BarrierPlan) -> Iterator[str]:
+    lines = [f"between stages: step {plan.index} {plan.name} ({plan.where}), set SQL over what all shards have left"]
+    first, *more = plan.compares
+    lines += [f"  compares  {first}", *(f"            {line}" for line in more)]
+    lines += [f"  stays     {plan.stays}", f"  limits    {plan.limits}"]
+    lines += [f"  index     {plan.index_folder}"] if plan.index_folder else []
+    for name, when, sql in plan.statements:
+        lines += [f"  sql/deduplicators/{name}: {when}", *(f"    {line}" for line in sql.splitlines())]
+    yield "\n".join([*lines, ""])
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for name in names:
+        wide = name in ("functions", "shares")
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not wide)
+    return table
+
+
+def analyzed(prepared: Prepared) -> Iterator[Any]:
+    """Seconds, rows and speed per step, measured on the first 16 MB of the input; see `planned`."""
+    with TemporaryDirectory(prefix="refinery_") as folder:
+        shards = _sample(prepared, Path(folder))
+        sampled = replace(prepared, shards=shards, workers=1, stages=tuple(map(_forgiving, prepared.stages)))
+        _run(sampled, Path(folder) / "first")  # loads or compiles the kernels, which is not what is measured
+        done = _run(sampled, Path(folder) / "second")
+        for stage in done:
+            if not stage.program.copies:
+                yield from _measured(sampled, stage)
+        yield from (f"note: {note}" for stage in done if stage.findings is not None for note in stage.findings.notes)
+
+
+def _sample(prepared: Prepared, folder: Path) -> list[Shard]:
+    """The first samples of the input, as shards of files of their own."""
+    found: list[Shard] = []
+    size = 0
+    for shard in prepared.shards:
+        rows, lines = [], []
+        with PartWriter(folder / f"{shard.index:05d}", shard.lines, None) as writer:
+            for batch in read(shard, BATCH):
+                writer.write(batch, np.arange(len(batch)), {}, {})
+                rows.append(batch.rows)
+                lines.append(batch.line_numbers)
+                size += batch.table.nbytes
+                if size >= _SAMPLE:
+                    break
+        if writer.path is not None:
+            numbers = np.concatenate(rows)
+            kind = "jsonl" if shard.lines else "parquet"
+            source = Source(str(writer.path), kind, None, "", Path(writer.path).stat().st_size)
+            part = Part(source, np.arange(len(numbers)), numbers, np.concatenate(lines))
+            found.append(replace(shard, part=part))
+        else:
+            found.append(replace(shard, part=Part(None, np.zeros(0, np.int64))))
+        if size >= _SAMPLE:
+            break
+    return found
+
+
+def _forgiving(planned: Planned) -> Planned:
+    """The stage whose deduplicator only says what is suspicious: of a sample, limits mean little."""
+    after = planned.stage.after
+    if after is None or "on_excess" not in after.params:
+        return planned
+    step = replace(after, params={**after.params, "on_excess": "warn"})
+    return replace(planned, stage=replace(planned.stage, after=step))
+
+
+def _run(prepared: Prepared, folder: Path) -> list[Done]:
+    # Notes that a run leaves of itself go there too.
+    prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
+    with Stages(prepared, Store.open(str(folder)), [0] * len(prepared.shards)) as stages:
+        return stages.run(None)
+
+
+def _measured(prepared: Prepared, stage: Done) -> Iterator[Any]:
+    """What a stage has cost, and the deduplicator at its end."""
+    spent: dict[int, float] = defaultdict(float)
+    ended: Counter[int | None] = Counter()
+    for result in stage.results:
+        for step, seconds in result.seconds.items():
+            spent[step] += seconds
+    for path in stage.files("facts"):
+        ended.update(pq.read_table(path, columns=["_dropped"])["_dropped"].to_pylist())
+    size = sum(result.bytes for result in stage.results)
+    rows = sum(result.rows - result.quarantined for result in stage.results)
+    total = sum(spent.values()) or 1e-9
+    which = f"stage {stage.planned.stage.number}: " if len(prepared.stages) > 1 else ""
+    speed = f"{total:.3f} s, {size / 1e6 / total:.0f} MB/s"
+    yield f"{which}measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {speed}"
+    yield _costs(prepared, stage, spent, ended, rows, size)
+
+
+def _costs(
+    prepared: Prepared, stage: Done, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
+) -> Any:
+    after, findings = stage.planned.stage.after, stage.findings
+    found = findings.seconds if findings is not None else 0.0
+    total = (sum(spent.values()) + found) or 1e-9
+    numbers = ("step", "rows in", "removed", "seconds", "share", "MB/s")
+    table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
+
+    def add(step: int | None, name: str, runs: str, given: int, removed: int, seconds: float) -> None:
+        speed = f"{size / 1e6 * given / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 and step is not None else ""
+        gone = f"{removed:,}" if removed else ""
+        share = f"{100 * seconds / total:.0f} %"
+        table.add_row(str(step or ""), name, runs, f"{given:,}", gone, f"{seconds:.3f}", share, speed)
+
+    left = rows
+    for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
+        add(plan.index, _told(plan.name, plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
+        left -= ended[plan.index]
+    if after is not None and findings is not None:
+        add(after.index, after.name, "set SQL", left, len(findings.removed), found)
+    add(None, "reading and the rest", "", rows, 0, spent[0])
+    return table

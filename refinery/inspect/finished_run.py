@@ -1,0 +1,115 @@
+"""A finished run as its folder has it: the recipe that ran, and the tables that it left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from refinery.compiler.chain import compile_chain
+from refinery.compiler.model import Around, Chain, Schema, Stat
+from refinery.compiler.stages import cut_at_barriers
+from refinery.errors import DataError, OperatorError
+from refinery.execution.open import open_recipe
+from refinery.io.side_files import require_unchanged
+from refinery.operators import Library
+from refinery.planning.filter_costs import orderings_of
+from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
+from refinery.storage.run_folder import RunDir
+
+
+class _AnyColumn(dict[str, str]):
+    """Columns of an input that is not looked at: every name could be one of them."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run folder that was opened. manifest: as it stands there. con: its database, read only."""
+
+    run_dir: RunDir
+    manifest: dict[str, Any]
+    recipe: Recipe
+    library: Library
+    con: duckdb.DuckDBPyConnection
+
+    @staticmethod
+    def open(work_dir: Path) -> Stored:
+        """Open a run folder. Raises DataError when there is no run, or one of a refinery that stored less."""
+        run_dir = RunDir.of_finished(work_dir)
+        if not run_dir.manifest.is_file() or not run_dir.database.is_file():
+            raise DataError(f"{work_dir}: no finished run here (no {run_dir.manifest.name}); name a run's folder")
+        manifest = json.loads(run_dir.manifest.read_text(encoding="utf-8"))
+        recipe, library = open_recipe(run_dir.recipe, need_inputs=False)
+        try:
+            con = duckdb.connect(str(run_dir.database), read_only=True)
+        except duckdb.Error as error:
+            raise DataError(f"{run_dir.database}: cannot be opened: {str(error).splitlines()[0]}") from None
+        stored = Stored(run_dir, manifest, recipe, library, con)
+        if "fates" not in stored.columns:
+            con.close()
+            raise DataError(f"{work_dir}: an earlier version of refinery made this run and stored less; run it again")
+        return stored
+
+    def __enter__(self) -> Stored:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.con.close()
+
+    @cached_property
+    def columns(self) -> dict[str, dict[str, str]]:
+        """Columns of every table, with their types."""
+        found: dict[str, dict[str, str]] = {}
+        query = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
+        for table, column, kind in self.con.execute(query).fetchall():
+            found.setdefault(table, {})[column] = kind
+        return found
+
+    def compiled(self) -> list[Chain]:
+        """The stages of the recipe with their conditions, also where the run has measured only; no input is read."""
+        recipe = replace(self.recipe, measure_only=False)
+        schema, text_key = Schema(True, _AnyColumn()), keys_of(recipe.text_key)
+        found: list[Chain] = []
+        earlier: list[Stat] = []
+        for stage in cut_at_barriers(recipe.steps, self.library):
+            around = Around(stage.before, stage.after, tuple(earlier))
+            found.append(compile_chain(stage.steps, self.library, schema, text_key, recipe.op_fusion, around))
+            earlier += found[-1].stats
+        return found
+
+    def require_recipe_order(self) -> None:
+        """See that steps ran in the recipe's order. Raises DataError where filters were moved.
+
+        What they measured is then missing of samples that a later step removed before, and what would become of those
+        under other bounds is not known.
+        """
+        if any(found.moved for found in orderings_of(self.run_dir)):
+            raise DataError(
+                f"{self.run_dir.root}: fusion_strategy {self.recipe.fusion_strategy} has put filters in another order than the "
+                f"recipe's, so bounds cannot be tried on what is stored; refinery run {self.run_dir.recipe} "
+                "--set fusion_strategy=null --work_dir OTHER makes a run in which they can"
+            )
+
+    def require_side_files(self) -> None:
+        """See that files beside the input are what they were: word lists, files that SQL reads. Raises DataError."""
+        require_unchanged(self.manifest.get("side_files", {}))
+
+    def count(self, query: str, values: Sequence[Any] = ()) -> int:
+        """The one number that a query gives."""
+        return int(self.con.execute(query, list(values)).fetchall()[0][0])
+
+    def operator_of(self, step: Any) -> Any:
+        """The operator of a step. Raises OperatorError when it is not there any more."""
+        try:
+            return self.library.operators[step.name]
+        except KeyError:
+            raise OperatorError(f"{step.name}: there is no such operator any more") from None

@@ -1,0 +1,81 @@
+"""The export of a run with fewer of its samples: lines of the files that it has written, copied as they stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from refinery.compiler.templates import lit
+from refinery.inspect.finished_run import Stored
+from refinery.inspect.refilter.exported_texts import as_left
+from refinery.io.writers.export import Written, names, put, stats_path
+from refinery.io.writers.temp_files import tidy
+from refinery.recipe import Recipe
+from refinery.storage.urls import is_url
+
+_BLOCK = 4 << 20
+
+# Keys of a recipe that decide the bytes of an export.
+_FORM = ("export_format", "export_shard_size", "keep_stats_in_res_ds", "add_suffix", "executor_type")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a new export can be copied from: `samples`, one file of JSON lines; `stats`, that of their statistics, if it holds."""
+
+    stored: Stored
+    samples: Path
+    stats: Path | None
+
+    @staticmethod
+    def of(stored: Stored, recipe: Recipe) -> Selection | None:
+        """None where the export of `recipe` has other bytes, or the files of the run are not as it has left them."""
+        old, outputs = stored.recipe, stored.manifest["outputs"]
+        same = all(getattr(old, name) == getattr(recipe, name) for name in _FORM)
+        local = recipe.executor_type == "default" and not is_url(recipe.export_path) and not is_url(old.export_path)
+        if not (same and local) or recipe.export_format != "jsonl" or len(outputs) != 1 or not as_left(stored.manifest):
+            return None
+        beside = stored.manifest.get("beside", [])
+        stats = Path(beside[0]["path"]) if len(beside) == 1 and as_left(stored.manifest, "beside") else None
+        return Selection(stored, Path(outputs[0]["path"]), stats)
+
+    def wanted(self, changes: Path) -> np.ndarray:
+        """Of each sample of the old export whether it is in the new one. changes: the samples that end otherwise."""
+        gone = f"(SELECT _row, TRUE AS gone FROM read_parquet({lit(str(changes))}) WHERE _was_kept)"
+        sql = f"SELECT gone IS NULL AS wanted FROM fates LEFT JOIN {gone} USING (_row) WHERE _dropped IS NULL ORDER BY _row"
+        with self.stored.con.cursor() as con:
+            return np.asarray(con.execute(sql).fetchnumpy()["wanted"], np.bool_)
+
+    def write(self, changes: Path, export_path: str) -> tuple[list[Written], Written | None]:
+        """Write the export, and the statistics beside it where they can be copied. Raises OutputError."""
+        wanted = self.wanted(changes)
+        path = names(export_path, "jsonl")[0]
+        tidy(path)
+        samples = put(path, lambda aside: copy_lines(self.samples, Path(aside), wanted))
+        try:
+            stats = self._copied_stats(stats_path(export_path), wanted)
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
+        return [samples], stats
+
+    def _copied_stats(self, target: str, wanted: np.ndarray) -> Written | None:
+        source = self.stats
+        return None if source is None else put(target, lambda aside: copy_lines(source, Path(aside), wanted))
+
+
+def copy_lines(source: Path, target: Path, wanted: np.ndarray) -> int:
+    """Write those lines of `source` to `target` that are wanted (bool, one for each line); how many were written."""
+    rows = at = 0
+    with source.open("rb") as lines, target.open("wb") as out:
+        while block := lines.read(_BLOCK):
+            block += lines.readline()
+            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 0x0A) + 1
+            here = wanted[at : at + len(ends)]
+            at, rows = at + len(here), rows + int(here.sum())
+            runs = np.concatenate([[0], ends])[np.flatnonzero(np.diff(here, prepend=False, append=False))].tolist()
+            view = memoryview(block)
+            out.write(b"".join([view[start:end] for start, end in zip(runs[::2], runs[1::2], strict=True)]))
+    return rows

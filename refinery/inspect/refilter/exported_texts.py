@@ -1,0 +1,120 @@
+"""Texts that a run has exported, taken from its files: they need no mapper any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.errors import DataError
+from refinery.execution.stage_runner import BATCH
+from refinery.inspect.finished_run import Stored
+from refinery.inspect.refilter.stored_facts import Place, texts_file
+from refinery.io.batch import Batch
+from refinery.io.readers.read import read
+from refinery.io.sources import carrier, cut, find
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.planning.plan import Planned
+from refinery.results.delivery import state_of
+
+
+def exported_texts(stored: Stored, stages: Sequence[Planned], places: Sequence[Place], folder: Path) -> bool:
+    """Write the texts that mappers have changed, as they were exported, to a file for each shard in `folder`.
+
+    The columns are `_row`, number in the whole input, and those of `Program.outs`. False when they cannot be had: the
+    files are not as the run has left them, or hold nothing of it.
+    """
+    outs = {keys: column for planned in stages for keys, column in planned.program.outs.items()}
+    flags = [change.changed for planned in stages for change in planned.program.changes]
+    if any(len(keys) > 1 for keys in outs) or not set(flags) <= stored.columns["fates"].keys():
+        return False
+    if not as_left(stored.manifest):
+        return False
+    changed_any = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
+    sql = f"SELECT _row, {changed_any} AS changed FROM fates WHERE _dropped IS NULL ORDER BY _row"
+    kept = stored.con.execute(sql).fetchnumpy()
+    rows, changed = np.asarray(kept["_row"], np.int64), np.asarray(kept["changed"], bool)
+    schema = pa.schema([("_row", pa.int64()), *((column, pa.large_string()) for column in outs.values())])
+    at = 0
+    try:
+        with _Files(folder, places, schema) as files:
+            for batch in _batches(stored.manifest):
+                here = slice(at, at + len(batch))
+                at += len(batch)
+                if batch.bad or at > len(rows):
+                    return False
+                files.add(_texts(batch, outs, rows[here], changed[here], schema))
+    except (DataError, KeyError, pa.ArrowInvalid):
+        return False
+    return at == len(rows)
+
+
+class _Files:
+    """A file for each shard, written one after another."""
+
+    def __init__(self, folder: Path, places: Sequence[Place], schema: pa.Schema) -> None:
+        self._folder, self._schema, self._shard = folder, schema, 0
+        self._ends = np.array([place.first + place.rows for place in places], np.int64)
+
+    def __enter__(self) -> _Files:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._writer = self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._go_to(len(self._ends) - 1)
+        self._writer.close()
+
+    def _open(self) -> Any:
+        return pq.ParquetWriter(texts_file(self._folder, self._shard), self._schema, compression="lz4")
+
+    def _go_to(self, shard: int) -> None:
+        while self._shard < shard:
+            self._writer.close()
+            self._shard += 1
+            self._writer = self._open()
+
+    def add(self, table: pa.Table) -> None:
+        """Add samples, which come in the order of their numbers."""
+        shards = np.searchsorted(self._ends, numbers(table["_row"]), "right")
+        for shard in np.unique(shards).tolist():
+            self._go_to(shard)
+            first, end = np.searchsorted(shards, [shard, shard + 1])
+            self._writer.write_table(table.slice(first, end - first))
+
+
+def as_left(manifest: dict[str, Any], kind: str = "outputs") -> bool:
+    """Whether the exported files (or those of the kind `beside`) are still those that the run has written."""
+    outputs = manifest[kind]
+    if not outputs or sum(output["rows"] for output in outputs) != manifest["rows"]["kept"]:
+        return False
+    for output in outputs:
+        try:
+            found = state_of(output["path"])
+        except OSError:
+            return False
+        if found != (output["bytes"], output.get("modified")):
+            return False
+    return True
+
+
+def _batches(manifest: dict[str, Any]) -> Iterator[Batch]:
+    """The exported samples in order."""
+    sources = [source for output in manifest["outputs"] for source in find([output["path"]])[0]]
+    if carrier(sources) == "lines" or sources[0].format == "parquet":
+        for shard in cut(sources, 1 << 40):
+            yield from read(shard, BATCH, check=False)
+
+
+def _texts(batch: Batch, outs: dict[Any, str], rows: np.ndarray, changed: np.ndarray, schema: pa.Schema) -> pa.Table:
+    """The texts of those samples that a mapper has changed."""
+    index = ints(np.flatnonzero(changed))
+    columns: dict[str, Any] = {"_row": ints(rows[changed].astype(np.int64))}
+    for (name,), column in outs.items():
+        texts = batch.member(name).texts if batch.lines else batch.table[name]
+        columns[column] = texts.take(index)
+    return pa.table(columns).cast(schema).drop_null()  # what is not told of is made again

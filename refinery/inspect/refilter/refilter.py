@@ -1,0 +1,273 @@
+"""New bounds on a finished run: a new run like one of the changed recipe, made of what the old one has stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from refinery.compiler.chain import compile_chain
+from refinery.compiler.model import Stat
+from refinery.compiler.stages import cut_at_barriers
+from refinery.errors import DataError, OutputError, Problem, RecipeError
+from refinery.execution.open import open_recipe
+from refinery.execution.run import Outcome, Progress, execute_prepared
+from refinery.inspect.finished_run import Stored
+from refinery.inspect.refilter.change import Change, Ran, compare
+from refinery.inspect.refilter.stage_runner import Again
+from refinery.inspect.refilter.stored_facts import Place
+from refinery.planning.plan import Prepared, around_of, prepare
+from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
+from refinery.recipe.override import Override, overrides_of, parse_set
+from refinery.results.delivery import not_as_left
+from refinery.results.output_checks import keep_inputs, require_own, require_place
+from refinery.storage.urls import is_stdout
+from refinery.workers import input_schema as schemas
+
+# Keys of a recipe that do not say what becomes of a sample: they may be other than in the run.
+_FREE = {
+    "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
+    "export_aws_credentials", "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
+    "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "adaptive_batch_size", "memory_limit", "threads", "measure_only", "stat_summary",
+}  # fmt: skip
+
+# Folder of the statistics files in the new run's, where the recipe has the run write some.
+STATISTICS = "statistics"
+
+
+@dataclass(frozen=True)
+class Refiltered:
+    """What became of it. again: samples that were run again, up to the stage of the change. notes: said of it.
+
+    deciding: seconds until the fate of every sample was known, and what is exported of it written.
+    """
+
+    outcome: Outcome
+    again: int
+    notes: tuple[str, ...]
+    deciding: float
+
+
+def refilter(
+    run: Path,
+    sets: Sequence[str],
+    export: str | None = None,
+    work_dir: str | None = None,
+    writes: bool = True,
+    progress: Progress | None = None,
+    overwrite: bool = False,
+) -> Refiltered:
+    """Make a run of the changed recipe from what the run in folder `run` has stored.
+
+    sets: `process.11.min_num=30`. export: where kept samples go; by default into the new folder. work_dir: the new
+    folder, by default one beside the old. writes: whether samples are exported at all. overwrite: also files that no run has
+    written.
+
+    Raises RecipeError for changes that need a run of their own, DataError when the inputs are not those of the run any
+    more, else what a run raises.
+    """
+    clock = time.perf_counter(), datetime.now(UTC)
+    with Stored.open(run) as stored:
+        stored.require_recipe_order()
+        stored.require_side_files()
+        recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
+        size = stored.manifest["shard_size"]
+        prepared = prepare(recipe, stored.library, shard_size=size, binds=False)
+        places, change = _places(stored, prepared), compare(_ran(stored, prepared), prepared.stages)
+        if change.unknown is not None or not _binds(stored, change):
+            prepared = prepare(recipe, stored.library, shard_size=size)
+        keep_inputs(recipe, prepared.sources)
+        require_place(recipe)
+        require_own(prepared, overwrite)
+        made: list[Again] = []
+
+        def make(*arguments: Any, **options: Any) -> Again:
+            made.append(Again(*arguments, stored=stored, change=change, places=places, **options))
+            return made[0]
+
+        outcome = execute_prepared(prepared, progress, None, make, clock, overwrite)
+        again = made[0].rows_again()
+        notes = [*not_as_left(stored.manifest), *_notes(prepared, change, again, outcome.counts.read)]
+        return Refiltered(outcome, again, tuple(notes), made[0].decided - clock[0])
+
+
+def changed_recipe(
+    stored: Stored, changes: list[Override], export: str | None, work_dir: str | None, writes: bool
+) -> Recipe:
+    """The recipe of the run with the changes. Raises RecipeError for those that need a run of their own."""
+    old = stored.recipe
+    folder = work_dir or _beside(stored.run_dir.root)
+    values: dict[str, Any] = {"measure_only": False, "work_dir": folder}
+    if not writes:
+        values["export_type"] = "none"
+    elif old.export_format == "none":
+        values["export_type"] = None
+    if export is None:
+        name = "kept.jsonl" if is_stdout(old.export_path) else os.path.basename(old.export_path)
+        export = os.path.join(folder, name)
+    values["export_path"] = export
+    told = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
+    if old.stat_summary.export and not told:
+        values["stat_summary.export"] = os.path.join(folder, STATISTICS)
+    recipe, _ = open_recipe(stored.run_dir.recipe, [*overrides_of(values), *changes], need_inputs=False)
+    _see_that_it_can(stored, old, recipe)
+    _keep_the_old(stored, recipe)
+    steps = _as_written(stored, recipe, changes)
+    return replace(recipe, steps=steps, path=stored.manifest.get("recipe"), fusion_strategy=None)
+
+
+def _beside(root: Path) -> str:
+    """The first folder beside the run's that is not there yet."""
+    number = 1
+    while True:
+        found = root.with_name(f"{root.resolve().name}-refiltered" + (f"-{number}" if number > 1 else ""))
+        if not found.exists():
+            return str(found)
+        number += 1
+
+
+def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
+    """Raises RecipeError for what only a run can do, with the command that does."""
+    command = f"refinery run {stored.run_dir.recipe}"
+    problems = []
+    for field in fields(Recipe):
+        name = field.name
+        if field.compare and name not in _FREE and getattr(old, name) != getattr(new, name):
+            name = {"inputs": "dataset_path"}.get(name, name)
+            what = f"{name} is another than in the run, which decides what is read"
+            problems.append(Problem(name, what, f"{command} --set {name}=... runs with it."))
+    if [step.name for step in old.steps] != [step.name for step in new.steps]:
+        what = "the steps are others than in the run: only parameters can be changed"
+        problems.append(Problem("process", what, f"Change the recipe; {command} runs it."))
+    if new.measure_only and not old.measure_only:
+        what = "the run has removed samples before all was measured"
+        problems.append(Problem("--set measure_only", what, f"{command} --set measure_only=true measures them all."))
+    for step in new.steps:
+        if step.params.get("index"):
+            what = f"{step.name} has an index, to which every run adds its samples"
+            problems.append(Problem(step.where, what, f"{command} runs it."))
+    if problems:
+        raise RecipeError(problems)
+
+
+def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
+    """See that nothing of the old run is written over. Raises OutputError."""
+    if os.path.realpath(recipe.work_dir) == os.path.realpath(stored.run_dir.root):
+        raise OutputError(f"{recipe.work_dir}: the run that is refiltered is here. Name another --work-dir")
+    outputs = {os.path.realpath(output["path"]) for output in stored.manifest["outputs"]}
+    if recipe.export_format != "none" and os.path.realpath(os.path.expanduser(recipe.export_path)) in outputs:
+        raise OutputError(f"{recipe.export_path}: belongs to the run that is refiltered. Name another --export")
+    if recipe.stat_summary.export and recipe.stat_summary.export == stored.recipe.stat_summary.export:
+        what = f"{recipe.stat_summary.export}: the statistics of the run that is refiltered are here"
+        raise OutputError(f"{what}. Name another folder with --set stat_summary.export=...")
+    files = _statistics_of_another(recipe)
+    if files:
+        raise OutputError(
+            f"{files}: statistics of another run are here. Name another folder with --set stat_summary.export=..."
+        )
+
+
+def _statistics_of_another(recipe: Recipe) -> Path | None:
+    """A file that the run's statistics would take the place of; None where there is none, or the folder is the run's own."""
+    if not recipe.stat_summary.export:
+        return None
+    folder, own = Path(recipe.stat_summary.export), os.path.realpath(recipe.work_dir)
+    if os.path.realpath(folder).startswith(own + os.sep):
+        return None
+    return next(folder.glob(f"*/*/{recipe.stat_summary.rank:05d}.json"), None)
+
+
+def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:
+    """The steps, each with its place in the recipe that was run and the parameters that this has given."""
+    places = dict(stored.con.execute("SELECT step, recipe_line FROM steps").fetchall())
+    plan = json.loads(stored.run_dir.plan.read_text(encoding="utf-8"))
+    given = {step["step"]: step.get("given", ()) for stage in plan["stages"] for step in stage["steps"]}
+    found = []
+    for step in recipe.steps:
+        file, _, line = places.get(step.index, "").rpartition(":")
+        where = {"file": file, "line": int(line)} if line.isdecimal() else {"file": "recipe", "line": 0}
+        names = {*given.get(step.index, ()), *_set(step, changes)}
+        found.append(replace(step, given=frozenset(names) & step.params.keys(), **where))
+    return tuple(found)
+
+
+def _set(step: Any, changes: list[Override]) -> set[str]:
+    """Parameters of a step that the changes name."""
+    paths = [change.path[2:] for change in changes if change.path[:1] == ("process",) and len(change.path) > 2
+             and change.path[1] in (str(step.index), step.name)]  # fmt: skip
+    paths = [path[1:] if path[0] == step.name else path for path in paths]
+    return {path[0] for path in paths if path}
+
+
+def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
+    """The stages of the recipe that ran. Raises DataError when its operators are others now."""
+    old, library = stored.recipe, stored.library
+    stages = cut_at_barriers(old.steps, library, old.measure_only)
+    if stages[-1].fingerprint != stored.manifest["fingerprint"]:
+        raise DataError(
+            "the operators, or files that they read, have changed since the run, so what it has stored cannot be used; run it again"
+        )
+    named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
+    schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
+    found: list[Ran] = []
+    earlier: list[Stat] = []
+    for stage in stages:
+        around = around_of(stage, old, earlier)
+        found.append(Ran(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
+        earlier += found[-1].chain.stats
+    return found
+
+
+def _binds(stored: Stored, change: Change) -> bool:
+    """Whether the new conditions can be asked of what is stored; all else of the recipe is as it was in the run."""
+    conditions = ", ".join(change.verdicts.values()) or "NULL"
+    try:
+        stored.con.execute(f"SELECT {conditions} FROM stats JOIN fates USING (_row) LIMIT 0").fetchall()
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _places(stored: Stored, prepared: Prepared) -> list[Place]:
+    """Where the shards stand in the run. Raises DataError when the inputs are not those of the run any more."""
+    if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
+        raise DataError(
+            f"{stored.run_dir.root}: the run's samples were handed over in Python and are not there any more"
+        )
+    then = [(item["path"], item["size"], item["modified"]) for item in stored.manifest["inputs"]]
+    now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
+    if then != now:
+        changed = sorted({path for path, *_ in set(then) ^ set(now)})
+        raise DataError(
+            f"the input has changed since the run ({', '.join(changed[:3])}), so what is stored is not of these samples; "
+            f"refinery run {stored.run_dir.recipe} reads it anew"
+        )
+    query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
+    shards = stored.con.execute(query).fetchall()
+    cuts = [(shard.source.path, shard.start, shard.end) for shard in prepared.shards]
+    if [shard[:3] for shard in shards] != cuts:
+        raise DataError("the input is cut otherwise than in the run, so what is stored cannot be used; run it again")
+    ends = [after[5] if after[0] == here[0] else here[5] for here, after in zip(shards, shards[1:], strict=False)]
+    lines = [max(0, end - here[5]) for here, end in zip(shards, [*ends, 0], strict=False)]
+    return [Place(shard[3], shard[4], count) for shard, count in zip(shards, lines, strict=True)]
+
+
+def _notes(prepared: Prepared, change: Change, again: int, rows: int) -> list[str]:
+    """What had to be run again."""
+    told = (
+        f"{again:,} of {rows:,} rows {'was' if again == 1 else 'were'} run again" if again else "no row was run again"
+    )
+    after = prepared.stages[change.stage - 1].stage.after
+    if after is None:
+        return [told]
+    place = "compares" if after.index == change.first else f"comes after step {change.first} and compares"
+    why = f"step {after.index}, {after.name}, {place} all samples that are left"
+    return [f"{told}: {why}, so the run was made again from stage {change.stage} of {len(prepared.stages)} on"]

@@ -1,0 +1,246 @@
+"""Runs the stages of a changed recipe, with what an earlier run has stored in place of what it would compute again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.dedup import units
+from refinery.dedup.barrier import Findings
+from refinery.execution.stage_runner import Done, Stages, folder_of
+from refinery.inspect.finished_run import Stored
+from refinery.inspect.refilter.change import Change, certain
+from refinery.inspect.refilter.export_lines import Selection
+from refinery.inspect.refilter.exported_texts import exported_texts
+from refinery.inspect.refilter.stored_facts import Knowledge, Place, Teller
+from refinery.inspect.refilter.table_patch import Amended, amend
+from refinery.inspect.refilter.worker import KnowingWorker
+from refinery.io.sources import Shard
+from refinery.io.writers.export import Written
+from refinery.kernels.core.arrow import ints
+from refinery.planning.plan import Planned, Prepared
+from refinery.storage import Store
+from refinery.storage.workplace import Workplace
+from refinery.workers.dedup_marks import SHARD_BITS
+from refinery.workers.runner import Runner
+from refinery.workers.threads import Pool, Workers
+from refinery.workers.worker import ShardResult, Task
+
+_DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
+_CLUSTERS = """
+SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one
+JOIN clusters AS survivor ON survivor.step = one.step AND survivor.cluster = one.cluster AND survivor.survivor
+WHERE one.step = $step ORDER BY kept, one._row
+"""
+
+
+# Rows of a batch of which most are known.
+_ROWS = 1 << 17
+
+
+class Again(Stages):
+    """Stages up to that of the change are told what is stored, those after it run as ever."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        store: Store,
+        first_rows: Sequence[int],
+        *,
+        stored: Stored,
+        change: Change,
+        places: list[Place],
+        **options: Any,
+    ) -> None:
+        super().__init__(prepared, store, first_rows, **options)
+        self.stored, self.change, self.places = stored, change, places
+        self.knowledge: dict[int, Knowledge] = {}
+        self.decided = 0.0
+        self._selection: Selection | None = None
+        self._stats: Written | None = None
+
+    def keep(self) -> None:
+        """Nothing is kept: what is stored is told, and not computed again."""
+
+    def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
+        """Run all stages, as a plain run does."""
+        supposed = self.change
+        try:
+            self.tables = self._amended()
+        except duckdb.Error:
+            self.change = certain(self.stored.con, supposed)
+            if self.change == supposed:
+                raise
+        else:
+            if self.tables is None:
+                self.change = certain(self.stored.con, supposed)
+        texts = self._texts() if self.tables is None else None
+        teller = self.teller(texts is not None)
+        for planned in self.prepared.stages[: self.change.stage]:
+            if not planned.program.copies:
+                folder = texts if planned.program.changes else None
+                self.knowledge[planned.stage.number] = Knowledge(
+                    self.stored.con, teller.sql(planned), self.places, folder
+                )
+        done = super().run(report)
+        self.decided = time.perf_counter()
+        for result in done[0].results:
+            result.bytes = 0
+        if done[0].results:
+            done[0].results[0].bytes = self.stored.manifest["bytes"]
+        return done
+
+    def teller(self, texts: bool = False, writes: bool = True) -> Teller:
+        """Writes the SQL that tells what is stored.
+
+        texts: whether exported texts are there. writes: False where nobody asks for texts, though samples are exported.
+        """
+        return Teller(
+            stages=self.prepared.stages,
+            change=self.change,
+            stored=self.stored.columns,
+            writes=writes and self._writes,
+            traced=self.prepared.recipe.open_tracer,
+            texts=texts,
+            units=frozenset(p.stage.number for p in self.prepared.stages if self._of_units(p.stage.before)),
+        )
+
+    def rows_again(self) -> int:
+        """Samples that were run again, as far as the stage of the change."""
+        found: dict[int, list[np.ndarray]] = {}
+        for knowledge in self.knowledge.values():
+            for shard, rows in knowledge.again.items():
+                found.setdefault(shard, []).append(rows)
+        return sum(len(np.unique(np.concatenate(rows))) for rows in found.values())
+
+    @property
+    def _writes(self) -> bool:
+        return self.prepared.recipe.export_format != "none"
+
+    def _of_units(self, step: Any) -> bool:
+        return step is not None and self.prepared.library.operators[step.name].match == "units"
+
+    def _texts(self) -> Path | None:
+        """A folder with the texts that the run has exported; None where they are not needed, or not there any more."""
+        stages = self.prepared.stages[: self.change.stage]
+        last = self.change.stage == len(self.prepared.stages)
+        if not self._writes or not last or not any(planned.program.changes for planned in stages):
+            return None
+        if self.prepared.recipe.open_tracer and len(stages) > 1:
+            return None  # what is traced in later stages is replayed from the texts in between
+        folder = self.store.scratch() / "texts"
+        return folder if exported_texts(self.stored, stages, self.places, folder) else None
+
+    def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
+        if isinstance(self.tables, Amended):
+            pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
+            results = self._told(self.tables.kept)
+            return Done(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
+        return super()._stage(planned, shards, report)
+
+    def _amended(self) -> Amended | None:
+        """The tables of the run with what changes; None where samples are run, or have to be written anew."""
+        planned, recipe = self.prepared.stages[0], self.prepared.recipe
+        if len(self.prepared.stages) > 1 or planned.program.copies:
+            return None
+        selection = Selection.of(self.stored, recipe) if self._writes else None
+        if self._writes and selection is None:
+            return None
+        teller, changes = self.teller(writes=False), self._folder(planned) / "changes.parquet"
+        rows, columns = sum(place.rows for place in self.places), list(teller.columns(planned))
+        amended = amend(self.stored, teller.sql(planned, whole=True), columns, rows, changes)
+        if amended is None or (selection is not None and amended.gained):
+            return None
+        self._selection = selection
+        return amended
+
+    def exported(self, last: Done) -> list[Written] | None:
+        """The files of the export; of a run that has written all of its samples already, copied from there."""
+        if self._selection is None or not isinstance(self.tables, Amended):
+            return super().exported(last)
+        files, self._stats = self._selection.write(self.tables.changes, self._target)
+        return files
+
+    @property
+    def _target(self) -> str:
+        recipe = self.prepared.recipe
+        return Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+
+    def exported_stats(self) -> Written | None:
+        """That of the samples' statistics, where it was copied too."""
+        return self._stats
+
+    def _told(self, kept: int) -> list[ShardResult]:
+        """What the shards would leave, as far as it is asked for: together they have kept so many samples."""
+        results = [ShardResult(shard, place.rows, place.lines) for shard, place in enumerate(self.places)]
+        for result in results[:1]:
+            result.kept = kept
+        return results
+
+    def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
+        knowledge = self.knowledge.get(planned.stage.number)
+        if knowledge is None:
+            return super()._pool(planned, workers, memory)
+        make = partial(KnowingWorker, knowledge=knowledge)
+        return Pool(planned.program, workers, memory, self.spill, make)
+
+    def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
+        """Of many rows at once: a statement is planned for each batch, in which few rows are unknown."""
+        task = super()._task(planned, last, shard)
+        known = planned.stage.number in self.knowledge
+        return replace(task, batch_rows=max(task.batch_rows, _ROWS)) if known else task
+
+    def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
+        return planned.stage.number not in self.knowledge and super()._apart(planned, shards)
+
+    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
+        known = planned.stage.number in self.knowledge
+        return Workers(pool) if known else super()._runner(planned, shards, pool)
+
+    def _barrier(self, done: Sequence[Done]) -> Findings:
+        planned = done[-1].planned
+        if planned.stage.number >= self.change.stage:
+            return super()._barrier(done)
+        step, folder = planned.stage.after, self._folder(planned)
+        assert step is not None
+        findings = Findings(step.index)
+        duplicates = self._rows_of(_DUPLICATES, step.index, ("_row", "kept", "via"))
+        if not len(duplicates):
+            return findings
+        findings.duplicates = str(folder / "duplicates.parquet")
+        pq.write_table(duplicates, findings.duplicates)
+        if self._of_units(step):
+            findings.units = units.by_shard(Path(findings.duplicates), f"_removed_{step.index}", folder)
+            return self._published(planned, findings)
+        findings.clusters = str(folder / "clusters.parquet")
+        pq.write_table(self._rows_of(_CLUSTERS, step.index, ("_row", "kept")), findings.clusters)
+        findings.removed = np.sort(duplicates["_row"].to_numpy())
+        return self._published(planned, findings)
+
+    def _folder(self, planned: Planned) -> Path:
+        """A folder for files that a stage leaves."""
+        folder = self.store.scratch() / folder_of(planned)
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _rows_of(self, query: str, step: int, names: Sequence[str]) -> pa.Table:
+        """Rows of a table, with samples numbered as the shards number them."""
+        table = self.stored.con.sql(query, params={"step": step}).to_arrow_table()
+        firsts = np.array([place.first for place in self.places], np.int64)
+        for name in names:
+            column = table[name].combine_chunks()
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            rows = column.fill_null(0).to_numpy()
+            shard = np.searchsorted(firsts, rows, "right") - 1
+            coded = ints((shard.astype(np.int64) << SHARD_BITS) + rows - firsts[shard], valid)
+            table = table.set_column(table.schema.get_field_index(name), name, coded)
+        return table

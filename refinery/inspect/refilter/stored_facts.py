@@ -1,0 +1,187 @@
+"""What a run has stored of the samples of a stage, told as if the stage had computed it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.model import bytes_name
+from refinery.compiler.program import stats_object
+from refinery.compiler.templates import ident, template
+from refinery.inspect.refilter.change import Change
+from refinery.operators import read_sql
+from refinery.planning.plan import Planned
+
+UNREADABLE = """
+SELECT quarantine._row - first_row AS _row, quarantine.file, line - first_line AS line, step, operator, error,
+  raw_bytes AS raw
+FROM quarantine JOIN shards ON quarantine._row >= first_row AND quarantine._row < first_row + rows
+WHERE shard = $shard AND step = 0
+ORDER BY 1
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A shard in the run: the number of its first sample, how many samples and physical lines it has, good or bad."""
+
+    first: int
+    rows: int
+    lines: int
+
+
+@dataclass
+class Knowledge:
+    """The stored samples of one stage.
+
+    con: the run's database. sql: of sql/analysis/known.sql. places: of the shards. texts: folder with the texts that
+    the run has exported, a file for each shard; None where the stage changes none. again: by shard the numbers of the
+    samples that were computed all the same; filled by workers.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    sql: str
+    places: list[Place]
+    texts: Path | None = None
+    again: dict[int, np.ndarray] = field(default_factory=dict)
+
+    def of(self, shard: int) -> pa.Table:
+        """What is known of a shard's samples, by `_row`, their numbers in it; not of those to be run again."""
+        place = self.places[shard]
+        values: dict[str, Any] = {"first": place.first, "end": place.first + place.rows}
+        if self.texts is not None:
+            values["texts"] = str(texts_file(self.texts, shard))
+        with self.con.cursor() as con:
+            return con.sql(self.sql, params=values).to_arrow_table()
+
+    def unreadable(self, shard: int) -> list[dict[str, Any]]:
+        """The lines of a shard that could not be read, as a worker tells them."""
+        with self.con.cursor() as con:
+            return con.sql(UNREADABLE, params={"shard": shard}).to_arrow_table().to_pylist()
+
+
+def texts_file(folder: Path, shard: int) -> Path:
+    """The file with a shard's exported texts."""
+    return folder / f"{shard:05d}.texts.parquet"
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Writes the SQL that tells a stage's samples.
+
+    stages: of the changed recipe. stored: columns of the run's tables. writes: whether samples are exported. traced:
+    whether rows will be replayed, so that texts between stages must be true ones. texts: whether exported texts are
+    there.
+    """
+
+    stages: tuple[Planned, ...]
+    change: Change
+    stored: dict[str, dict[str, str]]
+    writes: bool
+    traced: bool
+    texts: bool
+    units: frozenset[int]  # numbers of stages that begin with taking units out
+
+    def sql(self, planned: Planned, whole: bool = False) -> str:
+        """The statement for a stage up to that of the change; whole: of all shards, for one stage."""
+        number = planned.stage.number
+        changed = self._changed(planned)
+        final = self.change.decision(self._stage(self.change.stage))
+        return template(read_sql("analysis/known.sql")).render(
+            reached=self._given(self._stage(self.change.stage)),
+            decision=final if number == self.change.stage else self._as_it_was(planned),
+            later=final,
+            given=self._given(planned),
+            columns={ident(name): sql for name, sql in self.columns(planned).items()},
+            texts=self.texts and bool(changed),
+            whole=whole,
+            again=" OR ".join(f"coalesce({reason}, FALSE)" for reason in self._again(planned, changed)),
+        )
+
+    def _stage(self, number: int) -> Planned:
+        return self.stages[number - 1]
+
+    def _given(self, planned: Planned) -> str:
+        """SQL for "the stage was given the sample"."""
+        before = planned.stage.before
+        if before is None:
+            return "TRUE"
+        return f"(_dropped IS NULL OR _dropped {'>=' if planned.stage.number in self.units else '>'} {before.index})"
+
+    def _as_it_was(self, planned: Planned) -> str:
+        after = planned.stage.after
+        assert after is not None
+        return f"CASE WHEN _dropped < {after.index} THEN _dropped END"
+
+    def _again(self, planned: Planned, changed: str) -> list[str]:
+        """SQL for the reasons to run a sample of a stage again."""
+        run, number = self._run_again(), planned.stage.number
+        found = [run] if number == self.change.stage else []
+        if changed and self.writes:
+            missing = "_has_text IS NULL" if self.texts else "TRUE"
+            found.append(f"(_reached AND _end IS NULL AND ({changed}) AND {missing})")
+        if changed and number < self.change.stage:
+            wanted = "TRUE" if self.traced else f"_reached AND ({run})"
+            found.append(f"(_here IS NULL AND ({changed}) AND {wanted})")
+        return found or ["FALSE"]
+
+    def _run_again(self) -> str:
+        """SQL for "what the stage of the change makes of the sample is not stored", of a sample that it was given."""
+        stage = self._stage(self.change.stage)
+        if self.change.first is None:
+            return "FALSE"
+        if self.change.unknown is not None or stage.stage.after is not None:
+            return "_end IS NULL"
+        last = max(step.index for step in stage.steps)
+        return f"(_end IS NULL AND _dropped < {last})"
+
+    def _changed(self, planned: Planned) -> str:
+        """SQL for "a mapper of the stage has changed a text of the sample"; empty where there is none."""
+        columns = [change.changed for change in planned.program.changes]
+        return " OR ".join(column if column in self.stored["fates"] else "TRUE" for column in columns)
+
+    def columns(self, planned: Planned) -> dict[str, str]:
+        """What the statement of the stage answers, besides `_dropped`: SQL for each column."""
+        found = {stat.column: self._stat(stat) for stat in planned.program.stats}
+        for change in planned.program.changes:
+            alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
+            found[change.changed] = alive if change.changed in self.stored["fates"] else "FALSE"
+        found |= {bytes_name(step): self._bytes(step) for step in planned.chain.versions}
+        found |= {name: self._hidden(name, planned) for name in planned.program.hidden if self._has(name)}
+        if self.texts:
+            for keys, column in planned.program.outs.items():
+                flags = [change.changed for change in planned.program.changes if change.field == keys]
+                found[column] = f"CASE WHEN _here IS NULL AND ({' OR '.join(flags)}) THEN {column} END"
+        if planned.program.stats_json and self.writes:
+            stats = [stat for stage in self.stages for stat in stage.program.stats if self._has(stat.column, "stats")]
+            found["_stats"] = f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END"
+        return found
+
+    def _hidden(self, name: str, planned: Planned) -> str:
+        """A key, known of all samples, or the length of a text that a step has counted first."""
+        steps = [step for step, column in planned.program.chars.items() if column == name]
+        column = f"decided.{ident(name)}"
+        return f"CASE WHEN _here IS NULL OR _here >= {min(steps)} THEN {column} END" if steps else column
+
+    def _has(self, column: str, table: str = "fates") -> bool:
+        return column in self.stored[table]
+
+    def _stat(self, stat: Any) -> str:
+        column = ident(stat.column)
+        if not self._has(stat.column, "stats"):
+            return f"CAST(NULL AS {stat.type})"
+        return f"CASE WHEN _here IS NULL OR _here >= {stat.step} THEN decided.{column} END"
+
+    def _bytes(self, step: int) -> str:
+        """Bytes of the text after a step; a sample that is gone by then keeps the text that it had."""
+        every = {version for planned in self.stages for version in planned.chain.versions}
+        versions = sorted(version for version in every if version <= step)
+        texts = [f"decided.{bytes_name(v)}" if self._has(bytes_name(v)) else "NULL" for v in versions]
+        whens = [f"WHEN _here < {after} THEN {text}" for text, after in zip(texts, versions[1:], strict=False)]
+        found = f"CASE {' '.join(whens)} ELSE {texts[-1]} END" if whens else texts[-1]
+        return f"CAST({found} AS BIGINT)"

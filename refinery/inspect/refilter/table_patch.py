@@ -1,0 +1,109 @@
+"""The tables of a run, amended where a new decision changes them, in place of tables made anew.
+
+Most of the values that a run has stored are those of the changed recipe as well: where all are known, a copy of the
+database in which some samples have another end is made five times as fast as one that is written from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import refinery
+from refinery.compiler.templates import ident, lit, template
+from refinery.execution.stage_runner import Done
+from refinery.inspect.finished_run import Stored
+from refinery.operators import read_sql
+from refinery.results import database
+from refinery.results.database import Database
+from refinery.results.stat_summary import BLOCK
+from refinery.results.tables import Statement
+
+# What is in the copy and stays there. Everything else is made anew or goes, such as tables of an analysis.
+_STAY = ("stats", "fates", "quarantine", "duplicates", "clusters")
+
+
+@dataclass(frozen=True)
+class Amended:
+    """The tables of a run and what is other than in them. See `refinery.execution.stage_runner.Tables`.
+
+    database: of the run. changes: a Parquet file with a row for each sample that ends otherwise. columns: by table, those
+    in which samples have other values. kept: how many samples the changed recipe keeps. gained: how many of them the run
+    has not kept.
+    """
+
+    database: Path
+    changes: Path
+    columns: Mapping[str, Sequence[str]]
+    kept: int
+    gained: int
+
+    def fill(self, db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+        """Amend `stats` and `fates`, make the others anew, and the view `facts` over both."""
+        for schema, name, kind in db.rows(f"SELECT * FROM ({_RELATIONS}) WHERE name NOT IN {_STAY}"):
+            db.run(f"DROP {kind} {ident(schema)}.{ident(name)} CASCADE")
+        database.fill_places(db, done)
+        changes = f"(SELECT *, _dropped IS NULL AS kept FROM read_parquet({lit(str(self.changes))}))"
+        for table, names in self.columns.items():
+            if names:
+                columns = [ident(name) for name in names]
+                db.run(template(read_sql("analysis/amend.sql")).render(table=table, columns=columns, changes=changes))
+        many = db.count("SELECT count(*) FROM fates") > BLOCK
+        db.run(f"CREATE TEMP {'TABLE' if many else 'VIEW'} facts AS {_FACTS}")  # blocks are told by places in a table
+        made = {statement.table: statement for statement in statements}
+        db.beside(
+            f"CREATE TEMP VIEW facts AS {_FACTS}", made["ledger"].sql
+        )  # columns side by side are read by one thread
+        database.execute(db, done, [made["steps"]])
+
+
+_FACTS = "SELECT fates.*, stats.* EXCLUDE (_row, kept) FROM fates POSITIONAL JOIN stats"
+_RELATIONS = """
+SELECT schema_name, table_name AS name, 'TABLE' AS kind FROM duckdb_tables() WHERE NOT internal
+UNION ALL SELECT schema_name, view_name, 'VIEW' FROM duckdb_views() WHERE NOT internal
+"""
+
+
+def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: Path) -> Amended | None:
+    """What changes of a run of one stage; None where samples have to be run again, or the tables are not as they would be.
+
+    sql: sql/analysis/known.sql for the whole run. columns: that it tells. rows: that the shards have. changes: the file
+    to write.
+    """
+    con, stats, fates = stored.con, _columns(stored, "stats"), _columns(stored, "fates")
+    if [*stats[:2], *columns] != ["_row", "kept", *stats[2:], *fates[2:]] or not _sound(stored, rows):
+        return None
+    con.execute(f"COPY ({sql}) TO {lit(str(changes))} (FORMAT parquet, COMPRESSION uncompressed)").fetchall()
+    counts = ("_again", "_dropped IS NULL", "_was_kept", "_dropped IS NULL AND NOT _was_kept")
+    asked = [f"count(*) FILTER ({condition})" for condition in counts]
+    asked += [f"coalesce(bool_or(_differs_{number}), FALSE)" for number in range(1, len(columns) + 1)]
+    [(again, kept, before, gained, *differ)] = con.execute(
+        f"SELECT {', '.join(asked)} FROM read_parquet({lit(str(changes))})"
+    ).fetchall()
+    if again:
+        return None
+    other = [name for name, differs in zip(columns, differ, strict=True) if differs]
+    found = {
+        "stats": [*(["kept"] if kept or before else []), *(name for name in other if name in stats)],
+        "fates": ["_dropped", *(name for name in other if name in fates)],
+    }
+    kept += stored.manifest["rows"]["kept"] - before
+    return Amended(stored.run_dir.database, changes, found, kept, gained)
+
+
+def _columns(stored: Stored, table: str) -> list[str]:
+    """Columns of a table in their order."""
+    return [column[0] for column in stored.con.execute(f"SELECT * FROM {table} LIMIT 0").description]
+
+
+def _sound(stored: Stored, rows: int) -> bool:
+    """Whether the tables are as this refinery has left them: a row for each sample that could be read, in one order."""
+    path = stored.run_dir.database
+    if stored.manifest["versions"]["refinery"] != refinery.__version__ or path.with_name(f"{path.name}.wal").exists():
+        return False
+    if stored.count("SELECT count(*) FROM quarantine WHERE step > 0"):
+        return False
+    if stored.count("SELECT count(*) FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row"):
+        return False
+    return stored.count("SELECT (SELECT count(*) FROM fates) + (SELECT count(*) FROM quarantine)") == rows

@@ -1,0 +1,67 @@
+"""Which step measured a statistic, and between which bounds its filter kept samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refinery.compiler.model import UNBOUNDED, Schema, Stat
+from refinery.compiler.program import build
+from refinery.errors import RefineryError
+from refinery.execution.open import open_recipe
+from refinery.inspect.report.facts import Step
+from refinery.recipe.fields import keys_of
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One end of a filter's range. name: of the parameter."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a filter kept: values from `low` to `high`; with `reversed` those outside. None: no bound on that side."""
+
+    low: Bound | None
+    high: Bound | None
+    reversed: bool = False
+
+    @property
+    def ends(self) -> list[Bound]:
+        """The bounds that there are."""
+        return [bound for bound in (self.low, self.high) if bound is not None]
+
+
+NO_RANGE = Range(None, None)
+
+
+def measured(recipe: Path) -> list[Stat]:
+    """The statistics that a run's recipe computes, by its operators' headers; none where these are not there any more.
+
+    The recipe is compiled without its input, which may be gone.
+    """
+    try:
+        opened, library = open_recipe(recipe)
+        steps = [step for step in opened.steps if library.operators[step.name].kind != "deduplicator"]
+        program, _ = build(steps, library, Schema(True, {}, unknown=True), keys_of(opened.text_key))
+    except RefineryError:
+        return []
+    return list(program.stats)
+
+
+def range_of(stat: Stat, step: Step) -> Range:
+    """The range within which `step` kept samples, by the parameters that it ran with."""
+    parameters = step.parameters
+    low, high = (_bound(name, parameters) for name in (stat.low, stat.high))
+    return Range(low, high, bool(parameters.get("reversed_range"))) if low or high else NO_RANGE
+
+
+def _bound(name: str | None, parameters: dict[str, Any]) -> Bound | None:
+    value = parameters.get(name) if name else None
+    if name is None or isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= UNBOUNDED:
+        return None
+    return Bound(name, float(value))

@@ -1,0 +1,100 @@
+"""What the deduplicators of a run found: clusters, their sizes, the largest, and parts of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from refinery.inspect.report.facts import Step
+from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.tables import Row, Tables
+
+# Clusters that are listed, rows of each, and clusters of which a text is recomputed.
+_LARGEST = 10
+ROWS = 10
+_TEXTS = 3
+# Sizes that have a column of their own; larger ones share columns up to these.
+_ALONE = 10
+_UP_TO = (20, 50, 100, 1000, 10_000)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Samples that are alike. survivor: the row that stays, None where an index has it. text: of that sample."""
+
+    size: int
+    survivor: int | None
+    rows: list[int]
+    text: str | None
+
+
+@dataclass
+class Found:
+    """What one deduplicator found. sizes: (label, clusters). units: of one that takes parts out of texts."""
+
+    step: Step
+    sizes: list[tuple[str, int]] = field(default_factory=list)
+    samples: int = 0
+    clusters: int = 0
+    largest: list[Cluster] = field(default_factory=list)
+    units: Row | None = None
+
+
+def read_duplicates(tables: Tables, steps: Sequence[Step], again: Again) -> list[Found]:
+    """What every deduplicator found, in the order of the steps."""
+    found = {step.step: Found(step) for step in steps if step.kind == "deduplicator"}
+    if not found:
+        return []
+    sizes: dict[int, list[Row]] = {}
+    for row in tables.query("cluster_sizes"):
+        sizes.setdefault(row["step"], []).append(row)
+    for step, rows in sizes.items():
+        found[step].sizes = _columns(rows)
+        found[step].clusters = sum(row["clusters"] for row in rows)
+        found[step].samples = sum(row["clusters"] * row["size"] for row in rows)
+    texts = _traced(tables)
+    for row in tables.query("largest_clusters", limit=_LARGEST, rows=ROWS):
+        into = found[row["step"]].largest
+        text = _text(row, len(into), texts, again)
+        into.append(Cluster(row["size"], row["survivor"], row["rows"], text))
+    for row in tables.query("units"):
+        found[row["step"]].units = row
+    return list(found.values())
+
+
+def _columns(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """Clusters by size; large sizes in ranges."""
+    found: dict[str, int] = {}
+    for row in rows:
+        label = _label(row["size"])
+        found[label] = found.get(label, 0) + row["clusters"]
+    return list(found.items())
+
+
+def _label(size: int) -> str:
+    if size <= _ALONE:
+        return str(size)
+    low = _ALONE
+    for high in _UP_TO:
+        if size <= high:
+            return f"{low + 1:,} to {high:,}"
+        low = high
+    return f"over {low:,}"
+
+
+def _traced(tables: Tables) -> dict[tuple[int, int], str]:
+    """Texts of samples that stay, where the trace has them beside one that goes."""
+    rows = tables.rows(
+        "SELECT t.step, l.kept_instead, any_value(left(t.processed_text, 10000)) AS text "
+        "FROM trace AS t JOIN ledger AS l ON l._row = t._row AND l.step = t.step "
+        "WHERE l.kept_instead IS NOT NULL AND t.processed_text IS NOT NULL GROUP BY ALL"
+    )
+    return {(row["step"], row["kept_instead"]): row["text"] for row in rows}
+
+
+def _text(row: Row, listed: int, texts: dict[tuple[int, int], str], again: Again) -> str | None:
+    survivor = row["survivor"] if row["survivor"] is not None else row["rows"][0]
+    known = texts.get((row["step"], survivor))
+    if known is None and listed < _TEXTS and again.possible:
+        return again.text_at(survivor, row["step"])
+    return known

@@ -1,0 +1,113 @@
+"""Samples that a step removed or changed, from the table trace, or recomputed from the input."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from refinery.compiler.templates import ident, lit
+from refinery.inspect.report.facts import Step
+from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.tables import Row, Tables
+
+# Examples of each step that are shown, and how many of each are recomputed.
+MOST = 5
+_RECOMPUTED = 3
+# Steps of which examples are recomputed.
+_STEPS = 20
+# A traced text of more bytes is cut, to so many characters, before it is looked at.
+_LONG, _WINDOW = 1_000_000, 10_000
+
+
+@dataclass(frozen=True)
+class Example:
+    """One sample at one step.
+
+    before: the text that the step was given. after: what a mapper made of it, or of a duplicate the text of the sample
+    that is kept instead. reason, value, bound, kept_instead: as the ledger has them.
+    """
+
+    row: int
+    before: str
+    after: str | None = None
+    reason: str | None = None
+    value: float | None = None
+    bound: float | None = None
+    kept_instead: int | None = None
+
+
+@dataclass
+class Examples:
+    """By step. unseen: steps that removed or changed samples of which none can be shown."""
+
+    removed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
+    changed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
+    recomputed: bool = False
+    unseen: list[Step] = field(default_factory=list)
+
+
+def read_examples(tables: Tables, steps: Sequence[Step], again: Again) -> Examples:
+    """Examples of every step that removed or changed something."""
+    found = Examples()
+    for row in tables.query("traced", limit=MOST, long=_LONG, window=_WINDOW):
+        into = found.removed if row["removed"] else found.changed
+        into[row["step"]].append(_traced(row))
+    if again.possible:
+        _recompute(tables, steps, again, found)
+    found.unseen = list(_missing(steps, found))
+    return found
+
+
+def _traced(row: Row) -> Example:
+    known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
+    return Example(row["_row"], row["original_text"] or "", row["processed_text"], **known)
+
+
+def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
+    """Steps of which there are no examples, though they did something."""
+    for step in steps:
+        if (step.removed and step.step not in found.removed) or (step.changed and step.step not in found.changed):
+            yield step
+
+
+def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
+    """Fill in what was not traced."""
+    removed = _untold(tables, found)
+    missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
+    changed = [(row, step) for step in missing for row in _changed_by(tables, step)]
+    again.prepare([row["_row"] for row in removed] + [row for row, _ in changed])
+    for row in removed:
+        told = again.tell(row["_row"], row["step"], row["kept_instead"])
+        known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
+        found.removed[row["step"]].append(Example(row["_row"], told.text, told.kept, **known))
+    for number, step in changed:
+        texts = again.tell(number, step).changes.get(step)
+        if texts is not None:
+            found.changed[step].append(Example(number, *texts))
+    found.recomputed = bool(removed or changed)
+
+
+def _changed_by(tables: Tables, step: int) -> list[int]:
+    """The first rows that a step changed."""
+    flag = f"_changed_{step}"
+    known = tables.rows(f"SELECT 1 FROM duckdb_columns() WHERE table_name = 'fates' AND column_name = {lit(flag)}")
+    if not known:
+        return []
+    rows = tables.rows(f"SELECT _row FROM fates WHERE {ident(flag)} ORDER BY _row LIMIT {_RECOMPUTED}")
+    return [row["_row"] for row in rows]
+
+
+def _untold(tables: Tables, found: Examples) -> list[Row]:
+    """Removed samples of steps, and for reasons, of which there are no examples yet."""
+    told = {(step, _kind(example.reason)) for step, examples in found.removed.items() for example in examples}
+    rows = [
+        row for row in tables.query("removed", limit=_RECOMPUTED) if (row["step"], _kind(row["reason"])) not in told
+    ]
+    return rows[: _STEPS * _RECOMPUTED]
+
+
+def _kind(reason: str | None) -> str:
+    """A reason without the numbers in it."""
+    return re.sub(r"\d+", "", reason or "")

@@ -1,0 +1,101 @@
+"""What ran, and what each step made of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.inspect.report.tables import Row, Tables
+
+# Input and output files that are listed by name.
+MOST_FILES = 50
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that was read or written. size: bytes, rows: samples, format: as it was read, where the manifest tells."""
+
+    path: str
+    size: int | None = None
+    rows: int | None = None
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What ran. run: the row of table `runs`. inputs, outputs: the first of each."""
+
+    run: Row
+    versions: dict[str, str]
+    inputs: list[File]
+    outputs: list[File]
+
+    @property
+    def name(self) -> str:
+        """The project, as its recipe calls it."""
+        return str(self.run["project_name"])
+
+    @property
+    def measured_only(self) -> bool:
+        """Whether filters removed nothing, whatever their bounds: the run was an analysis."""
+        import yaml
+
+        recipe = yaml.safe_load(self.run["recipe"])
+        return isinstance(recipe, dict) and recipe.get("measure_only") is True
+
+
+@dataclass(frozen=True)
+class Step:
+    """A row of table `steps`. parameters: complete."""
+
+    step: int
+    operator: str
+    kind: str
+    parameters: dict[str, Any]
+    recipe_line: str
+    rows_in: int
+    rows_out: int
+    removed: int
+    changed: int
+    quarantined: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+
+
+def read_facts(tables: Tables) -> Facts:
+    """The run itself."""
+    [run] = tables.rows("SELECT * FROM runs")
+    manifest = _manifest(tables)
+    return Facts(
+        run,
+        json.loads(run["versions"]),
+        _files(run["inputs"], manifest.get("inputs")),
+        _files(run["outputs"], manifest.get("outputs")),
+    )
+
+
+def read_steps(tables: Tables) -> list[Step]:
+    """The steps, in order."""
+    names = ", ".join(Step.__dataclass_fields__)
+    rows = tables.rows(f"SELECT {names} FROM steps ORDER BY step")
+    return [Step(**{**row, "parameters": json.loads(row["parameters"])}) for row in rows]
+
+
+def _manifest(tables: Tables) -> dict[str, Any]:
+    """Sizes stand only there; a folder without it is still reported."""
+    try:
+        found = json.loads(tables.run_dir.manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _files(paths: list[str], told: Any) -> list[File]:
+    known = {item["path"]: item for item in told or () if isinstance(item, dict) and "path" in item}
+    found = []
+    for path in paths[:MOST_FILES]:
+        item = known.get(path, {})
+        found.append(File(path, item.get("size", item.get("bytes")), item.get("rows"), item.get("format")))
+    return found

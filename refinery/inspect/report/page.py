@@ -1,0 +1,204 @@
+"""The page: everything that is known of a run, in one file of HTML that asks for nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from refinery.common.numbers import number, rate, size
+from refinery.errors import OutputError
+from refinery.inspect.report import charts, figures
+from refinery.inspect.report.differences import difference
+from refinery.inspect.report.duplicates import ROWS, read_duplicates
+from refinery.inspect.report.examples import read_examples
+from refinery.inspect.report.facts import MOST_FILES, Step, read_facts, read_steps
+from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.resources import read_resources
+from refinery.inspect.report.sources import MOST as MOST_SOURCES
+from refinery.inspect.report.sources import read_sources
+from refinery.inspect.report.statistics import (
+    MOST_DETAILS,
+    MOST_LISTED,
+    QUANTILES,
+    Correlations,
+    Statistic,
+    read_analysis,
+    read_correlations,
+    read_statistics,
+)
+from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.visible import beginning, visible
+from refinery.results import manifest
+from refinery.results.owned_files import Belongings, pattern
+from refinery.storage.run_folder import RunDir
+from refinery.storage.urls import is_stdout
+
+SECTIONS = (
+    ("ran", "What ran"),
+    ("waterfall", "Waterfall"),
+    ("statistics", "Statistics"),
+    ("correlations", "Correlations"),
+    ("analysis", "Analysis"),
+    ("removed", "Removed samples"),
+    ("changed", "Changed samples"),
+    ("duplicates", "Duplicates"),
+    ("sources", "Sources"),
+    ("quarantine", "Quarantine"),
+    ("timings", "Timings"),
+)
+# Characters of a sample, and of a line in quarantine, and lines of either that are shown; lines in quarantine and kinds
+# of errors that are listed.
+_TEXT, _RAW, _LINES = 500, 200, 8
+_BROKEN, _ERRORS = 50, 20
+# Pairs of statistics in the table beside the map.
+_PAIRS = 15
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path | None:
+    """Write the page of a run; output: a file, `-` for standard output, None for the run folder's own place.
+
+    overwrite: also a file that neither a run nor a report has written.
+
+    Returns the file. Raises DataError when there is no finished run, OutputError when the page cannot be written or
+    drawn.
+    """
+    charts.require()
+    text = page(work_dir)
+    if output is not None and is_stdout(output):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the terminal's encoding is
+        return None
+    run_dir = RunDir.of_finished(work_dir)
+    path = Path(os.path.realpath(output) if os.path.islink(output) else output) if output else run_dir.report
+    try:
+        with Belongings(run_dir, overwrite).claim([pattern(path)]):
+            manifest.publish(path, text, None if output else run_dir.aside(path))
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}. Name another file with -o") from error
+    return path
+
+
+def page(work_dir: Path) -> str:
+    """The page as HTML. The same run gives the same text. Raises DataError when there is no finished run."""
+    with Tables(work_dir) as tables, Again(work_dir) as again:
+        facts, steps = read_facts(tables), read_steps(tables)
+        statistics = read_statistics(tables, steps, again)
+        found: dict[str, Any] = {
+            "facts": facts,
+            "steps": steps,
+            "statistics": statistics,
+            "correlations": read_correlations(tables, statistics),
+            "analysis": read_analysis(tables),
+            "examples": read_examples(tables, steps, again),
+            "duplicates": read_duplicates(tables, steps, again),
+            "sources": read_sources(tables, again),
+            "broken": [_legible(row) for row in tables.query("quarantine", limit=_BROKEN, width=_RAW + 1)],
+            "errors": tables.query("errors", limit=_ERRORS),
+            "why_not": again.why_not,
+            "resources": read_resources(tables),
+        }
+    with charts.drawing():
+        plots = _plots(steps, statistics, found["correlations"], found["duplicates"])
+    style = Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
+    limits = {"details": MOST_DETAILS, "listed": MOST_LISTED, "sources": MOST_SOURCES, "files": MOST_FILES}
+    limits |= {"rows": ROWS, "broken": _BROKEN, "pairs": _PAIRS, "text": _TEXT, "raw": _RAW}
+    rendered = (
+        environment()
+        .get_template("page.html")
+        .render(**found, plots=plots, style=style, sections=_sections(found), limits=limits, quantiles=QUANTILES)
+    )
+    return rendered.rstrip("\n") + "\n"
+
+
+def _sections(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The sections of the page; that of an analysis where there was one."""
+    return [section for section in SECTIONS if section[0] != "analysis" or found["analysis"] is not None]
+
+
+def environment() -> jinja2.Environment:
+    """Everything that is put into a template is escaped; a name that is not there is an error."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {
+        "visible": visible,
+        "excerpt": _excerpt,
+        "number": number,
+        "value": _value,
+        "short": _short,
+        "files": _files,
+        "size": size,
+        "share": _share,
+        "setting": _setting,
+    }
+    env.globals |= {"difference": difference, "rate": rate}
+    return env
+
+
+def _excerpt(text: str, width: int = _TEXT) -> Markup:
+    return visible(beginning(text, width, _LINES))
+
+
+def _value(value: object) -> str:
+    """A number or what stands in the place of one."""
+    return "–" if value is None else number(value)
+
+
+def _short(value: float | None) -> str:
+    """A number in about four digits, for tables of many."""
+    if value is None:
+        return "–"
+    return number(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file" if count == 1 else f"{count:,} files"
+
+
+def _setting(value: object) -> str:
+    """A parameter as a recipe would have it."""
+    plain = isinstance(value, str) and value.isprintable() and value.strip() == value != ""
+    return str(value) if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _legible(row: Row) -> Row:
+    """A row of the quarantine, where bytes that are no UTF-8 stand as \\xff."""
+    return row if row["bytes"] is None else row | {"raw": row["bytes"].decode("utf-8", "backslashreplace")}
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def _plots(
+    steps: list[Step], statistics: list[Statistic], correlations: Correlations | None, duplicates: list[Any]
+) -> dict[str, Markup]:
+    """Every picture, by its name."""
+    todo: dict[str, Any] = {}
+    if steps:
+        todo["rows"] = partial(figures.waterfall, steps, "rows")
+        todo["bytes"] = partial(figures.waterfall, steps, "bytes")
+        todo["timings"] = partial(figures.timings, steps)
+    if correlations is not None:
+        todo["correlations"] = partial(figures.correlations, correlations)
+    for at, statistic in enumerate(statistics):
+        if statistic.histogram is not None:
+            draw = partial(figures.histogram, statistic, statistic.histogram)
+            todo[statistic.column] = partial(draw, f"histogram-{at}")
+    for found in duplicates:
+        if found.sizes:
+            name = f"sizes-{found.step.step}"
+            todo[name] = partial(figures.cluster_sizes, name, found.sizes)
+    return {name: draw() for name, draw in todo.items()}

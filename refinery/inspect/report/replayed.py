@@ -1,0 +1,124 @@
+"""Recomputes single samples of a run as `refinery why` does, where the input is still what it was."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from refinery.errors import RefineryError
+from refinery.execution.stage_runner import BATCH
+from refinery.inspect.why.query import Histories
+from refinery.inspect.why.row_replay import Place, Seen
+from refinery.workers.replay import replay, versions_before
+from refinery.workers.worker import Task, Worker
+
+
+@dataclass
+class Told:
+    """A sample's way. text: as the step that was asked for was given it. kept: that of the sample that stays instead.
+
+    changes: by step the text before and after.
+    """
+
+    text: str = ""
+    kept: str | None = None
+    changes: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+
+class Again:
+    """Samples of one run, recomputed. why_not: why they cannot be, in a sentence; empty where they can."""
+
+    def __init__(self, work_dir: Path) -> None:
+        self.why_not = ""
+        self.histories: Histories | None = None
+        self._first: dict[int, Seen] = {}  # rows that were prepared, in the first stage
+        try:
+            self.histories = Histories(work_dir)
+        except (RefineryError, duckdb.Error) as error:
+            self.why_not = str(error).splitlines()[0].removeprefix(f"{work_dir}: ")
+
+    def __enter__(self) -> Again:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.histories is not None:
+            self.histories.__exit__()
+
+    @property
+    def possible(self) -> bool:
+        """Whether samples can be recomputed."""
+        return self.histories is not None
+
+    def prepare(self, rows: Iterable[int]) -> None:
+        """Recompute the first stage of rows that will be asked for, those of a shard together: that is much faster."""
+        if self.histories is None or self.histories.prepared.stages[0].program.copies:
+            return
+        by_shard: dict[int, list[Place]] = defaultdict(list)
+        for place in map(self.histories.retelling.place, sorted(set(rows))):
+            by_shard[place.shard.index].append(place)
+        planned = self.histories.prepared.stages[0]
+        worker = Worker(planned.program)
+        try:
+            for places in by_shard.values():
+                task = Task("", BATCH, first_row=places[0].first)
+                inside = [place.inside for place in places]
+                for row in replay(worker, places[0].shard, inside, task):
+                    self._first[row.row + places[0].first] = Seen(planned, planned.program, row, False)
+        finally:
+            worker.close()
+
+    def tell(self, row: int, step: int, kept: int | None = None) -> Told:
+        """What became of a row up to `step`; kept: the row that a deduplicator kept instead."""
+        told = Told()
+        for seen in self._seen(row, step):
+            told.changes |= _changes(seen)
+            if _is_in(seen, step):
+                told.text = self._text(seen, step)
+                if kept is not None:
+                    told.kept = self.text_at(kept, step)
+                break
+        return told
+
+    def text_at(self, row: int, step: int) -> str | None:
+        """The text of a row as `step` was given it."""
+        for seen in self._seen(row, step):
+            if _is_in(seen, step):
+                return self._text(seen, step)
+        return None
+
+    def _seen(self, row: int, step: int) -> Iterator[Seen]:
+        """The row in the stages up to the one of `step`."""
+        if self.histories is None:
+            return
+        first = self._first.get(row)
+        if first is not None and _is_in(first, step):
+            yield first
+            return
+        yield from self.histories.retelling.walk(self.histories.retelling.place(row))
+
+    def _text(self, seen: Seen, step: int) -> str:
+        assert self.histories is not None
+        [known] = [known for known in self.histories.prepared.recipe.steps if known.index == step]
+        return seen.text_given_to(known) or ""
+
+
+def _is_in(seen: Seen, step: int) -> bool:
+    """Whether a step belongs to a stage, or is the deduplicator at its end."""
+    after = seen.planned.stage.after
+    return any(info.index == step for info in seen.program.steps) or (after is not None and after.index == step)
+
+
+def _changes(seen: Seen) -> dict[int, tuple[str, str]]:
+    """The texts that the steps of a stage changed."""
+    found: dict[int, tuple[str, str]] = {}
+    values: dict[str, Any] = seen.row.values
+    for change in seen.program.changes:
+        before = values[versions_before(seen.program, change.step)[change.field]]
+        if values[change.changed] and before is not None and values[change.after] is not None:
+            found[change.step] = (str(before), str(values[change.after]))
+    return found

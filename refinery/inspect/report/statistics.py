@@ -1,0 +1,232 @@
+"""The statistics of a run: their moments, where their values lie, and how many samples fell into each bin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from refinery.compiler.model import Stat
+from refinery.compiler.templates import ident
+from refinery.inspect.report.axes import Axis, axis_of
+from refinery.inspect.report.bounds import NO_RANGE, Range, measured, range_of
+from refinery.inspect.report.facts import Step
+from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.tables import Row, Tables
+
+# Statistics that have a histogram, and rows of the table of all: a run may have hundreds.
+MOST_DETAILS = 30
+MOST_LISTED = 400
+# Values that are listed of a statistic that is no number.
+_VALUES = 20
+# Statistics in the correlation map, and samples that it is computed from.
+_CORRELATED = 20
+_SAMPLES = 200_000
+# Values that are sorted for quantiles, and histograms that are counted in one pass.
+_SORTED = 10_000_000
+_TOGETHER = 8
+QUANTILES = (0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995)
+_NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER", "UBIGINT", "UINTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL")
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Samples by bin and fate. below, above: samples that lie outside of the axis."""
+
+    axis: Axis
+    kept: list[int]
+    here: list[int]
+    elsewhere: list[int]
+    below: int
+    above: int
+
+
+@dataclass
+class Statistic:
+    """One column of table `stats`.
+
+    step: the one that measured it, where that is known. n: samples that have it, of `all`. quantiles: at QUANTILES, of one sample in `every`.
+    histogram: of numbers with details. values: the most frequent ones of what is no number.
+    """
+
+    column: str
+    type: str
+    step: Step | None
+    range: Range
+    n: int = 0
+    all: int = 0
+    mean: float | None = None
+    deviation: float | None = None
+    low: float | None = None
+    high: float | None = None
+    odd: int = 0
+    removed: int = 0
+    quantiles: dict[float, float] = field(default_factory=dict)
+    every: int = 1
+    histogram: Histogram | None = None
+    values: list[Row] = field(default_factory=list)
+
+    @property
+    def constant(self) -> bool:
+        """Whether all samples have the same number."""
+        return self.numeric and self.low is not None and self.low == self.high and not self.odd
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers."""
+        return self.type.startswith(_NUMBERS)
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are whole numbers."""
+        return self.numeric and not self.type.startswith(("DOUBLE", "FLOAT", "DECIMAL"))
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Pearson's r by pair of columns, None where it is not defined. every: one sample in so many was taken."""
+
+    columns: list[str]
+    r: dict[tuple[str, str], float | None]
+    every: int
+
+    @property
+    def strongest(self) -> list[tuple[str, str, float]]:
+        """The pairs, strongest first."""
+        known = [(*pair, r) for pair, r in self.r.items() if r is not None]
+        return sorted(known, key=_strength)
+
+
+def _strength(found: tuple[str, str, float]) -> tuple[float, str, str]:
+    return (-abs(found[2]), found[0], found[1])
+
+
+def read_statistics(tables: Tables, steps: Sequence[Step], again: Again) -> list[Statistic]:
+    """All statistics; those with bounds come first in what is counted in detail, up to MOST_DETAILS."""
+    by_step = {step.step: step for step in steps}
+    prepared = again.histories.prepared if again.histories else None
+    known = {stat.column: stat for stat in (prepared.stats if prepared else measured(tables.run_dir.recipe))}
+    columns = tables.rows("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 'stats'")
+    found = [
+        _statistic(column["column_name"], column["data_type"], known.get(column["column_name"]), by_step)
+        for column in columns
+        if column["column_name"] not in ("_row", "kept") and not column["column_name"].startswith("_")
+    ]
+    _moments(tables, found)
+    for statistic in sorted(found, key=_unbounded)[:MOST_DETAILS]:
+        if not statistic.numeric:
+            column = ident(statistic.column)
+            statistic.values = tables.query("values", column=column, limit=_VALUES)
+    detailed = [s for s in sorted(found, key=_unbounded)[:MOST_DETAILS] if s.numeric and s.n]
+    _quantiles(tables, detailed)
+    _count(tables, detailed)
+    return found
+
+
+def _unbounded(statistic: Statistic) -> bool:
+    return not statistic.range.ends
+
+
+def _statistic(column: str, kind: str, stat: Stat | None, steps: dict[int, Step]) -> Statistic:
+    step = steps.get(stat.step) if stat else None
+    bounds = range_of(stat, step) if stat and step else NO_RANGE
+    return Statistic(column, kind, step, bounds, removed=step.removed if step and bounds.ends else 0)
+
+
+def _moments(tables: Tables, statistics: Sequence[Statistic]) -> None:
+    """n, mean and deviation; over finite values only."""
+    [rows] = tables.rows("SELECT count(*) AS n FROM stats")
+    sums = "SELECT stat, n, mean, m2, min, max FROM stat_summary WHERE \"group\" = 'summary'"
+    told = {row["stat"]: row for row in tables.rows(sums)}
+    for statistic in statistics:
+        row = told.get(statistic.column, {})
+        statistic.all, statistic.n = rows["n"], row.get("n") or 0
+        statistic.mean, statistic.low, statistic.high = row.get("mean"), row.get("min"), row.get("max")
+        if statistic.n > 1 and row["m2"] is not None:
+            statistic.deviation = math.sqrt(max(0.0, row["m2"]) / (statistic.n - 1))
+
+
+def _quantiles(tables: Tables, statistics: Sequence[Statistic]) -> None:
+    """Where values lie; of many values, those of every few samples are sorted."""
+    if not statistics:
+        return
+    every = max(1, math.ceil(statistics[0].all * len(statistics) / _SORTED))
+    columns = [ident(statistic.column) for statistic in statistics]
+    told = tables.query("quantiles", columns=columns, shares=list(QUANTILES), every=every)
+    for statistic, row in zip(statistics, told, strict=True):
+        statistic.odd = max(0, statistic.n - row["finite"])
+        if row["finite"] and row["quantiles"]:
+            statistic.low, statistic.high, statistic.every = row["low"], row["high"], every
+            statistic.quantiles = dict(zip(QUANTILES, row["quantiles"], strict=True))
+
+
+def _count(tables: Tables, statistics: Sequence[Statistic]) -> None:
+    """Let DuckDB count the samples of each bin."""
+    drawn = []
+    for statistic in statistics:
+        axis = axis_of(statistic.low, statistic.high, statistic.quantiles, statistic.range.ends, statistic.whole)
+        if axis is not None:
+            drawn.append((statistic, axis))
+    aligned = bool(drawn) and tables.aligned()
+    for start in range(0, len(drawn), _TOGETHER):
+        some = drawn[start : start + _TOGETHER]
+        wanted = [_Wanted(ident(s.column), s.step.step if s.step else -1, axis) for s, axis in some]
+        rows = tables.query("histogram", wanted=wanted, fates=aligned)
+        for at, (statistic, axis) in enumerate(some):
+            statistic.histogram = _histogram(axis, [row for row in rows if row["nth"] == at])
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What SQL needs to count one histogram."""
+
+    column: str
+    step: int
+    axis: Axis
+
+
+def _histogram(axis: Axis, rows: Sequence[Row]) -> Histogram:
+    counts = {fate: [0] * axis.bins for fate in ("kept", "here", "elsewhere")}
+    outside = {-1: 0, axis.bins: 0}
+    for row in rows:
+        if row["bin"] in outside:
+            outside[row["bin"]] += row["samples"]
+        else:
+            counts[row["fate"]][row["bin"]] = row["samples"]
+    return Histogram(axis, **counts, below=outside[-1], above=outside[axis.bins])
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Rows of the tables `suggestions` and `correlations`, the latter strongest first."""
+
+    suggestions: list[Row]
+    pairs: list[Row]
+
+
+def read_analysis(tables: Tables) -> Analysis | None:
+    """What `refinery analyze` has left in the run's database; None where it was not an analysis."""
+    names = "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name IN ('suggestions', 'correlations')"
+    if tables.rows(names)[0]["n"] < 2:
+        return None
+    strength = "greatest(abs(coalesce(spearman, 0)), abs(coalesce(pearson, 0)))"
+    pairs = f"SELECT * FROM correlations WHERE coalesce(pearson, spearman) IS NOT NULL ORDER BY {strength} DESC, stat_a, stat_b"
+    return Analysis(tables.rows("SELECT * FROM suggestions ORDER BY step, stat, method"), tables.rows(pairs))
+
+
+def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:
+    """Correlations of numbers that vary, those with bounds before others; None for fewer than two."""
+    vary = [statistic for statistic in statistics if statistic.numeric and statistic.n > 1 and not statistic.constant]
+    chosen = {statistic.column for statistic in sorted(vary, key=_unbounded)[:_CORRELATED]}
+    numbers = [statistic.column for statistic in vary if statistic.column in chosen]
+    pairs = [(left, right) for at, left in enumerate(numbers) for right in numbers[at + 1 :]]
+    if not pairs:
+        return None
+    every = max(1, math.ceil(statistics[0].all / _SAMPLES))
+    named = [(ident(left), ident(right)) for left, right in pairs]
+    # On one thread: sums of floating-point numbers depend on the order.
+    tables.con.execute("SET threads = 1").fetchall()
+    [row] = tables.query("correlations", pairs=named, columns=[ident(name) for name in numbers], every=every)
+    tables.con.execute("RESET threads").fetchall()
+    r = [None if value is None or math.isnan(value) else min(1.0, max(-1.0, value)) for value in row.values()]
+    return Correlations(numbers, dict(zip(pairs, r, strict=True)), every)

@@ -1,0 +1,260 @@
+"""Tries other bounds of a filter on the statistics that a run has stored: rows and bytes kept, no text is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from refinery.compiler.bounds import in_range
+from refinery.compiler.model import UNBOUNDED, Chain, Stat
+from refinery.compiler.templates import ident, template
+from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
+from refinery.inspect.finished_run import Stored
+from refinery.inspect.predicates import verdicts
+from refinery.inspect.tune_values import read_values
+from refinery.operators import RANGE_PARAMS, read_sql
+
+# A grid of more conditions is a slip.
+_MOST = 1000
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Samples and the UTF-8 bytes of their texts."""
+
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one combination of values would keep.
+
+    alone: by this filter, of the samples that it was given; bytes of the text as it was given it. together: by all
+    steps; bytes of the text as it was exported. unsure: samples that the filter has removed and would keep now, of which
+    the statistics of later steps are not stored, or which a deduplicator after it has not seen; not in `together`.
+    """
+
+    params: dict[str, Any]
+    in_force: bool
+    alone: Kept
+    together: Kept
+    unsure: Kept
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Trials of one step, in the order of their values.
+
+    rows: samples read. stored: those whose statistics are stored. removed_before, quarantined: the others. notes: what
+    else is to be known of the figures.
+    """
+
+    run: str
+    step: int
+    operator: str
+    statistics: tuple[str, ...]
+    rows: int
+    stored: int
+    removed_before: int
+    quarantined: int
+    trials: tuple[Trial, ...]
+    notes: tuple[str, ...]
+
+
+def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
+    """Try values for parameters of a filter.
+
+    operator: its name, or the step's number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
+    step or parameter that cannot be tried so, saying what does.
+    """
+    stored.require_recipe_order()
+    stored.require_side_files()
+    step = find_step(stored, operator)
+    spec = stored.operator_of(step)
+    if spec.kind != "filter":
+        raise RecipeError([Problem(f"step {step.index}", f"{step.name} is no filter, so it has no bounds to tune")])
+    chains = stored.compiled()
+    chain = next(chain for chain in chains if step.index in chain.alive)
+    stats = [stat for stat in chain.stats if stat.step == step.index]
+    tried = _values(stored, step, spec, texts)
+    combinations = _combinations(step, tried, stats)
+    found = _counted(stored, step, stats, combinations, _others(stored, chains, step))
+    return _tuning(stored, step, stats, found, _notes(stored, chains, step))
+
+
+def find_step(stored: Stored, text: str) -> Any:
+    """The step of a number, or of an operator that stands once. Raises RecipeError naming what there is."""
+    steps = stored.recipe.steps
+    if text.isdecimal():
+        found = [step for step in steps if step.index == int(text)]
+        if not found:
+            raise RecipeError([Problem("", f"there is no step {text}: the recipe has {len(steps)}")])
+        return found[0]
+    found = [step for step in steps if step.name == text.replace("-", "_")]
+    if len(found) > 1:
+        numbers = " and ".join(str(step.index) for step in found)
+        what = f"{text} stands {len(found)} times, as steps {numbers}"
+        raise RecipeError([Problem("", what, "Name the step by its number.")])
+    if not found:
+        near = suggestion(text, [step.name for step in steps])
+        raise RecipeError([Problem("", f"the recipe has no step {text!r}", near)])
+    return found[0]
+
+
+def _values(stored: Stored, step: Any, spec: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The values of each parameter that is tried, in their order, the one in force among them."""
+    bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params]
+    bounds = [] if re.search(r"\bAS\s+keep\b", spec.sql, re.IGNORECASE) else bounds  # it has a condition besides
+    known = [*bounds, *RANGE_PARAMS] if bounds else []
+    again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}"
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        name, given, values = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not given or not values.strip():
+            problem = Problem("--param", f"{text!r} is not name=values", "Write --param min_num=10..200.")
+            raise RecipeError([problem])
+        if name not in known:
+            which = f"It has {', '.join(known)}" if known else "Its condition is SQL, or has no bounds"
+            if name in spec.params:
+                what, cure = (
+                    f"{name} of {step.name} is no bound",
+                    f"{which}; {again}.{name}=... runs again with another.",
+                )
+            else:
+                what = f"{step.name} has no bound {name!r}{did_you_mean(name, known)}"
+                cure = f"{which}."
+            raise RecipeError([Problem("--param", what, cure)])
+        values_here = found.setdefault(name, [])
+        values_here += [value for value in read_values(spec.params[name], values) if value not in values_here]
+    if not found:
+        raise RecipeError([Problem("--param", "nothing to try", f"Write --param {known[0] if known else 'name'}=...")])
+    for name, values_here in found.items():
+        in_force = step.params.get(name)
+        if in_force not in values_here and in_force is not None:
+            values_here.append(in_force)
+        values_here.sort(key=_order)
+    return found
+
+
+def _order(value: Any) -> tuple[bool, float]:
+    return (value is None, 0.0 if value is None else float(value))
+
+
+def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence[Stat]) -> list[dict[str, Any]]:
+    """All combinations of values, but for those whose lower bound is above the upper one."""
+    names = list(tried)
+    found = [dict(zip(names, values, strict=True)) for values in product(*tried.values())]
+    found = [values for values in found if not any(_crossed({**step.params, **values}, stat) for stat in stats)]
+    if len(found) > _MOST:
+        raise RecipeError([Problem("--param", f"that is {len(found):,} combinations", f"At most {_MOST:,} are tried.")])
+    if not found:
+        raise RecipeError([Problem("--param", "every lower bound is above its upper bound")])
+    return found
+
+
+def _crossed(params: Mapping[str, Any], stat: Stat) -> bool:
+    low, high = params.get(stat.low or ""), params.get(stat.high or "")
+    return low is not None and high is not None and low > high
+
+
+def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
+    return in_range(ident(stat.column), params, stat.low, stat.high)
+
+
+def _counted(
+    stored: Stored, step: Any, stats: Sequence[Stat], combinations: Sequence[dict[str, Any]], others: str
+) -> list[Trial]:
+    """Count what each combination keeps."""
+    names = set(combinations[0])
+    moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
+    fixed = [_condition(s, step.params) for s in stats if (s.low or s.high) and s not in moving]
+    versions = sorted(int(n) for c in stored.columns["fates"] for n in re.findall(r"^_bytes_(\d+)$", c))
+    given = max((version for version in versions if version <= step.index), default=versions[0])
+    is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
+    here = f"coalesce(_dropped = {step.index}, FALSE)"
+    classes = template(read_sql("analysis/tune_classes.sql")).render(
+        stats=[{"column": ident(s.column), "bounds": _bounds(s, step, combinations)} for s in moving],
+        step=step.index,
+        here="FALSE" if is_last else here,
+        kept=f"(_dropped IS NULL OR {here}) AND {others}" if is_last else f"_dropped IS NULL AND {others}",
+        bytes_here=f"_bytes_{given}",
+        bytes_end=f"_bytes_{versions[-1]}",
+        rest=" AND ".join(f"coalesce({condition}, FALSE)" for condition in fixed) or "TRUE",
+    )
+    stored.con.execute(classes).fetchall()
+    conditions = [
+        " AND ".join(f"({_condition(stat, {**step.params, **values})})" for stat in moving) for values in combinations
+    ]
+    rows = stored.con.execute(template(read_sql("analysis/tune.sql")).render(conditions=conditions)).fetchall()
+    rows = rows or [(number, 0, 0, 0, 0, 0, 0) for number in range(len(conditions))]  # no sample came to the step
+    return [
+        Trial(
+            params=values,
+            in_force=all(step.params.get(name) == value for name, value in values.items()),
+            alone=Kept(int(row[1]), int(row[2])),
+            together=Kept(int(row[3]), int(row[4])),
+            unsure=Kept(int(row[5]), int(row[6])),
+        )
+        for values, row in zip(combinations, rows, strict=True)
+    ]
+
+
+def _removes(stored: Stored, step: Any) -> bool:
+    """Whether a step can remove samples."""
+    return stored.operator_of(step).kind in ("filter", "deduplicator")
+
+
+def _bounds(stat: Stat, step: Any, combinations: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Every value that the statistic is held against."""
+    names = [name for name in (stat.low, stat.high) if name]
+    found = {{**step.params, **values}.get(name) for values in combinations for name in names}
+    return sorted({float(value) for value in found if value not in (None, UNBOUNDED)})
+
+
+def _others(stored: Stored, chains: Sequence[Chain], step: Any) -> str:
+    """SQL for "all other filters keep it" of a sample that nothing removed: only where filters have but measured."""
+    if not stored.recipe.measure_only:
+        return "TRUE"
+    found = {index: condition for index, condition in verdicts(chains).items() if index != step.index}
+    return " AND ".join(f"({condition})" for condition in found.values() if condition is not None) or "TRUE"
+
+
+def _notes(stored: Stored, chains: Sequence[Chain], step: Any) -> list[str]:
+    """What the figures leave out."""
+    found = []
+    steps = {other.index: other for other in stored.recipe.steps}
+    if stored.recipe.measure_only:
+        unknown = [i for i, condition in verdicts(chains).items() if condition is None and i != step.index]
+        left_out = [i for i, other in steps.items() if stored.operator_of(other).kind == "deduplicator"]
+        for index in sorted({*unknown, *left_out}):
+            why = "removed nothing in this run" if index in left_out else "asks for more than the stored statistics"
+            found.append(f"step {index}, {steps[index].name}, {why}: together is without it")
+        return found
+    after = [i for i in steps if i > step.index and stored.operator_of(steps[i]).kind == "deduplicator"]
+    for index in after:
+        what = f"step {index}, {steps[index].name}, is counted as it decided in the run"
+        found.append(f"{what}: with other samples before it, it may keep others")
+    return found
+
+
+def _tuning(stored: Stored, step: Any, stats: Sequence[Stat], trials: list[Trial], notes: list[str]) -> Tuning:
+    rows = stored.manifest["rows"]
+    before = stored.count("SELECT count(*) FROM fates WHERE _dropped < ?", [step.index])
+    reached = stored.count("SELECT count(*) FROM fates") - before
+    return Tuning(
+        run=str(stored.run_dir.root),
+        step=step.index,
+        operator=step.name,
+        statistics=tuple(stat.column for stat in stats),
+        rows=rows["read"],
+        stored=reached,
+        removed_before=before,
+        quarantined=rows["quarantined"],
+        trials=tuple(trials),
+        notes=tuple(notes),
+    )

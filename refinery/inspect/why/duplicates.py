@@ -1,0 +1,162 @@
+"""Why a deduplicator removed or kept a row: what it was matched with, and what the two have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.deduplicators import MARK
+from refinery.inspect.why.row_replay import Retelling, Seen
+
+# Shingles that are shown of those that two texts share.
+_SHINGLES = 10
+# Rows of which it is told in which file they stand, where there may be thousands; each may need another shard.
+_FILES = 20
+# Parameters by which MinHash and SimHash make shingles of a text.
+_OF_SHINGLES = {"tokenization", "window_size", "lowercase", "ignore_pattern"}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Distinct shingles that two texts share: how many, of how many, and the first ten. jaccard: the true one."""
+
+    count: int
+    here: int
+    there: int
+    jaccard: float
+    first: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another sample as the deduplicator was given it. file: with its line. simhash: 16 hexadecimal digits."""
+
+    row: int
+    file: str
+    text: str | None
+    simhash: str | None = None
+    shared: Shared | None = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Samples that are alike, one by one or through others. rows: of this run; size: with those of an index."""
+
+    size: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Why a sample was removed.
+
+    kept: the one that stays instead; None when that lies in an index, which kept_in_index then names. via: the one that
+    it was matched with, when that is another. matched: the key, `band 3` or `distance 2`. jaccard: true one, when the
+    operator verified it.
+    """
+
+    kept: Other | None
+    kept_in_index: str | None
+    via: Other | None
+    matched: str
+    simhash: str | None = None
+    distance: int | None = None
+    estimated_jaccard: float | None = None
+    jaccard: float | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of the text that was taken out.
+
+    unit: its number in the text, from 0. kind: line, paragraph, sentences or unit. text: None for an operator that
+    does not say how to split one. matched: such as `in 7 samples`. first, file: the row in which it stands first, when that
+    one keeps it; the file of the first 20 such rows.
+    """
+
+    unit: int
+    kind: str
+    text: str | None
+    matched: str
+    first: int | None
+    file: str | None
+
+
+class Evidence:
+    """Finds in the tables of a run, and by recomputing the rows that they name, why deduplicators decided as they did."""
+
+    def __init__(self, retelling: Retelling) -> None:
+        self._retelling, self._con = retelling, retelling.con
+
+    def cluster(self, step: Any, row: int) -> Cluster | None:
+        """The cluster that a row belongs to; None when nothing is like it."""
+        found = self._con.execute(
+            "SELECT cluster, size FROM clusters WHERE step = ? AND _row = ?", [step.index, row]
+        ).fetchall()
+        if not found:
+            return None
+        number, size = found[0]
+        query = "SELECT _row FROM clusters WHERE step = ? AND cluster = ? ORDER BY _row"
+        return Cluster(size, tuple(row for (row,) in self._con.execute(query, [step.index, number]).fetchall()))
+
+    def duplicate(self, step: Any, row: int, seen: Seen) -> Duplicate | None:
+        """Why the deduplicator `step` removed a row, which was `seen` in the stage before it; None when it did not."""
+        query = (
+            "SELECT kept, kept_in_index, via, matched, distance, estimated_jaccard, jaccard FROM duplicates "
+            "WHERE step = ? AND _row = ?"
+        )
+        found = self._con.execute(query, [step.index, row]).fetchall()
+        if not found:
+            return None
+        kept, kept_in_index, via, matched, *numbers = found[0]
+        one = None if kept is None else self._other(step, kept, seen)
+        other = None if via is None or via == kept else self._other(step, via, seen)
+        return Duplicate(one, kept_in_index, other, matched, _simhash(seen), *numbers)
+
+    def _other(self, step: Any, row: int, seen: Seen) -> Other:
+        place = self._retelling.place(row)
+        there = next(s for s in self._retelling.walk(place) if s.planned.stage.number == seen.planned.stage.number)
+        text, simhash = there.text_given_to(step), _simhash(there)
+        own = seen.text_given_to(step)
+        known = own is not None and text is not None and step.params.keys() >= _OF_SHINGLES
+        none = simhash is not None and not int(simhash, 16)  # fewer tokens than a shingle has
+        shared = _shared(own or "", text or "", step.params) if known and not none else None
+        return Other(row, place.file(there.row.line), text, simhash, shared)
+
+    def units(self, step: Any, row: int, text: str | None) -> tuple[Unit, ...]:
+        """What the deduplicator `step` takes out of a row's text."""
+        operator = self._retelling.prepared.library.operators[step.name]
+        query = "SELECT unit, kept, matched FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
+        found = self._con.execute(query, [step.index, row]).fetchall()
+        if not found:
+            return ()
+        parts = [] if text is None else operator.parts(text, step.params)
+        first = [kept for _, kept, _ in found if kept is not None]
+        files = self._retelling.files(list(dict.fromkeys(first))[:_FILES])
+        return tuple(
+            Unit(
+                unit,
+                operator.units.get("name", "unit"),
+                parts[unit] if unit < len(parts) else None,
+                matched,
+                kept,
+                files.get(kept),
+            )
+            for unit, kept, matched in found
+        )
+
+
+def _simhash(seen: Seen) -> str | None:
+    value = seen.row.values.get(f"{MARK}simhash")
+    return None if value is None else f"{value:016x}"
+
+
+def _shared(here: str, there: str, params: Mapping[str, Any]) -> Shared:
+    from refinery.kernels.dedup.minhash_texts import shared_shingles  # numba, which few questions need
+
+    how = {"normalize": "none", "tokenizer_model": None, **params}
+    found = shared_shingles(here, there, how)
+    left, right = (len(shared_shingles(text, text, how)) for text in (here, there))
+    union = left + right - len(found)
+    return Shared(len(found), left, right, len(found) / union if union else 1.0, tuple(found[:_SHINGLES]))

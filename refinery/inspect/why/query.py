@@ -1,0 +1,217 @@
+"""One row's way through a finished run, recomputed from its input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+
+from refinery.compiler.program import build
+from refinery.errors import DataError
+from refinery.execution.stage_runner import BATCH
+from refinery.inspect.why.duplicates import Cluster, Duplicate, Evidence, Unit
+from refinery.inspect.why.row_replay import Retelling, Seen
+from refinery.io.side_files import require_unchanged
+from refinery.planning.filter_costs import orderings_of
+from refinery.planning.plan import Prepared, prepare
+from refinery.storage.run_folder import RunDir
+from refinery.workers import input_schema as schemas
+from refinery.workers.replay import versions_before
+from refinery.workers.worker import Task, Worker
+
+# Rows that `--where` may find before it is told to be more precise.
+_MOST = 20
+# Rows of a cluster that are listed in a sentence.
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one step did to the row.
+
+    fate: "changed", "unchanged", "kept", "removed", "quarantined" or "not reached". before, after: texts of a mapper
+    that changed it. stats: what a filter measured. reason: why it was removed, with value and bound where there are;
+    why a deduplicator kept it. duplicate, cluster: of a row that has any. units: what was taken out of its text.
+    """
+
+    step: int
+    operator: str
+    where: str
+    fate: str
+    before: str | None = None
+    after: str | None = None
+    stats: dict[str, Any] | None = None
+    reason: str | None = None
+    value: float | None = None
+    bound: float | None = None
+    duplicate: Duplicate | None = None
+    cluster: Cluster | None = None
+    units: tuple[Unit, ...] | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """A row's events. file: where it was read, with its line. fate: "kept", "removed" or "quarantined"."""
+
+    row: int
+    file: str
+    sample: Any
+    fate: str
+    events: tuple[Event, ...]
+    error: str | None = None
+
+    def json(self) -> str:
+        """The history as one JSON object."""
+        return json.dumps(asdict(self), ensure_ascii=False, default=str)
+
+
+class Histories:
+    """Answers for one run folder."""
+
+    def __init__(self, work_dir: Path) -> None:
+        self.run_dir = RunDir.of_finished(work_dir)
+        if not self.run_dir.manifest.is_file():
+            raise DataError(f"{work_dir}: no run here (no {self.run_dir.manifest.name}); name its folder with --run")
+        self.manifest = json.loads(self.run_dir.manifest.read_text(encoding="utf-8"))
+        if any(item["format"] == "arrow" and item["path"] == "dataset" for item in self.manifest["inputs"]):
+            raise DataError(f"{work_dir}: the run's samples were handed over in Python, so rows cannot be recomputed")
+        self.prepared = self._prepare()
+        self.con = duckdb.connect(str(self.run_dir.database), read_only=True)
+        self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())
+        self.retelling = Retelling(self.prepared, self.con)
+        self.evidence = Evidence(self.retelling)
+
+    def __enter__(self) -> Histories:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.retelling.close()
+        self.con.close()
+
+    def _prepare(self) -> Prepared:
+        from refinery.execution.open import open_recipe
+
+        recipe, library = open_recipe(self.run_dir.recipe)
+        prepared = prepare(
+            recipe, library, shard_size=self.manifest["shard_size"], orderings=orderings_of(self.run_dir)
+        )
+        if prepared.fingerprint != self.manifest["fingerprint"]:
+            raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
+        require_unchanged(self.manifest.get("side_files", {}))
+        before = [(item["path"], item["size"], item["modified"]) for item in self.manifest["inputs"]]
+        now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
+        if before != now:
+            changed = sorted({path for path, *_ in set(before) ^ set(now)})
+            raise DataError(
+                f"the input has changed since the run ({', '.join(changed[:3])}), so rows cannot be recomputed"
+            )
+        return prepared
+
+    def find(self, where: str) -> list[int]:
+        """Numbers of the rows for which a predicate over the input's columns holds. Raises DataError beyond 20."""
+        prepared = self.prepared
+        library = prepared.library
+        params = {"where": where}
+        step = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
+        schema = schemas.infer(prepared.stages[0].program.lines, prepared.shards, [step], library)
+        program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
+        found: list[int] = []
+        firsts = [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]
+        worker = Worker(program)
+        try:
+            for shard, first in zip(prepared.shards, firsts, strict=True):
+                found += [first + row for row in worker.matching(shard, Task("", BATCH, first_row=first))]
+                if len(found) > _MOST:
+                    raise DataError(f"--where {where!r} holds for more than {_MOST} rows; make it more precise")
+        finally:
+            worker.close()
+        if not found:
+            raise DataError(
+                f"--where {where!r} holds for no row that could be read; others are in the table quarantine"
+            )
+        return found
+
+    def tell(self, row: int) -> History:
+        """The history of row number `row`. Raises DataError when the run had no such row."""
+        place = self.retelling.place(row)
+        broken = self.con.execute("SELECT step, error, line, file FROM quarantine WHERE _row = ?", [row]).fetchall()
+        removed = self.con.execute("SELECT step, reason, value, bound FROM ledger WHERE _row = ?", [row]).fetchall()
+        if broken and not broken[0][0]:
+            _, error, line, path = broken[0]
+            return History(row, f"{path}:{line}", None, "quarantined", (), error)
+        raising, error = broken[0][:2] if broken else (None, None)
+        end = removed[0] if removed else None
+        told: dict[int, Event] = {}
+        as_read: Any = None
+        for seen in self.retelling.walk(place, raising):
+            as_read = as_read or seen.row
+            told |= self._events(row, seen, end)
+            if end and end[0] in told:
+                break
+        if raising is not None:
+            told[raising] = Event(*self._place(raising), "quarantined", reason=error)
+        stages = [planned.stage for planned in self.prepared.stages]
+        steps = [number for stage in stages for number in stage.numbers()]
+        events = tuple(told.get(step) or Event(*self._place(step), "not reached") for step in steps)
+        fate = "quarantined" if broken else "removed" if end else "kept"
+        return History(row, place.file(as_read.line), as_read.sample, fate, events, error)
+
+    def _place(self, step: int) -> tuple[int, str, str]:
+        """A step's number, operator and place in the recipe."""
+        [name] = [known.name for known in self.prepared.recipe.steps if known.index == step]
+        return step, name, str(self.places.get(step, ""))
+
+    def _events(self, row: int, seen: Seen, end: Sequence[Any] | None) -> dict[int, Event]:
+        """What the steps of one stage did, as far as the row came, and the deduplicator after them."""
+        last = end[0] if end else None
+        ran = [info.index for info in seen.program.steps]
+        steps = ran[: ran.index(last) + 1] if last in ran else ran
+        told = {step: self._event(row, step, seen, end if step == last else None) for step in steps}
+        after = seen.planned.stage.after
+        if after is None or seen.ended or self.prepared.library.operators[after.name].match == "units":
+            return told
+        return told | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
+
+    def _event(self, row: int, step: int, seen: Seen, end: Sequence[Any] | None) -> Event:
+        """What a mapper or filter did, or a deduplicator that takes something out of texts. end: removed by it."""
+        program, values = seen.program, seen.row.values
+        place, why = self._place(step), _why(end)
+        stats = {s.column: values[s.column] for s in program.stats if s.step == step}
+        change = next((change for change in program.changes if change.step == step), None)
+        if change is None:
+            return Event(*place, "removed" if end else "kept", stats=stats, **why)
+        before = values[versions_before(program, step)[change.field]]
+        units = self._units(row, step, seen, before)
+        if not values[change.changed]:
+            return Event(*place, "unchanged", units=units)
+        return Event(*place, "removed" if end else "changed", before, values[change.after], units=units, **why)
+
+    def _units(self, row: int, step: int, seen: Seen, text: str | None) -> tuple[Unit, ...] | None:
+        """What a deduplicator has taken out of the text; None for other steps."""
+        before = seen.planned.stage.before
+        return self.evidence.units(before, row, text) if before is not None and before.index == step else None
+
+    def _decision(self, row: int, step: Any, seen: Seen, end: Sequence[Any] | None) -> Event:
+        """What a deduplicator made of the row as a whole."""
+        place, cluster = self._place(step.index), self.evidence.cluster(step, row)
+        if end:
+            duplicate = self.evidence.duplicate(step, row, seen)
+            return Event(*place, "removed", duplicate=duplicate, cluster=cluster, **_why(end))
+        if cluster is not None:
+            others = ", ".join(str(other) for other in cluster.rows[:_SHOWN]) + (", …" if cluster.rows[_SHOWN:] else "")
+            reason = f"survivor of a cluster of {cluster.size} (rows {others})"
+        else:
+            order = {term.column for term in seen.program.order}
+            marks = [seen.row.values[name] for name in seen.program.marks if name not in order]
+            reason = "no duplicate" if any(mark is not None for mark in marks) else "nothing to compare it by"
+        return Event(*place, "kept", reason=reason, cluster=cluster)
+
+
+def _why(end: Sequence[Any] | None) -> dict[str, Any]:
+    """What the ledger says of a removal."""
+    return dict(zip(("reason", "value", "bound"), end[1:], strict=True)) if end else {}

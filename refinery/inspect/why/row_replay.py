@@ -1,0 +1,218 @@
+"""One row's way through the stages of a finished run, recomputed: each stage is given what the one before left of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.compiler.program import Program
+from refinery.errors import DataError
+from refinery.execution.stage_runner import BATCH
+from refinery.io.batch import Batch
+from refinery.io.readers.read import read
+from refinery.io.sources import Part, Shard, Source
+from refinery.io.writers.write import PartWriter
+from refinery.planning.plan import Planned, Prepared, compile_stage
+from refinery.recipe.fields import keys_of
+from refinery.recipe.model import StatSummary
+from refinery.workers import input_schema as schemas
+from refinery.workers.replay import Replayed, versions_before
+from refinery.workers.worker import Task, Worker
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands. row: its number in the run. first, first_line: rows and lines before its shard."""
+
+    row: int
+    shard: Shard
+    first: int
+    first_line: int
+
+    @property
+    def inside(self) -> int:
+        """The row's number in its shard."""
+        return self.row - self.first
+
+    def file(self, line: int) -> str:
+        """Its file, with the line where that is told; line: counted in the shard, from 1."""
+        path = self.shard.path_of(self.inside)
+        return path if self.shard.source.format == "text" else f"{path}:{self.first_line + line}"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A row in one stage: what `program` computed of it, which holds no step from the one on that `raised`."""
+
+    planned: Planned
+    program: Program
+    row: Replayed
+    raised: bool
+
+    @property
+    def ended(self) -> bool:
+        """Whether the row comes out of this stage no more, a deduplicator's decision aside."""
+        return self.raised or self.row.values["_dropped"] is not None
+
+    def text_given_to(self, step: Any) -> str | None:
+        """The text that a step of the stage, or the deduplicator after it, works on."""
+        own = step.params.get("text_key")
+        field = keys_of(own) if own else self.program.text_key
+        text = self.row.values[versions_before(self.program, step.index)[field]]
+        return None if text is None else str(text)
+
+
+class Retelling:
+    """Recomputes rows of a run. con: its database."""
+
+    def __init__(self, prepared: Prepared, con: duckdb.DuckDBPyConnection) -> None:
+        self.prepared, self.con = prepared, con
+        self._workers: dict[int, Worker] = {}
+
+    def close(self) -> None:
+        """Close the workers."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+
+    def place(self, row: int) -> Place:
+        """Where a row stands. Raises DataError when the run had no such row."""
+        query = "SELECT shard, first_row, first_line FROM shards WHERE first_row <= ? AND ? < first_row + rows"
+        found = self.con.execute(query, [row, row]).fetchall()
+        if not found:
+            (rows,) = self.con.execute("SELECT coalesce(max(first_row + rows), 0) FROM shards").fetchall()[0]
+            raise DataError(f"no row {row}: the run read " + (f"rows 0 to {rows - 1}" if rows else "none"))
+        number, first, first_line = found[0]
+        shard = self.prepared.shards[number]
+        if len(shard.sources) > 1 and shard.source.format != "text":
+            query = "SELECT rows FROM files WHERE first_row >= ? AND file IN ? ORDER BY first_row, rows LIMIT ?"
+            given = [first, [source.path for source in shard.sources], len(shard.sources)]
+            rows_of = self.con.execute(query, given).fetchall()
+            shard = replace(shard, rows_of=tuple(count for (count,) in rows_of))
+        return Place(row, shard, first, first_line)
+
+    def files(self, rows: Iterable[int]) -> dict[int, str]:
+        """The file of each row, with its line."""
+        by_shard: dict[int, list[Place]] = defaultdict(list)
+        for row in sorted(set(rows)):
+            place = self.place(row)
+            by_shard[place.shard.index].append(place)
+        return {place.row: place.file(line) for places in by_shard.values() for place, line in _lines(places)}
+
+    def walk(self, place: Place, raising: int | None = None) -> Iterator[Seen]:
+        """The row in one stage after another, for as long as somebody asks, or a filter removes it.
+
+        raising: the step that raised on it, in whatever stage. Raises DataError when the row is not in its file.
+        """
+        shard, tables = place.shard, list[str]()
+        part: Part | None = None
+        with TemporaryDirectory(prefix="refinery-why-") as name:
+            for planned in self.prepared.stages:
+                folder = Path(name) / str(planned.stage.number)
+                if part is not None:
+                    if planned.program.copies:
+                        return
+                    tables += self._units(planned, place, folder)
+                    shard = replace(shard, part=replace(part, tables=tuple(tables)))
+                seen, batch, done = self._seen(planned, shard, place, raising)
+                yield seen
+                if seen.ended:
+                    return
+                tables.append(_stats(planned.program, place, done, folder))
+                part = _part(planned.program, batch, done, folder)
+
+    def _seen(self, planned: Planned, shard: Shard, place: Place, raising: int | None) -> tuple[Seen, Batch, pa.Table]:
+        program = planned.program
+        try:
+            if not _fails_in(planned, raising):  # it may be one on which the process dies
+                row, batch, done = self._replayed(program, shard, place)
+                return Seen(planned, program, row, False), batch, done
+        except duckdb.Error:
+            if raising is None:
+                raise
+        assert raising is not None
+        program = self._before(planned, raising)
+        row, batch, done = self._replayed(program, shard, place)
+        return Seen(planned, program, row, True), batch, done
+
+    def _replayed(self, program: Program, shard: Shard, place: Place) -> tuple[Replayed, Batch, pa.Table]:
+        if id(program) not in self._workers:
+            self._workers[id(program)] = Worker(program)
+        worker = self._workers[id(program)]
+        for batch, done in worker.replay(shard, [place.inside], Task("", BATCH, first_row=place.first)):
+            row = Replayed(place.inside, batch.line_number(0), batch.sample(0), done.to_pylist()[0])
+            return row, batch, done
+        raise DataError(f"row {place.row} is not in {place.shard.source.path} any more")
+
+    def _before(self, planned: Planned, step: int) -> Program:
+        """The steps of a stage before `step`."""
+        prepared, stage = self.prepared, planned.stage
+        numbers = [*([stage.before.index] if stage.before is not None else []), *stage.numbers()]
+        ran = numbers[: numbers.index(step)] if step in numbers else numbers
+        steps = tuple(known for known in stage.running if known.index in ran)
+        before, after = (known if known and known.index in ran else None for known in (stage.before, stage.after))
+        earlier = [s for p in prepared.stages if p.stage.number < stage.number for s in p.program.stats]
+        schema = schemas.infer(prepared.lines, prepared.shards, prepared.recipe.steps, prepared.library)
+        cut = replace(stage, steps=steps, order=(), before=before, after=after)
+        text_key = planned.program.text_key
+        recipe = replace(prepared.recipe, stat_summary=StatSummary())
+        return compile_stage(cut, recipe, prepared.library, schema, text_key, earlier, False).program
+
+    def _units(self, planned: Planned, place: Place, folder: Path) -> list[str]:
+        """A file with the units that the row loses to the deduplicator before a stage, if that is one of units."""
+        column, before = planned.program.removed, planned.stage.before
+        if column is None or before is None:
+            return []
+        query = "SELECT unit FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
+        units = [unit for (unit,) in self.con.execute(query, [before.index, place.row]).fetchall()]
+        lists = pa.array([units or None], pa.list_(pa.int64()))
+        return [_table(folder / "units.parquet", place, {column: lists})]
+
+
+def _fails_in(planned: Planned, step: int | None) -> bool:
+    """Whether a stage holds the step that fails on the row."""
+    stage = planned.stage
+    ends = [end.index for end in (stage.before, stage.after) if end is not None]
+    return step is not None and step in (*ends, *stage.numbers())
+
+
+def _lines(places: list[Place]) -> Iterator[tuple[Place, int]]:
+    """The lines of rows of one shard, both counted in it; places: in their order."""
+    wanted = np.array([place.inside for place in places], np.int64)
+    left = len(places)
+    for batch in read(places[0].shard, BATCH, check=False):
+        for at in np.flatnonzero(np.isin(batch.rows, wanted)).tolist():
+            yield places[int(np.searchsorted(wanted, batch.rows[at]))], batch.line_number(at)
+            left -= 1
+        if not left:
+            return
+
+
+def _part(program: Program, batch: Batch, done: pa.Table, folder: Path) -> Part:
+    """What a stage leaves of the only sample in a batch."""
+    with PartWriter(folder / "row", program.lines) as writer:
+        new = {keys: done[column].combine_chunks() for keys, column in program.outs.items()}
+        writer.write(batch, np.zeros(1, np.int64), new)
+    kind = "jsonl" if program.lines else "parquet"
+    source = Source(str(writer.path), kind, None, "", writer.bytes)
+    return Part(source, np.zeros(1, np.int64), batch.rows, batch.line_numbers)
+
+
+def _stats(program: Program, place: Place, done: pa.Table, folder: Path) -> str:
+    """A file with the statistics of a stage, for later ones that ask for them."""
+    return _table(folder / "stats.parquet", place, {stat.column: done[stat.column] for stat in program.stats})
+
+
+def _table(path: Path, place: Place, columns: dict[str, Any]) -> str:
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"_row": pa.array([place.inside]), **columns}), path)
+    return str(path)

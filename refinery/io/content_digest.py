@@ -1,0 +1,180 @@
+"""What a shard holds, as a digest of its bytes: the same wherever the file is, whatever it is called, whenever it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.errors import DataError
+from refinery.io.objects import changed_at
+from refinery.io.sources import Shard, Source
+from refinery.storage.urls import is_url
+
+# A file that changes twice within a tick of the file system's clock looks as if it had changed once.
+_TICK = 2_000_000_000
+
+_whole: dict[tuple[Any, ...], str] = {}
+_busy = threading.Lock()
+
+
+def content_of(shard: Shard) -> str:
+    """A digest of the bytes that are read for a shard. Raises DataError when they cannot be read."""
+    try:
+        return _content(shard)
+    except OSError as error:
+        raise DataError(f"{shard.source.path}: {error.strerror or error}") from error
+
+
+def is_lines(shard: Shard) -> bool:
+    """Whether its content is the bytes that are read of it, no more and no less."""
+    source = shard.source
+    return len(shard.sources) == 1 and source.format == "jsonl" and source.compression is None and shard.end >= 0
+
+
+def _content(shard: Shard) -> str:
+    source = shard.source
+    if len(shard.sources) > 1:
+        return _together(shard.sources)
+    if source.table is not None:
+        return _of_table(source.table.slice(shard.start, shard.end - shard.start))
+    if is_lines(shard):
+        return _of_lines(shard)
+    if is_url(source.path):
+        return f"{_of_object(source)} {shard.start} {shard.end}"
+    if source.format == "parquet" and shard.end >= 0:
+        return _of_row_groups(source, shard.start, shard.end)
+    return f"{file_digest(source.path)} {shard.start} {shard.end}"
+
+
+def how_cut(shard: Shard) -> list[Any]:
+    """What else decides how the bytes are read, the file's name and place apart."""
+    source = shard.source
+    schema = None if shard.schema is None else hashlib.sha256(shard.schema.serialize().to_pybytes()).hexdigest()
+    only = None if shard.only is None else _of_bytes(shard.only)
+    forms = sorted({(s.format, s.compression or "", s.suffix) for s in shard.sources})
+    folders = [s.partitions for s in shard.sources] if any(s.partitions for s in shard.sources) else []
+    texts = [source.texts] if source.texts and source.format not in ("jsonl", "json", "text") else []
+    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, source.format == "text", folders, *texts]
+
+
+def stamp_of(shard: Shard) -> tuple[str, int]:
+    """What the file system says of the files, in few letters, and when the last of them changed (ns); "" of tables."""
+    if shard.source.table is not None:
+        return "", 0
+    found: list[tuple[Any, ...]] = []
+    for source in shard.sources:
+        if is_url(source.path):
+            found.append((source.path, source.size, changed_at(source.version), 0, source.version, 0))
+            continue
+        stat = os.stat(source.path)
+        times = (stat.st_mtime_ns, stat.st_ctime_ns)
+        found.append((os.path.realpath(source.path), stat.st_size, *times, stat.st_ino, stat.st_dev))
+    text = json.dumps([found, shard.start, shard.end, len(shard.sources)])
+    changed = max(max(times[2], times[3]) for times in found)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), changed
+
+
+def can_be_trusted(changed: int) -> bool:
+    """Whether files that changed at that time (ns) would show it if they changed again; by the clock of this moment."""
+    return changed + _TICK < time.time_ns()
+
+
+def _of_lines(shard: Shard) -> str:
+    """The lines that the shard owns, as they stand."""
+    from refinery.io.readers.read_buffer import LineRange
+
+    stream = LineRange(shard.source, shard.start, shard.end)
+    try:
+        return kernels.core.digest.digest_of_stream(stream).hexdigest()
+    finally:
+        stream.close()
+
+
+def _of_row_groups(source: Source, start: int, end: int) -> str:
+    """The row groups that hold the rows, where in them these are, and the columns."""
+    import pyarrow.parquet as pq
+
+    whole, first = kernels.core.digest.Digest(), 0
+    try:
+        metadata = pq.read_metadata(source.path)
+    except pa.ArrowException as error:
+        raise DataError(f"{source.path}: {error}") from error
+    whole.update(str(metadata.schema).encode())
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if first + group.num_rows > start and first < end:
+            place = max(start - first, 0), min(end - first, group.num_rows), group.num_rows
+            whole.update(f"{place} {_of_range(source.path, *_place(group))}".encode())
+        first += group.num_rows
+    return whole.hexdigest()
+
+
+def _place(group: Any) -> tuple[int, int]:
+    """Where the bytes of a row group begin and end."""
+    begins, ends = [], []
+    for number in range(group.num_columns):
+        column = group.column(number)
+        places = [place for place in (column.dictionary_page_offset, column.data_page_offset) if place]
+        begins.append(min(places))
+        ends.append(min(places) + column.total_compressed_size)
+    return (min(begins), max(ends)) if begins else (0, 0)
+
+
+def _of_range(path: str, start: int, end: int) -> str:
+    return kernels.core.digest.digest_of_file(path, start, end).hexdigest()
+
+
+def file_digest(path: str) -> str:
+    """A whole file, which many shards may ask for: read once, while it stays as it is. Raises OSError."""
+    stat = os.stat(path)
+    known = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    with _busy:
+        if known in _whole:
+            return _whole[known]
+        found = kernels.core.digest.digest_of_file(path).hexdigest()
+        if can_be_trusted(max(stat.st_mtime_ns, stat.st_ctime_ns)):
+            _whole[known] = found
+        return found
+
+
+def _together(sources: Sequence[Source]) -> str:
+    """Several whole files in their order."""
+    whole = hashlib.blake2b(digest_size=16)
+    for source in sources:
+        if is_url(source.path):
+            whole.update(f"{_of_object(source)}\n".encode())
+            continue
+        digest = kernels.core.digest.digest_of_file(source.path)
+        whole.update(f"{digest.size} {digest.hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def _of_object(source: Source) -> str:
+    """What the store tells of an object's contents, wherever it is; where that holds for this object alone, with its
+    URL; the digest of its bytes where nothing is told, or a time that is too short ago.
+    """
+    if not can_be_trusted(changed_at(source.version)):
+        with source.open() as stream:
+            return kernels.core.digest.digest_of_stream(stream).hexdigest()
+    return f"{source.size} {source.version}" + (f" {source.path}" if source.version[1:2] == ":" else "")
+
+
+def _of_table(table: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return _of_bytes(sink.getvalue())
+
+
+def _of_bytes(data: Any) -> str:
+    digest = kernels.core.digest.Digest()
+    digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,65 @@
+"""Why a line is no sample, in words for the person who has to find it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from refinery import kernels
+
+# How the errors begin of the row at which reading a file ends: what stands after it is not counted.
+DAMAGED = "the compressed data is damaged"
+NOT_CLOSED = "the array is not closed: the file seems to be cut off"
+
+
+def explain_json(raw: bytes) -> str:
+    """Why a line is no sample: not JSON (with Python's reason and the column), half a surrogate pair, or no object."""
+    try:
+        text = raw.decode()
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        return not_utf8(raw)
+    except UnicodeEncodeError:
+        return _half_pair(text)
+    except json.JSONDecodeError as error:
+        return f"{error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')} at column {error.pos + 1}"
+    except RecursionError:
+        return _too_deep()
+    except ValueError as error:  # a number of thousands of digits
+        return str(error)
+    if isinstance(value, dict):
+        return _too_deep() if _depth(raw) > kernels.json.jsontext.MAX_DEPTH else "a valid object"
+    kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return f"{kinds.get(type(value), 'null')}, not an object"
+
+
+def _too_deep() -> str:
+    return f"nested more than {kernels.json.jsontext.MAX_DEPTH} levels deep"
+
+
+def _half_pair(text: str) -> str:
+    """The place of the first surrogate escape that has no partner."""
+    pattern = r"\\\\|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)"
+    for match in re.finditer(pattern, text):
+        if match.group(1):
+            return f"unpaired surrogate {match.group(1)} at column {match.start(1) + 1}"
+    return "unpaired surrogate"
+
+
+def _depth(raw: bytes) -> int:
+    """Deepest nesting of valid JSON."""
+    depth = deepest = 0
+    for token in re.findall(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', raw):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def not_utf8(raw: bytes) -> str:
+    """Where and why bytes are not UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return f"invalid UTF-8: byte 0x{raw[error.start]:02x} at position {error.start + 1} ({error.reason})"
+    return "invalid UTF-8"

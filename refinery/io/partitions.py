@@ -1,0 +1,83 @@
+"""Folders named key=value (hive partitions): each is a field of the samples below it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.kernels.core.arrow import strings, texts
+
+if TYPE_CHECKING:
+    from refinery.io.batch import Batch
+
+# Of each its key, its value, and whether it is an integer.
+Partitions = tuple[tuple[str, str | None, bool], ...]
+
+# Hive's and Spark's word for a value that is missing.
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+_PAIR = re.compile(r"([^=]+)=(.*)", re.DOTALL)
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+
+
+def pair_of(folder: str) -> tuple[str, str | None] | None:
+    """Key and value of a folder's name; None where it is no partition."""
+    match = _PAIR.fullmatch(folder)
+    if match is None:
+        return None
+    return unquote(match[1]), None if match[2] == _MISSING else unquote(match[2])
+
+
+def partitions_of(folders: Iterable[str]) -> dict[str, str | None]:
+    """The pairs of the folders above a file; of one key, the innermost."""
+    return dict(pair for folder in folders if (pair := pair_of(folder)) is not None)
+
+
+def typed(found: Sequence[dict[str, str | None]]) -> list[Partitions]:
+    """The pairs of files with their types: integers where all values of a key are, one with leading zeros is none."""
+    values: dict[str, list[str]] = {}
+    for pairs in found:
+        for key, value in pairs.items():
+            values.setdefault(key, []).extend([] if value is None else [value])
+    whole = {key for key, listed in values.items() if listed and all(map(_INTEGER.fullmatch, listed))}
+    return [tuple((key, value, key in whole) for key, value in pairs.items()) for pairs in found]
+
+
+def with_columns(table: pa.Table, partitions: Partitions) -> pa.Table:
+    """A table with the partitions' columns; one that it has by itself stays."""
+    known = {name.lower() for name in table.column_names} if partitions else set()
+    for key, value, whole in partitions:
+        if key.lower() not in known:  # names that differ in case only are one for DuckDB
+            kind = pa.int64() if whole else pa.string()
+            plain = int(value) if whole and value is not None else value
+            table = table.append_column(key, pa.repeat(pa.scalar(plain, kind), len(table)))
+    return table
+
+
+def with_fields(batch: Batch, partitions: Partitions) -> Batch:
+    """Samples that are lines with the partitions' fields at their end; one that a line has by itself stays."""
+    from dataclasses import replace
+
+    from refinery.io.batch import LINE
+    from refinery.io.writers.write import set_members
+
+    column = batch.table[LINE]
+    rows = np.arange(len(batch))
+    for key, value, whole in partitions:
+        lines = texts(column)
+        absent = np.zeros(len(lines), np.bool_)
+        name = key.encode()
+        kernels.json.jsontext.lacking(
+            lines.data, lines.offsets, np.frombuffer(name + b"\0", np.uint8)[: len(name)], absent
+        )
+        text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
+        values = pa.array([text if lacks else None for lacks in absent.tolist()], pa.string())
+        data, offsets = set_members(column, rows, (key,), values, quote=False)
+        column = strings(data, offsets, np.ones(len(rows), np.bool_))
+    return replace(batch, table=pa.table({LINE: column}))

@@ -1,0 +1,361 @@
+"""Reads CSV and TSV, types inferred over all rows of a file; fields that the recipe names as text are text.
+
+pandas' meaning, which is Data-Juicer's, with three exceptions that keep values as they were written: a number with
+leading zeros stays text, so does one that 64 bits do not hold, and words such as NA or null are missing values only in
+columns of numbers or booleans. A short record is filled up with missing values; a long one is a Bad row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery import kernels
+from refinery.errors import DataError
+from refinery.io.batch import RAW_LIMIT, Bad, Batch
+from refinery.io.line_errors import not_utf8
+from refinery.io.readers.json_lines import Limits
+from refinery.io.readers.read_buffer import Window
+from refinery.io.schema import conform
+from refinery.io.sources import Source
+
+_MISSING = pa.array(
+    "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")
+)
+_BOOLEANS = pa.array(["True", "False", "TRUE", "FALSE", "true", "false"])
+_INTEGER = r"^ *[+-]?(0|[1-9][0-9]*) *$"
+_FLOAT = r"^ *[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$|^[+-]?(?i:inf(inity)?)$"
+_LONG_INTEGER = r"^ *[+-]?[0-9]{16,} *$"  # a double would round it
+
+
+@dataclass
+class _Records:
+    """Records of one block. data: their bytes, one to a line. line_numbers, lines_seen: as in a batch."""
+
+    data: np.ndarray
+    rows: np.ndarray
+    line_numbers: np.ndarray
+    bad: list[Bad]
+    lines_seen: int
+
+
+def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
+    """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, its columns as `schema` says."""
+    reader = _Reader(source, limits, start, end)
+    try:
+        for records in reader.records():
+            table = _strings(records.data, reader.names, reader.delimiter)
+            table = conform(_typed(table, schema, source.path), schema, source.path, source.partitions)
+            yield Batch(False, table, records.rows, records.line_numbers, records.bad, records.lines_seen)
+    finally:
+        reader.close()
+
+
+def count_records(source: Source, start: int, end: int, limits: Limits) -> int:
+    """Records of a file between two cuts, good and bad, the header left out."""
+    reader = _Reader(source, limits, start, end)
+    try:
+        return sum(len(records.rows) + len(records.bad) for records in reader.records())
+    finally:
+        reader.close()
+
+
+def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[pa.Schema, list[int], int]:
+    """What must be known of a file before it is read in pieces, in one pass that `workers` threads share.
+
+    Answers its columns and their types over all rows (bool, int64, double or string); where its text can be cut,
+    between records at least `size` bytes apart, beginning with 0; and the bytes of its text.
+    """
+    reader = _Reader(source, Limits(batch_bytes=min(Limits().batch_bytes, size or 1 << 40)))
+    kinds = [Kinds() for _ in reader.names]
+    cuts = [0]
+    running: deque[Future[list[Kinds]]] = deque()
+    try:
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            for records in reader.records():
+                running.append(pool.submit(_kinds, records.data, reader.names, reader.delimiter))
+                if len(running) > workers:
+                    kinds = [a.joined(b) for a, b in zip(kinds, running.popleft().result(), strict=True)]
+                if size is not None and reader.position - cuts[-1] >= size:
+                    cuts.append(reader.position)
+            for found in running:
+                kinds = [a.joined(b) for a, b in zip(kinds, found.result(), strict=True)]
+    finally:
+        reader.close()
+    texts = {keys[0] for keys in source.texts if len(keys) == 1}  # text, whatever its values look like
+    types = [pa.string() if name in texts else kind.type for name, kind in zip(reader.names, kinds, strict=True)]
+    schema = pa.schema(list(zip(reader.names, types, strict=True)))
+    return schema, [cut for cut in cuts if cut == 0 or cut < reader.position], reader.position
+
+
+def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[Kinds]:
+    return [Kinds.of(column) for column in _strings(data, names, delimiter).columns]
+
+
+class _Reader:
+    """Splits a file into its header and blocks of records; those of its text between two cuts."""
+
+    def __init__(self, source: Source, limits: Limits, start: int = 0, end: int = -1) -> None:
+        self.path = source.path
+        self.limits = limits
+        self.delimiter = "\t" if source.format == "tsv" else ","
+        block = 1 << 16 if start else limits.batch_bytes
+        self.window = Window(source, 0, -1 if start else end, block, False, limits.line)
+        self.at = self.window.first
+        self.row = self.line = 0
+        self._room = [np.empty(limits.rows, np.int64) for _ in range(4)]
+        try:
+            self.names = self._header()
+            if start:  # the header is known, and what is wanted stands elsewhere
+                self.window.close()
+                self.window = Window(source, start, end, limits.batch_bytes, False, limits.line)
+                self.at = self.line = 0
+        except BaseException:
+            self.window.close()
+            raise
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file's text that have been gone over."""
+        return self.window.base + self.at
+
+    def close(self) -> None:
+        """Close the file."""
+        self.window.close()
+
+    def _header(self) -> list[str]:
+        """Column names; those missing or repeated are named as pandas does."""
+        while True:
+            count, why = self._split(1)
+            if count or why == kernels.text.lines.UNFINISHED:
+                start, end, fields, _ = (int(room[0]) for room in self._room)
+                if why == kernels.text.lines.UNFINISHED or not kernels.text.lines.valid_utf8(
+                    self.window.data, start, end
+                ):
+                    reason = "it is not UTF-8, or a quote in it is not closed"
+                    raise DataError(f"{self.path}: the first line cannot be the header: {reason}")
+                if self.window.data[start:end].tobytes().strip():
+                    return self._names(self.window.data[start:end], fields)
+            elif self.window.ended:
+                return []
+            elif self.window.filled - self.at > self.limits.line:
+                reason = f"it is longer than {self.limits.line} bytes"
+                raise DataError(f"{self.path}: the first line cannot be the header: {reason}")
+            else:
+                self._refill()
+
+    def _names(self, header: np.ndarray, fields: int) -> list[str]:
+        numbers = [str(i) for i in range(fields)]
+        row = _strings(np.append(header, np.uint8(10)), numbers, self.delimiter)
+        names: list[str] = []
+        seen: set[str] = set()
+        for i, column in enumerate(row.columns):
+            name = first = column[0].as_py() or f"Unnamed: {i}"
+            repeated = 0
+            while name in seen:
+                repeated += 1
+                name = f"{first}.{repeated}"
+            seen.add(name)
+            names.append(name)
+        return names
+
+    def _split(self, most: int) -> tuple[int, int]:
+        """Find records from `at` on, and move it after them."""
+        room = [part[:most] for part in self._room]
+        window = self.window
+        mark = np.uint8(ord(self.delimiter))
+        count, to, why = kernels.text.lines.records(window.data, self.at, window.filled, mark, window.ended, *room)
+        if count:
+            self.at = int(to)
+            self.line += int(room[3][:count].sum())
+        return int(count), int(why)
+
+    def _refill(self) -> None:
+        self.window.refill(self.at)
+        self.at = 0
+
+    def records(self) -> Iterator[_Records]:
+        """Blocks of records, until the file ends."""
+        window = self.window
+        while self.names:
+            before = self.line
+            count, why = self._split(len(self._room[0]))
+            if count:
+                yield self._block(count, before)
+            rest = window.filled - self.at
+            if why == kernels.text.lines.UNFINISHED or (why == kernels.text.lines.MORE and rest > self.limits.line):
+                yield self._unclosed()
+            elif why == kernels.text.lines.MORE and window.ended:
+                break
+            elif why == kernels.text.lines.MORE:
+                self._refill()
+        if window.damage:
+            yield self._only_bad(self.at, window.damage)
+
+    def _block(self, count: int, line: int) -> _Records:
+        starts, ends, fields, physical = (part[:count].copy() for part in self._room)
+        data = self.window.data
+        first = np.concatenate(([0], np.cumsum(physical)[:-1])) + line + 1
+        states = np.zeros(count, np.uint8)
+        kernels.text.lines.classify_records(data, starts, ends, states)
+        samples = states != kernels.text.lines.BLANK
+        rows = np.cumsum(samples) - 1 + self.row
+        self.row += int(np.count_nonzero(samples))
+        good = (states == kernels.text.lines.GOOD) & (fields <= len(self.names))
+        bad = []
+        for i in np.flatnonzero(samples & ~good).tolist():
+            raw = data[starts[i] : min(ends[i], starts[i] + RAW_LIMIT)].tobytes()
+            error = f"{fields[i]} fields, but {len(self.names)} columns"
+            error = not_utf8(raw) if states[i] == kernels.text.lines.NOT_UTF8 else error
+            bad.append(Bad(int(rows[i]), int(first[i]), raw, error))
+        starts, ends, fields = starts[good], ends[good], fields[good]
+        room = int((ends - starts).sum() + (len(self.names) - fields).sum() + len(starts))
+        out = np.empty(room, np.uint8)
+        mark = np.uint8(ord(self.delimiter))
+        kernels.text.lines.gather_records(data, starts, ends, fields, len(self.names), mark, out)
+        return _Records(out, rows[good], first[good], bad, self.line)
+
+    def _unclosed(self) -> _Records:
+        """The line with a quote that never closes is a Bad row; the next record starts after it."""
+        end = int(kernels.text.lines.first_line_end(self.window.data, self.at, self.window.filled))
+        if end < 0 and not self.window.ended:
+            return self._too_long()
+        return self._only_bad(end if end >= 0 else self.window.filled, "a quote is opened here and never closed")
+
+    def _too_long(self) -> _Records:
+        """Pass over a line that goes beyond the window."""
+        start = self.position
+        found = self._only_bad(self.window.filled, "")
+        end = -1
+        while end < 0 and not self.window.ended:
+            self._refill()
+            end = int(kernels.text.lines.first_line_end(self.window.data, 0, self.window.filled))
+            self.at = end if end >= 0 else self.window.filled
+        error = f"a line of {self.position - start} bytes is longer than the limit"
+        return replace(found, bad=[replace(found.bad[0], error=error)])
+
+    def _only_bad(self, stop: int, error: str) -> _Records:
+        raw = self.window.data[self.at : min(stop, self.at + RAW_LIMIT)].tobytes().rstrip(b"\r\n")
+        bad = Bad(self.row, self.line + 1, raw, error)
+        self.at = stop
+        self.row += 1
+        self.line += 1
+        nothing = np.zeros(0, np.int64)
+        return _Records(np.zeros(0, np.uint8), nothing, nothing, [bad], self.line)
+
+
+def _strings(data: np.ndarray, names: Sequence[str], delimiter: str) -> pa.Table:
+    """Records, one to a line, as columns of text; an empty field is NULL."""
+    import pyarrow.csv as csv
+
+    kind = pa.string() if len(data) < 2**31 - 1 else pa.large_string()
+    if len(data) == 0:
+        return pa.schema([(name, kind) for name in names]).empty_table()
+    return csv.read_csv(
+        pa.BufferReader(pa.py_buffer(data)),
+        csv.ReadOptions(use_threads=False, block_size=len(data), column_names=list(names)),
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(
+            check_utf8=False,
+            column_types={name: kind for name in names},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+
+
+def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with pandas' words for a missing value as NULL."""
+    return pc.if_else(pc.is_in(column, _MISSING), pa.scalar(None, column.type), column)
+
+
+_BOOLEAN, _WHOLE, _LONG, _REAL, _TEXT = 1, 2, 4, 8, 16
+_LONGEST = 400  # no number is written with more characters
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Which kinds of values a column has; those of parts of a file, joined in any order, are those of the file."""
+
+    seen: int = 0
+
+    @staticmethod
+    def of(column: pa.ChunkedArray) -> Kinds:
+        """The kinds in a column of texts."""
+        head = column.slice(0, 100).drop_null()
+        if not all(re.match(r" *[-+.\dTtFfIiNn#<]", text) for text in head.to_pylist()):
+            return Kinds(_TEXT)
+        column = column.drop_null()
+        if (pc.max(pc.binary_length(column)).as_py() or 0) >= _LONGEST:
+            return Kinds(_TEXT)
+        return Kinds(_found(_values(column).drop_null()))
+
+    def joined(self, other: Kinds) -> Kinds:
+        """The kinds of both."""
+        return Kinds(self.seen | other.seen)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The narrowest type that holds them all."""
+        if self.seen == _BOOLEAN:
+            return pa.bool_()
+        if self.seen and not self.seen & ~(_WHOLE | _LONG):
+            return pa.int64()
+        # A double would round a long integer.
+        return pa.float64() if self.seen & _REAL and not self.seen & ~(_WHOLE | _REAL) else pa.string()
+
+
+def _found(column: pa.ChunkedArray) -> int:
+    """The kinds of values that are there."""
+    if len(column) == 0:
+        return 0
+    if _every(pc.is_in(column, _BOOLEANS)):
+        return _BOOLEAN
+    long = _LONG if pc.any(pc.match_substring_regex(column, _LONG_INTEGER)).as_py() else 0
+    if _every(pc.match_substring_regex(column, _INTEGER)):
+        try:
+            _integers(column)
+        except pa.ArrowInvalid:
+            return _TEXT
+        return _WHOLE | long
+    return _REAL | long if _every(pc.match_substring_regex(column, _FLOAT)) else _TEXT
+
+
+def _every(found: pa.ChunkedArray) -> bool:
+    return bool(pc.all(found).as_py())
+
+
+def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.replace_substring(pc.utf8_trim(column, " "), "+", "").cast(pa.int64())
+
+
+def _typed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
+    """Columns of text as the types that the schema gives them."""
+    columns = []
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = kinds.get(name, pa.string())
+        try:
+            columns.append(_as(column, kind))
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{path}: column {name!r} was {kind} when the file was first read: {error}") from error
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return column
+    column = _values(column)
+    if pa.types.is_boolean(kind):
+        return pc.equal(pc.utf8_lower(column), "true")
+    if pa.types.is_integer(kind):
+        return _integers(column)
+    return pc.utf8_trim(column, " ").cast(kind)

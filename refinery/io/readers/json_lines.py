@@ -1,0 +1,428 @@
+"""Reads JSON: lines as they stand in the file, or the values of an array or sequence, each made one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.io.batch import LINE, RAW_LIMIT, Bad, Batch
+from refinery.io.duplicate_keys import last_of_each
+from refinery.io.line_errors import NOT_CLOSED, explain_json, not_utf8
+from refinery.io.readers.read_buffer import Window
+from refinery.io.sources import Source
+from refinery.kernels.core.arrow import strings
+
+_NOT_JSON = 3
+_LONG_LINE = "a line of {} bytes is longer than the limit"
+_ENDLESS = "a value starts here and never ends"
+# An element that is longer than this is looked into for the start of the next one, before more is read.
+_LONG = 64 << 20
+# A value that stands further to the right does not tell the column of the next ones.
+_INDENT = 256
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is held at once: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
+
+    known: the file has been read before in this run, so lines are counted and not checked again. repeated: of keys
+    that stand twice in a line the last one is left; not needed where lines are only counted, or were written by a run.
+    """
+
+    batch_bytes: int = 8 << 20
+    rows: int = 8192
+    line: int = 1 << 30
+    check: bool = True
+    known: bool = False
+    repeated: bool = True
+
+
+class _Numbers:
+    """Rows and physical lines counted so far."""
+
+    def __init__(self) -> None:
+        self.row = 0
+        self.line = 0
+
+
+def read_lines(source: Source, start: int, end: int, limits: Limits) -> Iterator[Batch]:
+    """Batches of a JSON Lines file: the lines that start in bytes [start, end), all with end -1.
+
+    Lines of white space alone are no samples. A line that is no UTF-8, no JSON object, or too long is a Bad one.
+    """
+    window = Window(source, start, end, limits.batch_bytes, limit=limits.line)
+    try:
+        yield from _lines(window, start == 0, limits)
+    finally:
+        window.close()
+
+
+def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
+    numbers = _Numbers()
+    ends = np.empty(limits.rows, np.int64)
+    at = window.first if at_start else 0
+    searched = at
+    while True:
+        while count := _line_ends(window, at, searched, ends):
+            short = _short(at, ends[:count], limits.line)
+            if short:
+                yield _line_batch(window.data, at, ends[:short].copy(), numbers, limits)
+                at = searched = int(ends[short - 1])
+            if short < count:
+                searched = int(ends[short])
+                yield _only_bad(numbers, 1, window.data[at:searched], _LONG_LINE.format(searched - at))
+                at = searched
+        if window.ended:
+            break
+        if window.filled - at > limits.line:
+            yield _too_long(window, at, numbers)
+            at = searched = 0
+            continue
+        searched = window.filled - at
+        window.refill(at)
+        at = 0
+    if window.damage:
+        yield _only_bad(numbers, 1, window.data[at : window.filled], window.damage)
+
+
+def _short(at: int, ends: np.ndarray, limit: int) -> int:
+    """How many of the lines that start at `at` there are before the first one above the limit."""
+    if int(ends[-1]) - at <= limit:
+        return len(ends)
+    above = np.flatnonzero(np.diff(ends, prepend=at) > limit)
+    return int(above[0]) if len(above) else len(ends)
+
+
+def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
+    """Write the ends of lines into `ends`, the end of a file that ends well among them; how many.
+
+    The first line starts at `at`; up to `searched` it is known not to end.
+    """
+    count = int(kernels.text.lines.line_ends(window.data, searched, window.filled, ends))
+    last = int(ends[count - 1]) if count else at
+    if window.ended and not window.damage and count < len(ends) and last < window.filled:
+        ends[count] = window.filled
+        count += 1
+    return count
+
+
+def _line_batch(data: np.ndarray, at: int, ends: np.ndarray, numbers: _Numbers, limits: Limits) -> Batch:
+    """The lines that start at `at` and end at `ends`."""
+    offsets = np.concatenate((np.array([at], np.int64), ends))
+    states = np.zeros(len(ends), np.uint8)
+    others = int(kernels.text.lines.classify(data, at, ends, len(ends), states, limits.known))
+    line_numbers = np.arange(numbers.line + 1, numbers.line + 1 + len(ends))
+    numbers.line += len(ends)
+    return _batch(data, offsets, states, others, line_numbers, numbers, limits)
+
+
+def _batch(
+    data: np.ndarray,
+    offsets: np.ndarray,
+    states: np.ndarray,
+    others: int,
+    line_numbers: np.ndarray,
+    numbers: _Numbers,
+    limits: Limits,
+) -> Batch:
+    """Samples over `data`, in which those that are none are closed up; `states` says which, `others` how many."""
+    starts, ends = offsets[:-1], offsets[1:]
+    gaps = bool(others)
+    if limits.check or limits.repeated:
+        kinds = np.zeros(len(states), np.uint8)
+        if kernels.json.jsoncheck.objects(data, starts, ends, kinds):
+            good = states == kernels.text.lines.GOOD
+            if limits.check:
+                states[good & (kinds == kernels.json.jsoncheck.OTHER)] = _NOT_JSON
+                others = int(np.count_nonzero(states))
+            repeating = good & (kinds == kernels.json.jsoncheck.REPEATING)
+            ends = _rewritten(data, starts, ends, repeating)
+            gaps = bool(others or repeating.any())
+    samples = states != kernels.text.lines.BLANK
+    rows = np.cumsum(samples) - 1 + numbers.row
+    numbers.row += int(np.count_nonzero(samples))
+    bad: list[Bad] = []
+    if gaps:
+        for i in np.flatnonzero(samples & (states != kernels.text.lines.GOOD)).tolist():
+            bad.append(_bad(data[starts[i] : ends[i]], int(rows[i]), int(line_numbers[i]), int(states[i])))
+        keep = states == kernels.text.lines.GOOD
+        starts, ends = starts[keep], ends[keep]
+        rows, line_numbers = rows[keep], line_numbers[keep]
+        # Closed up in place, from the first good line on: earlier batches may still use the bytes before it.
+        data = data[int(starts[0]) if len(starts) else 0 :]
+        shift = starts[:1].sum()
+        offsets = np.zeros(len(starts) + 1, np.int64)
+        kernels.text.lines.gather(data, starts - shift, ends - shift, data, offsets)
+    column = strings(data, offsets, np.ones(len(offsets) - 1, np.bool_))
+    return Batch(True, pa.table({LINE: column}), rows, line_numbers, bad, numbers.line)
+
+
+def _rewritten(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, repeating: np.ndarray) -> np.ndarray:
+    """Write those lines anew in their place, of members of one name the last alone; where all lines end then."""
+    if not repeating.any():
+        return ends
+    ends = ends.copy()
+    for i in np.flatnonzero(repeating).tolist():
+        line = last_of_each(data[starts[i] : ends[i]].tobytes())
+        ends[i] = starts[i] + len(line)
+        data[starts[i] : ends[i]] = np.frombuffer(line, np.uint8)
+    return ends
+
+
+def _bad(line: np.ndarray, row: int, number: int, state: int) -> Bad:
+    raw = line.tobytes().rstrip(b"\r\n")
+    if state == _NOT_JSON:
+        reason = explain_json(raw)
+        error = f"{'no sample' if reason.endswith('not an object') else 'malformed JSON'}: {reason}"
+    else:
+        error = not_utf8(raw)
+    return Bad(row, number, raw[:RAW_LIMIT], error)
+
+
+def _only_bad(numbers: _Numbers, physical: int, raw: np.ndarray, error: str) -> Batch:
+    batch = Batch.empty(True)
+    batch.bad = [Bad(numbers.row, numbers.line + 1, raw[:RAW_LIMIT].tobytes().rstrip(b" \t\r\n"), error)]
+    numbers.row += 1
+    numbers.line += physical
+    batch.lines_seen = numbers.line
+    return batch
+
+
+def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
+    """Pass over the line that starts at `at`; the window then starts with the next one."""
+    raw = window.data[at : at + RAW_LIMIT].copy()
+    length = window.filled - at
+    window.filled = at  # nothing of it is kept
+    while True:
+        window.refill(window.filled)
+        end = int(kernels.text.lines.first_line_end(window.data, 0, window.filled))
+        if end >= 0 or window.ended:
+            break
+        length += window.filled
+    used = end if end >= 0 else window.filled
+    batch = _only_bad(numbers, 1, raw, _LONG_LINE.format(length + used))
+    window.data, window.filled = window.data[used:], window.filled - used
+    return batch
+
+
+def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterator[Batch]:
+    """Batches of a JSON file that holds an array, or values over several lines; of its text between two cuts.
+
+    start, end: 0 and -1, or as `value_cuts` gives them. A value that stands on one line keeps its bytes; line breaks
+    between the tokens of others, and the blanks around them, are left out. After a value that never ends, reading goes
+    on at the next one that starts a line in the same column; where none does, the rest of the file is one Bad entry.
+    """
+    window = Window(source, start, end, limits.batch_bytes, False, limits.line)
+    last = end < 0 or (source.compression is None and end >= source.size)
+    try:
+        yield from _Values(window, limits, _is_array(source) if start else None, last).batches()
+    finally:
+        window.close()
+
+
+def value_cuts(source: Source, size: int, limits: Limits) -> tuple[list[int], int]:
+    """Where the text of such a file can be cut: 0 and ends of values, at least `size` bytes apart; and its bytes."""
+    window = Window(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
+    try:
+        cuts = _Cuts(window, limits).found(size)
+        whole = window.base + window.filled
+        return [cut for cut in cuts if cut == 0 or cut < whole], whole
+    finally:
+        window.close()
+
+
+def _is_array(source: Source) -> bool:
+    window = Window(source, 0, -1, 1 << 16, False)
+    try:
+        return _Values(window, Limits()).array
+    finally:
+        window.close()
+
+
+class _Values:
+    """Reads one value after another out of a window; `at` is where the next one is looked for."""
+
+    def __init__(self, window: Window, limits: Limits, array: bool | None = None, last: bool = True) -> None:
+        """array: whether the window is a piece of an array, whose bracket was before; None: it starts the file.
+
+        last: whether the file ends with it.
+        """
+        self.window = window
+        self.limits = limits
+        self.last = last
+        self.numbers = _Numbers()
+        self.counted = 0  # line feeds before this position are in `numbers.line`
+        while True:  # blanks may come first
+            self.at = int(
+                kernels.json.jsontext.skip_space(window.data, window.first if array is None else 0, window.filled)
+            )
+            if self.at < window.filled or window.ended:
+                break
+            self._refill()
+        opened = array is None and self.at < window.filled and window.data[self.at] == ord("[")
+        self.array = opened if array is None else array
+        self.at += int(opened)
+
+    def batches(self) -> Iterator[Batch]:
+        """All batches, to the end of the file."""
+        room = np.empty(self.limits.rows, np.int64), np.empty(self.limits.rows, np.int64)
+        while True:
+            window = self.window
+            count, to, why = kernels.json.jsontext.elements(
+                window.data, self.at, window.filled, self.array, window.ended, *room
+            )
+            if count:
+                starts, ends = (part[:count].copy() for part in room)
+                short = len(starts)
+                if int(ends[-1] - starts[0]) > self.limits.line:
+                    above = np.flatnonzero(ends - starts > self.limits.line)
+                    short = int(above[0]) if len(above) else short
+                sound = self._sound(starts[:short], ends[:short])
+                if sound:
+                    yield self._found(starts[:sound], ends[:sound])
+                if sound == short < count:
+                    self.at = int(starts[sound])
+                    yield self._lost(kernels.json.jsontext.MORE)
+                    return
+                if sound < count:
+                    self.at = int(starts[sound])
+                    yield self._bad(self._next_value(), _ENDLESS)
+                    continue
+            self.at = int(to)
+            rest = window.filled - self.at
+            if why == kernels.json.jsontext.UNFINISHED or (
+                why == kernels.json.jsontext.MORE and not window.ended and rest > _LONG
+            ):
+                after = self._next_value()
+                if after >= 0:
+                    yield self._bad(after, _ENDLESS)
+                    continue
+            if why == kernels.json.jsontext.UNFINISHED or (
+                why == kernels.json.jsontext.MORE and rest > self.limits.line
+            ):
+                yield self._lost(why)
+                return
+            if why == kernels.json.jsontext.CLOSED or (why == kernels.json.jsontext.MORE and window.ended):
+                yield from self._tail(why)
+                return
+            if why == kernels.json.jsontext.MORE:
+                self._refill()
+
+    def _refill(self) -> None:
+        self._count_to(self.at)
+        # What stands before a value on its line tells where others like it begin.
+        keep = max(int(kernels.text.lines.last_line_end(self.window.data, 0, self.at)) - 1, self.at - _INDENT, 0)
+        self.window.refill(keep)
+        self.at = self.counted = self.at - keep
+
+    def _count_to(self, position: int) -> None:
+        self.numbers.line += int(kernels.text.lines.count_lines(self.window.data, self.counted, position))
+        self.counted = position
+
+    def _sound(self, starts: np.ndarray, ends: np.ndarray) -> int:
+        """How many values there are before one that is malformed because it swallowed the next ones."""
+        kinds = np.zeros(len(starts), np.uint8)
+        if kernels.json.jsoncheck.objects(self.window.data, starts, ends, kinds):
+            for k in np.flatnonzero(kinds == kernels.json.jsoncheck.OTHER).tolist():
+                self.at = int(starts[k])
+                if self._next_value(int(ends[k])) >= 0:
+                    return k
+        return len(starts)
+
+    def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        data = self.window.data
+        line_numbers = np.empty(len(starts), np.int64)
+        kernels.text.lines.lines_before(data, self.counted, starts, line_numbers)
+        line_numbers += self.numbers.line + 1
+        self._count_to(int(ends[-1]))
+        out = np.empty(int(ends[-1] - starts[0]) + len(starts), np.uint8)
+        offsets = np.zeros(len(starts) + 1, np.int64)
+        kernels.json.jsontext.one_line(data, starts, ends, out, offsets)
+        states = np.zeros(len(starts), np.uint8)
+        others = int(kernels.text.lines.classify(out, 0, offsets[1:], len(starts), states, self.limits.known))
+        return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
+
+    def _next_value(self, end: int | None = None) -> int:
+        """Where the next object starts that begins a line in the same column as the value at `at`; -1: none does."""
+        data = self.window.data[: self.window.filled]
+        first = int(kernels.text.lines.last_line_end(data, 0, self.at))
+        indent = data[first : self.at].tobytes()
+        # A value that shares its line with the bracket, or with another, does not tell the column of the others.
+        shared = indent.strip() or (first == 0 and self.window.base > 0)
+        column = rb"[ \t]?" if shared else re.escape(indent)
+        found = re.compile(rb"\n" + column + rb"\{").search(
+            memoryview(data.data), self.at, len(data) if end is None else end
+        )
+        return found.end() - 1 if found else -1
+
+    def _bad(self, stop: int, error: str) -> Batch:
+        """An entry for the bytes from `at` to `stop`."""
+        self._count_to(self.at)
+        batch = _only_bad(self.numbers, 0, self.window.data[self.at : stop], error)
+        self._count_to(stop)
+        batch.lines_seen = self.numbers.line
+        self.at = stop
+        return batch
+
+    def _lost(self, why: int) -> Batch:
+        """An entry for the rest of the file, which is read only to count its lines."""
+        error = f"{_ENDLESS}; what follows it cannot be told apart"
+        if self.window.damage:
+            error = self.window.damage
+        elif why != kernels.json.jsontext.UNFINISHED:
+            error = f"a value starts here that is longer than {self.limits.line} bytes; what follows it is not read"
+        batch = self._bad(self.window.filled, error)
+        while not self.window.ended:
+            self._refill()
+            self.at = self.window.filled
+        self._count_to(self.at)
+        batch.lines_seen = self.numbers.line
+        return batch
+
+    def _tail(self, why: int) -> Iterator[Batch]:
+        """What stands after the last value: nothing, or an entry that says what is wrong."""
+        while True:
+            self.at = int(kernels.json.jsontext.skip_space(self.window.data, self.at, self.window.filled))
+            if self.at < self.window.filled or self.window.ended:
+                break
+            self._refill()
+        if self.at < self.window.filled:
+            batch = self._lost(kernels.json.jsontext.UNFINISHED)
+            batch.bad = [replace(bad, error="text after the end of the array") for bad in batch.bad]
+            yield batch
+        elif self.window.damage:
+            yield self._bad(self.at, self.window.damage)
+        elif self.array and why != kernels.json.jsontext.CLOSED and self.last:
+            yield self._bad(self.at, NOT_CLOSED)
+        else:
+            self._count_to(self.at)
+            batch = Batch.empty(True)
+            batch.lines_seen = self.numbers.line
+            yield batch
+
+
+class _Cuts(_Values):
+    """Goes over the values in the same way, and keeps nothing but where they end."""
+
+    safe = 0
+
+    def found(self, size: int) -> list[int]:
+        """The cuts."""
+        cuts = [0]
+        for _ in self.batches():
+            if self.safe - cuts[-1] >= size:
+                cuts.append(self.safe)
+        return cuts
+
+    def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        # Only after a value that is whole, for what is on the line before the next one tells its column.
+        self.safe = self.window.base + int(ends[-1])
+        return Batch.empty(True)
+
+    def _count_to(self, position: int) -> None:
+        self.counted = position

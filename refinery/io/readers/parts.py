@@ -1,0 +1,63 @@
+"""Reads what earlier stages have left of a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.io.batch import Batch
+from refinery.io.sources import Part
+from refinery.kernels.core.arrow import ints, numbers
+
+
+def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool = False) -> Iterator[Batch]:
+    """The samples that are still there, under their numbers in the shard, with the columns of `carry` beside them.
+
+    whole: batches of all samples, which say at which positions (`chosen`) those that are still there stand.
+    """
+    known = _Known(part, carry)
+    for batch in batches:
+        place = np.searchsorted(part.picked, batch.rows)
+        place[place == len(part.picked)] = 0
+        index = np.flatnonzero(part.picked[place] == batch.rows) if len(part.picked) else np.zeros(0, np.int64)
+        chosen = index if whole and batch.lines else None
+        found = batch.take(index) if chosen is None else batch
+        if part.source is not None:
+            assert part.numbers is not None and part.line_numbers is not None
+            rows = found.rows
+            found = replace(found, rows=part.numbers[rows], line_numbers=part.line_numbers[rows])
+        if chosen is not None:
+            yield replace(found, chosen=chosen, bad=[])
+            continue
+        yield replace(found, carried=known.of(found.rows), bad=[])
+
+
+class _Known:
+    """Columns of a part's tables, by the numbers of the samples."""
+
+    def __init__(self, part: Part, names: Sequence[str]) -> None:
+        self._columns: list[tuple[str, np.ndarray, pa.ChunkedArray]] = []
+        schemas = {path: pq.read_schema(path).names for path in part.tables} if names else {}
+        for name in names:
+            path = next((path for path, columns in schemas.items() if name in columns), None)
+            if path is None:  # nothing is known of any sample of the shard
+                self._columns.append((name, np.zeros(0, np.int64), pa.chunked_array([pa.nulls(0)])))
+                continue
+            table = pq.ParquetFile(path).read(["_row", name])
+            self._columns.append((name, numbers(table["_row"]), table[name]))
+
+    def of(self, rows: np.ndarray) -> pa.Table | None:
+        """The columns for samples of these numbers, NULL where a table does not have a sample."""
+        if not self._columns:
+            return None
+        found = {}
+        for name, known, values in self._columns:
+            place = np.searchsorted(known, rows)
+            inside = place < len(known)
+            inside[inside] = known[place[inside]] == rows[inside]
+            found[name] = values.take(ints(place, inside))
+        return pa.table(found)

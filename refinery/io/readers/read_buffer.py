@@ -1,0 +1,182 @@
+"""A moving window over the bytes of a file: what readers look for lines, values and records in."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from refinery import kernels
+from refinery.errors import DataError
+from refinery.io.formats import encoding_mark
+from refinery.io.readers.shared_decompression import Decoder, open_piece
+from refinery.io.sources import Source
+
+_STEP = 256 << 10
+
+
+_seen = threading.local()
+
+
+@contextmanager
+def digested() -> Iterator[kernels.core.digest.Digest]:
+    """A digest of what is read of ranges of lines meanwhile, on this thread: what is read anyway need not be read for it."""
+    _seen.digest = kernels.core.digest.Digest()
+    try:
+        yield _seen.digest
+    finally:
+        _seen.digest = None
+
+
+class LineRange:
+    """The lines of a file that start in [start, end), as a stream of bytes."""
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self._file = source.open(end)
+        self._at = start
+        self._end = end
+        self._last = 10  # the byte before `_at`
+        self._digest: kernels.core.digest.Digest | None = getattr(_seen, "digest", None)
+        if start > 0:
+            self._seek_line(start - 1)
+
+    def _seek_line(self, at: int) -> None:
+        """Move to the first line that starts after byte `at`."""
+        self._file.seek(at)
+        while piece := self._file.read(_STEP):
+            found = piece.find(b"\n")
+            if found >= 0:
+                self._at = at + found + 1
+                self._file.seek(self._at)
+                return
+            at += len(piece)
+        self._at = self._end
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` from its start; the bytes read, 0 at the end."""
+        if self._at < self._end:
+            count = self._file.readinto(view[: self._end - self._at]) or 0
+        elif self._last == 10:
+            return 0
+        else:  # the rest of the line that the range's end falls into
+            count = self._file.readinto(view[:_STEP]) or 0
+            cut = kernels.text.lines.first_line_end(np.frombuffer(view, np.uint8), 0, count)
+            count = int(cut) if cut > 0 else count
+        if count:
+            self._at += count
+            self._last = view[count - 1]
+            if self._digest is not None:
+                self._digest.update(view[:count])
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ByteRange:
+    """The bytes [start, end) of a file as a stream; to its end with -1."""
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self._file = source.open(end)
+        self._file.seek(start)
+        self._left = end - start if end >= 0 else -1
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` from its start; the bytes read, 0 at the end."""
+        count = self._file.readinto(view if self._left < 0 else view[: self._left]) or 0
+        self._left -= count if self._left >= 0 else 0
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Window:
+    """Bytes read so far and not yet used: `data[:filled]`.
+
+    ended: the stream has no more. damage: why it ended too early, or None. base: where in the file's text the bytes
+    begin, when it is read from cut to cut. Each refill takes a new buffer, so what was found in the old one can be kept.
+    """
+
+    def __init__(
+        self, source: Source, start: int, end: int, block: int, lines: bool = True, limit: int = 1 << 30
+    ) -> None:
+        """lines: the lines that start in [start, end) are meant, else just those bytes. limit: of one value's bytes."""
+        self._path = source.path
+        # No buffer for a file that is smaller; one byte more tells that it has ended.
+        small = source.size + 1 if source.compression is None else block
+        self._block = max(min(block, small), 4096)
+        self._most = limit + self._block
+        self.damage: str | None = None
+        self.ended = False
+        self.filled = 0
+        self.base = start
+        self.data = np.empty(0, np.uint8)
+        try:
+            self._stream = stream(source, start, end, lines)
+        except OSError as error:
+            raise DataError(f"{source.path}: {error.strerror or error}") from error
+        self.refill(0)
+        if start == 0:
+            self._check_encoding()
+
+    def refill(self, keep: int) -> None:
+        """Drop the bytes before `keep` and read on, until the buffer is full or the stream ends.
+
+        The buffer grows when the kept bytes take up more than half of it.
+        """
+        kept = self.filled - keep
+        size = max(self._block, min(2 * kept, self._most), kept + 4096)
+        if keep == 0 and kept and self.data.base is None:  # nothing in it has been used: a long value grows in place
+            self.data.resize(size, refcheck=False)
+        else:
+            data = np.empty(size, np.uint8)
+            data[:kept] = self.data[keep : self.filled]
+            self.data = data
+        self.filled = kept
+        self.base += keep
+        view = memoryview(self.data.data)
+        while self.filled < len(self.data) and not self.ended:
+            count = self._read(view[self.filled :])
+            self.filled += count
+            self.damage = getattr(self._stream, "damage", None)
+            self.ended = count == 0 or self.damage is not None
+
+    def _read(self, view: memoryview) -> int:
+        try:
+            return int(self._stream.readinto(view) or 0)
+        except OSError as error:
+            raise DataError(f"{self._path}: reading failed: {error.strerror or error}") from error
+
+    def _check_encoding(self) -> None:
+        head = self.data[: min(4, self.filled)].tobytes()
+        mark = encoding_mark(head)
+        if mark:
+            name = os.path.basename(self._path)
+            raise DataError(f"{self._path}: the file is {mark}, not UTF-8. Convert it: iconv -f {mark} -t UTF-8 {name}")
+
+    @property
+    def first(self) -> int:
+        """Where the text starts in a window at the file's start: after a byte order mark."""
+        return 3 if self.data[: min(3, self.filled)].tobytes() == b"\xef\xbb\xbf" else 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
+def stream(source: Source, start: int, end: int, lines: bool) -> Any:
+    """The bytes of a shard as a stream: `readinto`, `close`, and `damage` where it is compressed."""
+    if source.compression is not None:
+        if start == 0 and end < 0:
+            return Decoder(source)
+        return open_piece(source, start, end, lines)
+    if start == 0 and end < 0:
+        return source.open()
+    return LineRange(source, start, end) if lines and end >= 0 else ByteRange(source, start, end)

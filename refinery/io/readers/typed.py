@@ -1,0 +1,203 @@
+"""Reads tables (Parquet, Arrow) and text files as typed samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.errors import DataError
+from refinery.io.batch import RAW_LIMIT, VECTOR, Bad, Batch, as_json
+from refinery.io.line_errors import not_utf8
+from refinery.io.objects import one_by_one
+from refinery.io.readers.json_lines import Limits
+from refinery.io.schema import conform, open_table, record_batches
+from refinery.io.sources import Source
+from refinery.io.times import require_times
+from refinery.kernels.core.arrow import flags, texts
+
+
+def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
+    """Batches of rows [start, end) of a Parquet or Arrow file; a row with a text that is not UTF-8 is a Bad one."""
+    row = 0
+    try:
+        for table in _sized(_pieces(source, start, end, limits), limits):
+            require_times(table, source.path)
+            yield checked(conform(table, schema, source.path, source.partitions), row)
+            row += len(table)
+    except (pa.ArrowException, OSError) as error:
+        cure = "It is damaged: copy or download it again, or write it anew"
+        raise DataError(f"{source.path}: reading failed after row {start + row}: {error}. {cure}") from error
+
+
+def _pieces(source: Source, start: int, end: int, limits: Limits) -> Iterator[pa.Table]:
+    """The rows in small tables."""
+    with open_table(source) as reader:
+        if source.format == "arrow":
+            yield from _between((pa.Table.from_batches([b]) for b in record_batches(reader)), 0, start, end)
+            return
+        groups: list[int] = []
+        first = skipped = size = 0
+        for i in range(reader.metadata.num_row_groups):
+            group = reader.metadata.row_group(i)
+            if first + group.num_rows > start and first < end:
+                skipped = first if not groups else skipped
+                size += group.total_byte_size
+                groups.append(i)
+            first += group.num_rows
+        if not groups:
+            return
+        # Dictionaries make rows look smaller than they are, so batches start small and are put together by true size.
+        count = sum(reader.metadata.row_group(i).num_rows for i in groups)
+        step = int(max(1, min(VECTOR, limits.batch_bytes // 4 * count // max(1, size))))
+        batches = reader.iter_batches(step, row_groups=groups, use_threads=False)
+        yield from _between((pa.Table.from_batches([batch]) for batch in batches), skipped, start, end)
+
+
+def _between(tables: Iterator[pa.Table], first: int, start: int, end: int) -> Iterator[pa.Table]:
+    """Rows [start, end) of tables, the first of which starts at row `first`."""
+    for table in tables:
+        low, high = max(start - first, 0), min(end - first, len(table))
+        if low < high:
+            yield table.slice(low, high - low)
+        first += len(table)
+        if first >= end:
+            return
+
+
+def _sized(tables: Iterator[pa.Table], limits: Limits) -> Iterator[pa.Table]:
+    """Tables cut and put together to batches."""
+    pending: list[pa.Table] = []
+    size = rows = 0
+    for table in tables:
+        step = max(1, min(limits.rows, len(table) * limits.batch_bytes // max(1, table.nbytes)))
+        for at in range(0, len(table), step):
+            piece = table.slice(at, step)
+            if pending and (size + piece.nbytes > limits.batch_bytes or rows + len(piece) > limits.rows):
+                yield pa.concat_tables(pending)
+                pending, size, rows = [], 0, 0
+            pending.append(piece)
+            size += piece.nbytes
+            rows += len(piece)
+    if pending:
+        yield pa.concat_tables(pending)
+
+
+def checked(table: pa.Table, first: int) -> Batch:
+    """Rows, numbered from `first`, without those that hold a text that is not UTF-8."""
+    rows = np.arange(first, first + len(table))
+    broken = _broken(table, 0, len(table))
+    if not broken:
+        return Batch(False, table, rows, rows + 1, [], first + len(table))
+    bad = [Bad(first + i, first + i + 1, *_raw(table.slice(i, 1))) for i in broken]
+    good = np.ones(len(table), np.bool_)
+    good[broken] = False
+    return Batch(False, table.filter(flags(good)), rows[good], rows[good] + 1, bad, first + len(table))
+
+
+def _broken(table: pa.Table, start: int, stop: int) -> list[int]:
+    """Rows whose texts are not all UTF-8: halves are looked at until single rows are left."""
+    piece = table.slice(start, stop - start)
+    if all(_sound(chunk) for column in piece.columns for chunk in column.chunks):
+        return []
+    if stop - start == 1:
+        return [start]
+    middle = (start + stop) // 2
+    return _broken(table, start, middle) + _broken(table, middle, stop)
+
+
+def _sound(array: pa.Array) -> bool:
+    """Whether every text in the array, at any depth, is UTF-8."""
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return _sound(array.storage)
+    if len(array) == array.null_count:
+        return True
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        view = texts(array)
+        return bool(kernels.text.lines.valid_texts(view.data, view.offsets))
+    if pa.types.is_string_view(kind):
+        return _sound(array.cast(pa.large_binary()).view(pa.large_string()))
+    if pa.types.is_dictionary(kind):
+        return _sound(array.dictionary)
+    if pa.types.is_struct(kind):
+        return all(_sound(child) for child in array.flatten())
+    if pa.types.is_map(kind):
+        return all(_sound(child) for child in (array.keys, array.items))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _sound(array.flatten())
+    return True
+
+
+def _raw(row: pa.Table) -> tuple[bytes, str]:
+    """A row with broken text as JSON, its bytes as they are, and what is wrong with it."""
+    values, error = {}, "invalid UTF-8"
+    for name, column in zip(row.column_names, row.columns, strict=True):
+        try:
+            values[name] = column.to_pylist()[0]
+        except UnicodeDecodeError:
+            value = column.cast(pa.large_binary()).to_pylist()[0] if _is_text(column.type) else b"?"
+            values[name] = value
+            error = f"column {name!r}: {not_utf8(value) if _is_text(column.type) else 'invalid UTF-8'}"
+    return as_json(values)[:RAW_LIMIT], error
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
+    """Text files, one sample each in the column `text`; line ends become line feeds, as in Python's text mode."""
+    contents: list[bytes] = []
+    rows: list[int] = []
+    bad: list[Bad] = []
+    size = 0
+    for row, source in enumerate(one_by_one(sources)):
+        content = _text(source, row, limits, bad)
+        if contents and (size + len(content or b"") > limits.batch_bytes or len(contents) == limits.rows):
+            yield _text_batch(contents, rows, bad)
+            contents, rows, bad, size = [], [], [], 0
+        if content is not None:
+            contents.append(content)
+            rows.append(row)
+            size += len(content)
+    if contents or bad:
+        yield _text_batch(contents, rows, bad)
+
+
+def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | None:
+    """The text of a file as UTF-8; None, and an entry in `bad`, when it is none."""
+    try:
+        with source.open(buffering=-1) as file:
+            content = file.read(limits.line + 1)
+    except OSError as error:
+        raise DataError(f"{source.path}: {error.strerror or error}") from error
+    data = np.frombuffer(content, np.uint8)
+    if len(content) > limits.line:
+        bad.append(Bad(row, 1, content[:RAW_LIMIT], f"a text of {source.size} bytes is longer than the limit"))
+        return None
+    if not kernels.text.lines.valid_utf8(data, 0, len(data)):
+        line = _broken_line(content)
+        bad.append(Bad(row, line, content[:RAW_LIMIT], not_utf8(content)))
+        return None
+    if b"\r" not in content:
+        return content
+    out = np.empty(len(data), np.uint8)
+    return out[: kernels.text.lines.unix_line_ends(data, 0, len(data), out)].tobytes()
+
+
+def _broken_line(content: bytes) -> int:
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return content.count(b"\n", 0, error.start) + 1
+    return 1
+
+
+def _text_batch(contents: list[bytes], rows: list[int], bad: list[Bad]) -> Batch:
+    kind = pa.string() if sum(map(len, contents)) < 2**31 - 1 else pa.large_string()
+    column = pa.array(contents, pa.binary() if kind == pa.string() else pa.large_binary()).view(kind)
+    numbers = np.array(rows, np.int64)
+    return Batch(False, pa.table({"text": column}), numbers, np.ones(len(rows), np.int64), bad, len(rows) + len(bad))

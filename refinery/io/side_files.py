@@ -1,0 +1,144 @@
+"""Files beside the input that results depend on: those that SQL reads, that parameters name, code of operators."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from refinery.errors import DataError
+from refinery.io.content_digest import can_be_trusted, file_digest
+from refinery.io.missing_files import leads_nowhere, refuse, refuse_pattern
+
+# Digest of the content by the name of a file, folder or glob.
+Digests = Mapping[str, str]
+# Device, inode, size in bytes, times of change in ns, by path.
+_State = dict[str, tuple[int, int, int, int, int]]
+
+_MAGIC = re.compile(r"[*?\[]")
+# Of a glob, from here on to the end of a folder's name DuckDB and Python may differ: everything there counts.
+_UNSURE = re.compile(r"[\[\\][^/]*")
+_DATABASES = (".duckdb", ".db", ".ddb")
+LEFT_OUT = ("__pycache__", ".git", ".hg", ".svn", ".venv", ".ipynb_checkpoints")
+
+
+def files(name: str) -> list[str]:
+    """Paths of the files that a name stands for, sorted: a file, all below a folder, those that a glob matches.
+
+    Rather too many than too few: hidden files, and what DuckDB's globs might match otherwise than Python's.
+    """
+    path = _path_of(name)
+    found = set(_below(path))
+    if _MAGIC.search(path):
+        for match in glob.iglob(_UNSURE.sub("*", path), recursive=True, include_hidden=True):
+            found.update(_below(match))
+    found |= {f"{one}.wal" for one in found if one.endswith(_DATABASES) and os.path.isfile(f"{one}.wal")}
+    return sorted(found)
+
+
+def _path_of(name: str) -> str:
+    return os.path.expanduser(re.sub(r"^file:(//(localhost)?(?=/))?", "", name))
+
+
+def _refuse_lost(name: str) -> None:
+    """Raise DataError for a glob that links or folders match which cannot be followed: DuckDB passes over these."""
+    path = _path_of(name)
+    if _MAGIC.search(path):
+        refuse_pattern(path)
+        refuse(path, [match for match in sorted(glob.iglob(path, recursive=True)) if leads_nowhere(match)])
+
+
+def is_glob(name: str) -> bool:
+    """Whether a name stands for the files that it matches."""
+    return _MAGIC.search(name) is not None
+
+
+def base_of(name: str) -> str:
+    """The folder that all files of a glob are below."""
+    base = os.path.expanduser(_MAGIC.split(name, maxsplit=1)[0])
+    return base if os.path.isdir(base) else os.path.dirname(base)
+
+
+def _below(path: str) -> Iterator[str]:
+    if os.path.isfile(path):
+        yield path
+    elif os.path.isdir(path):
+        seen: set[str] = set()  # links may lead round in circles
+        for folder, folders, names in os.walk(path, followlinks=True):
+            folders[:] = [] if os.path.realpath(folder) in seen else [name for name in folders if name not in LEFT_OUT]
+            seen.add(os.path.realpath(folder))
+            yield from (file for name in names if os.path.isfile(file := os.path.join(folder, name)))
+
+
+def digest(name: str) -> str:
+    """A digest of what the files of a name hold, and of their names below the folder or glob; the same wherever that is."""
+    base, whole = base_of(name), hashlib.sha256()
+    _refuse_lost(name)
+    try:
+        for path in files(name):
+            own = "" if path == name else os.path.relpath(path, base or ".")
+            whole.update(f"{own}\0{file_digest(path)}\n".encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise DataError(f"{error.filename or name}: {error.strerror or error}") from error
+    return whole.hexdigest()[:32]
+
+
+def digests(names: Iterable[str]) -> dict[str, str]:
+    """Digests by name."""
+    return {name: digest(name) for name in names}
+
+
+def changed(known: Digests) -> list[str]:
+    """Names whose files hold something else than is known of them."""
+    return [name for name, before in known.items() if digest(name) != before]
+
+
+def require_unchanged(known: Digests) -> None:
+    """See that what a finished run depended on is as it was then. Raises DataError."""
+    if names := changed(known):
+        what = f"{', '.join(sorted(names)[:3])} changed since the run"
+        raise DataError(f"{what}, so what is stored of it does not fit any more; run it again")
+
+
+class SideFiles:
+    """Sees that side files stay as they were when their digests were taken."""
+
+    def __init__(self, known: Digests) -> None:
+        self._known = known
+        self._state: _State | None = None
+        self._sure = False  # whether the files were read when their times were old enough to show the next change
+
+    def require(self) -> None:
+        """Look at the files again. Raises DataError when one is another, holds something else, or is gone.
+
+        While the file system says the same of a file as at the first look, it is not read again.
+        """
+        if not self._known:
+            return
+        now = _state(self._known)
+        if self._state is not None and now != self._state:
+            raise _error(next(path for path in sorted({*now, *self._state}) if now.get(path) != self._state.get(path)))
+        if not self._sure:
+            self._sure = all(can_be_trusted(max(of[3:])) for of in now.values())
+            for name in changed(self._known):
+                raise _error(name)
+        self._state = now
+
+
+def _error(name: str) -> DataError:
+    return DataError(
+        f"{name}: is not what it was when the run began; a file that steps read must not change meanwhile. Run again"
+    )
+
+
+def _state(names: Iterable[str]) -> _State:
+    found: _State = {}
+    for path in {path for name in names for path in files(name)}:
+        try:
+            now = os.stat(path)
+        except OSError:
+            continue  # gone by now, which its absence says
+        found[path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+    return found

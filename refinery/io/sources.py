@@ -1,0 +1,377 @@
+"""Which files a recipe means, in which order, and how they are cut into shards."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from refinery.common.paths import printable
+from refinery.errors import DataError
+from refinery.io.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format
+from refinery.io.formats import SUPPORTED, foreign, format_of, full_suffix, json_shape, magic, split_suffix
+from refinery.io.missing_files import may_be_folder, oddities, refuse, refuse_pattern
+from refinery.io.partitions import Partitions, partitions_of, typed
+from refinery.io.table_folders import refuse_tables
+from refinery.storage.urls import is_url
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+# Text that a byte of a compressed file stands for, roughly; what opening a file costs, in bytes of text.
+_EXPANDS = 4
+_LEAST = 16 << 10
+# Names of formats in recipes that are called otherwise here.
+_FORCED = {"txt": "text", "json": "jsonl"}
+_FOREIGN_CURES = {
+    "Parquet": "Rename it to .parquet",
+    "Arrow": "Rename it to .arrow",
+    "PDF": "Extract its text to a .txt file first",
+}
+# Formats of files that are not looked into.
+_OPAQUE = ("parquet", "arrow", "text")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input file.
+
+    format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
+    (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
+    bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
+    version: of an object at a URL, see `objects`. partitions: fields of all its samples, from the names of folders.
+    texts: keys of the fields that the recipe names as text, which are read as that.
+    """
+
+    path: str
+    format: str
+    compression: str | None
+    suffix: str
+    size: int
+    dataset: int = 0
+    table: pa.Table | None = field(default=None, compare=False, repr=False)
+    version: str = ""
+    partitions: Partitions = ()
+    texts: tuple[tuple[str, ...], ...] = ()
+
+    def open(self, stop: int = -1, buffering: int = 0) -> Any:
+        """The file's bytes, to be read from anywhere. stop: up to where that is likely to go. Raises OSError, DataError."""
+        if is_url(self.path):
+            from refinery.io.objects import open_stream
+
+            return open_stream(self, stop)
+        return open(self.path, "rb", buffering=buffering)
+
+    def state(self) -> tuple[str, int, int | str]:
+        """Path, size and what tells that it has changed: its time (ns), or the object's version. Raises OSError."""
+        if is_url(self.path):
+            return self.path, self.size, self.version
+        found = os.stat(self.path)
+        return self.path, found.st_size, found.st_mtime_ns
+
+    @staticmethod
+    def of_table(table: pa.Table) -> Source:
+        """Samples that are in memory."""
+        return Source("dataset", "arrow", None, "", table.nbytes, 0, table)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What earlier stages have left of a shard.
+
+    source: the file that holds it; None: the samples are still as they stand in the input. picked: ascending positions
+    of those samples in the file that are still there. numbers, line_numbers: of every sample in the file, its number
+    and its line in the shard; unused without a file. tables: Parquet files with `_row` and further columns of samples.
+    """
+
+    source: Source | None
+    picked: np.ndarray
+    numbers: np.ndarray | None = None
+    line_numbers: np.ndarray | None = None
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A piece of the input that is worked on at once.
+
+    index: 0 and up in the order of the input. sources: one file, or several whole ones. start, end: bytes of a JSON
+    Lines file (the shard owns the lines that start there; the cuts need not fall between lines), of the text of a CSV
+    file or JSON array (between samples), or rows of tables; end -1 is the end. Of compressed JSON Lines they are bytes
+    of the compressed file (see `relay.Cursor`). rows_of: how many samples each of several files has, where that is
+    known; text files have one each. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
+    size: about how many bytes of the input it is; the shards' sizes add up to the sources'. only: ascending numbers of
+    the rows that are samples of this run, when not all are; they are then counted anew, from 0. part: what earlier
+    stages have left of it, which is then what is read; numbers, lines and files stay those of the input.
+    """
+
+    index: int
+    sources: tuple[Source, ...]
+    start: int = 0
+    end: int = -1
+    lines: bool = True
+    schema: pa.Schema | None = None
+    size: int = 0
+    only: np.ndarray | None = field(default=None, compare=False, repr=False)
+    part: Part | None = field(default=None, compare=False, repr=False)
+    rows_of: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def source(self) -> Source:
+        """The file; the first one of several."""
+        return self.sources[0]
+
+    @property
+    def starts_file(self) -> bool:
+        """Whether its lines are counted from a file's first line."""
+        return self.start == 0
+
+    def path_of(self, row: int) -> str:
+        """The file that holds row `row` of the shard; of several files whose rows are not known, the first."""
+        if self.source.format == "text":
+            return self.sources[row if len(self.sources) > 1 else 0].path
+        return self.sources[bisect_right(list(accumulate(self.rows_of[:-1])), row)].path
+
+
+def find(
+    inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None, recipe: str | None = None
+) -> tuple[list[Source], list[str]]:
+    """The files behind paths or URLs, folders (with everything below) and glob patterns, and notes on what was passed over.
+
+    inputs: paths, or objects with `path` and `format` (how to read all of it; None: as each file's suffix tells). Their
+    order is kept; folders and patterns give their files sorted by path. suffixes: take files with one of these only.
+    recipe: the file that names the inputs, where these have a `line` in it. Raises DataError when nothing is left, or
+    something named is missing or cannot be read; the message then has a line for each of these.
+    """
+    wanted = _normal(suffixes)
+    sources: list[Source] = []
+    notes: list[str] = []
+    names, wrong = [], []
+    for dataset, item in enumerate(inputs):
+        path, form = (item, None) if isinstance(item, (str, os.PathLike)) else (item.path, item.format)
+        names.append(os.path.expanduser(os.fspath(path)))
+        try:
+            sources += _Order(dataset, _kind(form), wanted, notes).expand(names[-1])
+        except DataError as error:
+            line = getattr(item, "line", 0)
+            wrong.append(f"{recipe}:{line}: {error}" if recipe and line else str(error))
+    if wrong:
+        raise DataError("\n".join(wrong))
+    if not sources:
+        if not inputs:
+            raise DataError("no input is named; set dataset_path")
+        asked = f" with suffix {' or '.join(sorted(wanted))}" if wanted else ""
+        reason = f" ({'; '.join(notes)})" if notes else ""
+        raise DataError(f"{', '.join(names)}: no file{asked} to read{reason}. Readable are {SUPPORTED}")
+    return sources, notes
+
+
+def carrier(sources: Sequence[Source]) -> str:
+    """'typed' when all files hold tables of one kind (csv and tsv count as one), else 'lines'."""
+    kinds = {"csv" if source.format == "tsv" else source.format for source in sources}
+    return "typed" if len(kinds) == 1 and not kinds & {"jsonl", "json"} else "lines"
+
+
+def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1) -> list[Shard]:
+    """Cut files into shards of about `shard_size` bytes of text, in the order of the input.
+
+    JSON Lines are cut anywhere, compressed or not, tables between rows, CSV and JSON arrays between samples, for which
+    they are read once, by `workers` threads; small files of one kind are put together. Raises DataError when typed
+    files have columns that do not fit together.
+    """
+    from refinery.io.objects import look_ahead
+    from refinery.io.splitting import Cutter
+
+    look_ahead(sources)
+    lines = carrier(sources) == "lines"
+    cutter = Cutter(max(1, shard_size), workers, lines)
+    pieces = list(cutter.pieces(sources))
+    schema = None
+    if not lines:
+        from refinery.io.schema import common_schema
+
+        schema = common_schema(sources, cutter.schemas)
+    shards: list[Shard] = []
+    for files, start, end, size, rows in pieces:
+        known = schema if schema is not None else cutter.schemas.get(files[0].path)
+        shards.append(Shard(len(shards), files, start, end, lines, known, size, rows_of=rows))
+    return shards
+
+
+def _kind(form: str | None) -> str | None:
+    """A format as recipes name it, under the name that it has here."""
+    return None if form is None else _FORCED.get(form.partition(".")[0], form.partition(".")[0])
+
+
+def _normal(suffixes: str | Sequence[str] | None) -> frozenset[str]:
+    listed = [suffixes] if isinstance(suffixes, str) else list(suffixes or [])
+    return frozenset("." + suffix.lower().lstrip(".") for suffix in listed if suffix)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What is wanted of one input: every file read as `forced`, only those whose suffix is in `wanted`."""
+
+    dataset: int
+    forced: str | None
+    wanted: frozenset[str]
+    notes: list[str]
+
+    def expand(self, path: str) -> list[Source]:
+        """The sources behind a path, folder or pattern, of this machine or at a URL."""
+        if is_url(path):
+            return self._expand_url(path)
+        if printable(path) != path:
+            raise DataError(f"{printable(path)}: the name is not UTF-8, so no table can hold it. Rename it")
+        if os.path.isfile(path):
+            return self._sources([self._named(path)], _File)
+        refuse_pattern(path)
+        found, folder = files_of(path)
+        chosen = self._pick(path, found, folder, os.path.getsize)
+        base = base_of(path, folder)
+        refuse_tables(base, [name for name, _ in chosen])
+        return self._placed(base, self._sources(chosen, _File))
+
+    def _expand_url(self, url: str) -> list[Source]:
+        from refinery.io.url_listing import logs_beside, look_into, objects_of
+
+        objects, folder = objects_of(url)
+        if folder is None:
+            chosen = [self._named(next(iter(objects)))]
+        else:
+            picked = self._pick(url, list(objects), folder, lambda path: objects[path].size)
+            base = base_of(url, folder)
+            listed = [*objects, *logs_beside({base} if folder else {path.rpartition("/")[0] for path in objects})]
+            refuse_tables(base, [path for path, _ in picked], listed)
+            chosen = list(picked)
+        look_into([objects[path] for path, kind in filter(None, chosen) if kind not in _OPAQUE])
+        sources = self._sources(chosen, objects.__getitem__)
+        return sources if folder is None else self._placed(base_of(url, folder), sources)
+
+    def _named(self, path: str) -> tuple[str, str] | None:
+        """A file that was named itself, with its format: what cannot be read is an error."""
+        if self.wanted and full_suffix(Path(path)) not in self.wanted:
+            self.notes.append(f"{path}: passed over, its suffix is not among {', '.join(sorted(self.wanted))}")
+            return None
+        return path, self.forced or format_of(Path(path)) or _by_name(Path(path))
+
+    def _pick(
+        self, place: str, paths: Sequence[str], folder: bool, size_of: Callable[[str], int]
+    ) -> list[tuple[str, str]]:
+        """Files that a folder or pattern led to, with their formats: one format, the others are counted in the notes."""
+        found: list[tuple[str, str]] = []
+        skipped: Counter[str] = Counter()
+        others: list[str] = []
+        base, pattern = base_of(place, folder), "" if folder else place
+        for path in paths:
+            name = Path(path)
+            suffix = full_suffix(name)
+            kind = self.forced or format_of(name)
+            if is_never_data(below(base, path), pattern):
+                skipped["hidden, a marker or a README"] += 1
+            elif kind is None or (self.wanted and suffix not in self.wanted):
+                why = "not asked for" if self.wanted and suffix not in self.wanted else "of no known format"
+                skipped[f"{printable(suffix) or 'without suffix'}, {why}"] += 1
+                others.append(path)
+            else:
+                found.append((path, kind))
+        self._look_at_odd(place, [path for path, _ in found], others)
+        if not self.forced and not self.wanted:
+            found = of_one_format(found, size_of, skipped)
+        if skipped:
+            items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
+            self.notes.append(f"{place}: passed over: {items}")
+        return found
+
+    def _look_at_odd(self, place: str, paths: Sequence[str], others: Sequence[str]) -> None:
+        """Raise DataError for entries that look like data, or like folders, and cannot be read; note other odd ones."""
+        if is_url(place):
+            return
+        refuse(place, [path for path in paths if odd_kind(path)] + [path for path in others if may_be_folder(path)])
+        if odd := oddities(others):
+            self.notes.append(f"{printable(place)}: passed over: {odd}")
+
+    def _placed(self, base: str, sources: list[Source]) -> list[Source]:
+        """The sources with the fields that the folders between a base and them stand for."""
+        pairs = typed([partitions_of(below(base, source.path)[:-1]) for source in sources])
+        return [
+            replace(source, partitions=found) if found else source for source, found in zip(sources, pairs, strict=True)
+        ]
+
+    def _sources(self, chosen: Sequence[tuple[str, str] | None], look: Callable[[str], Any]) -> list[Source]:
+        return [found for path, kind in filter(None, chosen) if (found := self._source(path, kind, look(path)))]
+
+    def _source(self, path: str, kind: str, file: Any) -> Source | None:
+        """The source; None, with a note, for an empty file that is no table. file: says what is in it, see `_File`."""
+        try:
+            source = Source(path, kind, None, full_suffix(Path(path)), file.size, self.dataset, version=file.version)
+            if source.size == 0 and kind != "text":
+                self.notes.append(f"{path}: empty")
+                return None if kind in ("parquet", "arrow") else source
+            if kind in _OPAQUE:
+                return source
+            head = file.head()
+            source = replace(source, compression=magic(head))
+            if found := foreign(head):
+                raise DataError(f"{path}: holds {found}, not {kind}. {_FOREIGN_CURES.get(found, 'Unpack it first')}")
+            named = split_suffix(Path(path))[1]
+            if named and source.compression is None:
+                cure = f"Drop {Path(path).suffix!r} from its name"
+                raise DataError(f"{path}: the name says {named}, but it holds no {named} data. {cure}")
+            if kind == "jsonl":
+                source = replace(source, format=file.shape(source.compression, ".jsonl" in source.suffix))
+            return source
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or error}") from error
+
+
+class _File:
+    """A file of this machine. Raises OSError."""
+
+    version = ""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return os.path.getsize(self.path)
+
+    def head(self) -> bytes:
+        """Its first four bytes."""
+        with open(self.path, "rb") as file:
+            return file.read(4)
+
+    def shape(self, compression: str | None, trusted: bool) -> str:
+        """See `json_shape`."""
+        return json_shape(self.path, compression, trusted)
+
+
+def _by_name(path: Path) -> str:
+    """The format of a file that was named, where its suffix does not tell. Raises DataError with the cure."""
+    if path.name.lower() in ("makefile", "dockerfile"):
+        return "text"
+    suffix, compression = split_suffix(path)
+    if suffix in (".pdf", ".docx"):
+        cure = "Extract its text to a .txt file first"
+    elif suffix in (".bz2", ".xz", ".lz4", ".br", ".zip", ".tar", ".tgz", ".7z"):
+        cure = "Unpack it first; .gz and .zst are read as they are"
+    elif compression and not suffix:
+        cure = f"Name it by what it holds, such as {path.stem}.jsonl{path.suffix}"
+    else:
+        cure = f"Rename it if it is one of: {SUPPORTED}"
+    raise DataError(f"{path}: files with suffix {full_suffix(path) or '(none)'!r} cannot be read. {cure}")
+
+
+def weight(source: Source) -> int:
+    """About how many bytes of text are read from a file; opening a small one counts too."""
+    if source.format == "text":
+        return source.size
+    return max(source.size * (_EXPANDS if source.compression else 1), _LEAST)

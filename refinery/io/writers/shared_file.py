@@ -1,0 +1,449 @@
+"""The file of an export while shards write it together: no parts have to be put together afterwards."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refinery import kernels
+from refinery.io.writers import parquet_footer
+from refinery.io.writers.export import Written, names
+from refinery.io.writers.temp_files import aside_of, scratch_in, tidy
+from refinery.io.writers.write import open_output, writing
+
+# Bytes that a shard holds in memory, and that all complete ones hold together, before they are put into a file of their own.
+_HELD_BY_ONE = 64 << 20
+_HELD_BY_ALL = 256 << 20
+_BLOCK = 4 << 20
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a shard's bytes are: in the file that began as `into`, from `start`; digest: of them. rows: samples in them.
+
+    footer: of the Parquet file that the shard would be alone.
+    """
+
+    into: str
+    start: int
+    size: int
+    digest: str
+    rows: int
+    footer: bytes = b""
+
+
+# What is told when a shard's bytes have their place.
+Told = Callable[[Placed], None]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an earlier run, or an earlier try, has left: the file that began as `into`, under either of two names.
+
+    target: the finished file; stamp: what the file system said of it; None as long as it has not got this name.
+    """
+
+    into: str
+    aside: str
+    target: str
+    stamp: tuple[int, int, int] | None = None
+
+    @staticmethod
+    def read(text: str) -> Known | None:
+        """What `SharedFile.note` has written; None for anything else."""
+        try:
+            plain = json.loads(text)
+            return Known(**plain | {"stamp": tuple(plain["stamp"]) if plain["stamp"] else None})
+        except (ValueError, TypeError, KeyError):
+            return None
+
+    def write(self) -> str:
+        """As JSON."""
+        return json.dumps({"into": self.into, "aside": self.aside, "target": self.target, "stamp": self.stamp})
+
+
+def share(
+    export_path: str,
+    kind: str,
+    shard_size: int,
+    lines: bool,
+    aside: Path,
+    note: Callable[[str], None] | None = None,
+) -> SharedFile | None:
+    """The file of an export that shards can write themselves; None where their parts have to be put together.
+
+    Parts are put together for several files, JSON arrays, and tables made from lines or the other way round. aside: folder
+    for what does not fit memory until its turn comes. note: keeps what another try has to know.
+    """
+    if shard_size > 0 or kind not in (("jsonl", "jsonl.gz", "jsonl.zst") if lines else ("parquet",)):
+        return None
+    return SharedFile(names(export_path, kind)[0], kind, aside, note)
+
+
+class SharedFile:
+    """A file under a temporary name into which shards write, the bytes of each after those of the shards before it.
+
+    Where a shard's bytes go is known when all shards before it are complete. Until then they are held in memory, or in a
+    file in the folder `aside` when they are many; nobody waits. Shards that are begun in order seldom need that file.
+    """
+
+    def __init__(self, target: str, kind: str, aside: Path, note: Callable[[str], None] | None = None) -> None:
+        self.target, self.kind, self.folder, self._note = target, kind, aside, note
+        self.into = secrets.token_hex(8)
+        self._lock = threading.Lock()
+        self._next, self._end, self._held = 0, len(self._lead), 0
+        self._waiting: dict[int, _Shard] = {}
+        self._done: list[_Shard] = []
+        self._file: int | None = None
+        self._aside = ""
+        self._useful = False  # whether another try can use what is in the file
+        self._complete: Written | None = None  # the export is what it is to be already
+        if note is None:  # nobody will ask for another try
+            self.resume(None, {}, 0, _nobody)
+
+    @property
+    def _lead(self) -> bytes:
+        return parquet_footer.MAGIC if self.kind == "parquet" else b""
+
+    # What is there already
+
+    def resume(
+        self, known: Known | None, placed: dict[int, Placed], shards: int, told: Callable[[int, Placed], None]
+    ) -> set[int]:
+        """Open the file, with the shards that are in an earlier one; the numbers of these.
+
+        known: the earlier file. placed: shards whose results hold. shards: how many there are. told: keeps the new place of a
+        shard that is copied. Raises OutputError when the file cannot be written.
+        """
+        placed = {shard: place for shard, place in placed.items() if known is not None and place.into == known.into}
+        kept: set[int] = set()
+        with writing(self.target):
+            os.makedirs(os.path.dirname(os.path.abspath(self.target)), exist_ok=True)
+            if known is not None and placed:
+                kept = self._go_on(known, placed) or self._from_finished(known, placed, shards, told)
+            if self._file is None and self._complete is None:
+                self._begin()
+            if known is not None and os.path.basename(known.aside) != os.path.basename(self._aside):
+                Path(known.aside).unlink(missing_ok=True)
+            tidy(self.target, self._aside)
+        return kept
+
+    def _begin(self) -> None:
+        self._aside = aside_of(self.target, self.into)
+        self._file = _held(self._aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        if self._note is not None:
+            self._note(Known(self.into, os.path.abspath(self._aside), os.path.abspath(self.target)).write())
+
+    def _go_on(self, known: Known, placed: dict[int, Placed]) -> set[int]:
+        """Open the unfinished file of an earlier try again: its shards up to the first one that does not hold stay."""
+        if os.path.abspath(self.target) != known.target or not os.path.exists(known.aside):
+            return set()
+        end, shard = len(self._lead), 0
+        while shard in placed and placed[shard].start == end and _sound(known.aside, placed[shard]):
+            self._take(shard, placed[shard])
+            end, shard = end + placed[shard].size, shard + 1
+        if not shard:
+            return set()
+        self.into, self._aside = known.into, os.path.join(os.path.dirname(self.target), os.path.basename(known.aside))
+        self._file = _held(self._aside, os.O_RDWR)
+        os.ftruncate(self._file, end)
+        self._next, self._end, self._useful = shard, end, True
+        return set(range(shard))
+
+    def _from_finished(
+        self, known: Known, placed: dict[int, Placed], shards: int, told: Callable[[int, Placed], None]
+    ) -> set[int]:
+        """Take shards from the finished file of an earlier run; where all of them hold, that is the file itself."""
+        stat = _stamp(known.target)
+        if stat is None:
+            return set()
+        if stat != known.stamp:
+            placed = {shard: place for shard, place in placed.items() if _sound(known.target, place)}
+        if stat == known.stamp and len(placed) == shards and os.path.abspath(self.target) == known.target:
+            rows = sum(place.rows for place in placed.values())
+            self._complete = Written(self.target, rows, stat[0])
+            return set(placed)
+        if not placed:
+            return set()
+        self._begin()
+        for shard, place in sorted(placed.items()):
+            found = _Shard(shard, size=place.size, rows=place.rows, footer=place.footer)
+            found.elsewhere = (known.target, place.start)
+            found.known, found.told = place.digest, _telling(told, shard)
+            self.complete(found)
+        return set(placed)
+
+    def _take(self, shard: int, place: Placed) -> None:
+        """Count a shard in whose bytes are where they belong."""
+        self._done.append(
+            _Shard(shard, size=place.size, written=place.size, start=place.start, rows=place.rows, footer=place.footer)
+        )
+
+    # What shards write
+
+    def piece(self, index: int, told: Told | None = None) -> Piece:
+        """What shard `index` writes to. told: is called when its bytes have their place."""
+        return Piece(self, index, told)
+
+    def relieve(self, shard: _Shard) -> None:
+        """Take the bytes of a shard that is not complete out of memory."""
+        with self._lock:
+            ready = self._place(shard) if self._next == shard.index else []
+        if ready:
+            self._write_all(ready)
+        else:
+            self._put_aside(shard)
+
+    def complete(self, shard: _Shard) -> None:
+        """Write a shard that is complete, and those after it that have waited for it; or let it wait itself."""
+        with self._lock:
+            early = self._next != shard.index and self._held + shard.held > _HELD_BY_ALL
+        if early:
+            self._put_aside(shard)
+        ready: list[tuple[int, _Bytes]] = []
+        placed: list[_Shard] = []
+        with self._lock:
+            self._waiting[shard.index] = shard
+            self._held += shard.held
+            while self._next in self._waiting:
+                first = self._waiting.pop(self._next)
+                self._held -= first.held
+                ready += self._place(first)
+                placed.append(first)
+                self._done.append(first)
+                self._next += 1
+        self._write_all(ready)
+        self._useful = self._useful or bool(placed)
+        for one in placed:
+            if one.told is not None:
+                one.told(Placed(self.into, one.start, one.size, one.digested(), one.rows, one.footer))
+
+    def _place(self, shard: _Shard) -> list[tuple[int, _Bytes]]:
+        """What the shard holds, each with its place from the end of the file on."""
+        shard.start = self._end if shard.start < 0 else shard.start
+        ready: list[tuple[int, _Bytes]] = []
+        if shard.elsewhere is not None:
+            ready.append((self._end, (*shard.elsewhere, shard.size)))
+            self._end += shard.size
+        if shard.aside is not None:
+            ready.append((self._end, shard.aside))
+            self._end += shard.size - shard.written - shard.held
+        for chunk in shard.chunks:
+            ready.append((self._end, chunk))
+            self._end += len(chunk)
+        shard.chunks, shard.held, shard.aside, shard.written, shard.elsewhere = [], 0, None, shard.size, None
+        return ready
+
+    def _put_aside(self, shard: _Shard) -> None:
+        if shard.elsewhere is not None:
+            return
+        path = self.folder / f"{shard.index:05d}.export"
+        with writing(path), path.open("ab" if shard.aside else "wb") as file:
+            for chunk in shard.chunks:
+                file.write(chunk)
+        shard.chunks, shard.held, shard.aside = [], 0, path
+
+    def _write_all(self, ready: list[tuple[int, _Bytes]]) -> None:
+        for place, found in ready:
+            if isinstance(found, Path):
+                self._copy(place, str(found), 0, -1)
+                found.unlink()
+            elif isinstance(found, tuple):
+                self._copy(place, *found)
+            else:
+                self._write(place, found)
+
+    def _write(self, place: int, chunk: memoryview) -> None:
+        assert self._file is not None
+        with writing(self.target):
+            while len(chunk):
+                count = os.pwrite(self._file, chunk, place)
+                place, chunk = place + count, chunk[count:]
+
+    def _copy(self, place: int, path: str, start: int, size: int) -> None:
+        """Copy `size` bytes of a file from `start` on; -1: to its end."""
+        with open(path, "rb") as file:
+            file.seek(start)
+            while block := file.read(_BLOCK if size < 0 else min(_BLOCK, size)):
+                self._write(place, memoryview(block))
+                place += len(block)
+                size -= len(block) if size >= 0 else 0
+
+    # The end
+
+    def finish(self) -> list[Written]:
+        """Give the file its name. Raises OutputError when that fails."""
+        if self._complete is not None:
+            return [self._complete]
+        try:
+            return self._finished()
+        finally:
+            self.close()
+
+    def _finished(self) -> list[Written]:
+        with writing(self.target):
+            rows = sum(shard.rows for shard in self._done)
+            if self.kind == "parquet":
+                footer = parquet_footer.join([(shard.start, shard.footer) for shard in self._done if shard.footer])
+                if footer is None:
+                    return self._put_together()
+                self._write(0, memoryview(self._lead))
+                self._write(self._end, memoryview(footer))
+            elif self._end == 0:
+                open_output(Path(self._aside), f".{self.kind}").close()
+            os.replace(self._aside, self.target)
+            if self._note is not None:
+                known = Known(
+                    self.into, os.path.abspath(self._aside), os.path.abspath(self.target), _stamp(self.target)
+                )
+                self._note(known.write())
+            return [Written(self.target, rows, os.path.getsize(self.target))]
+
+    def take_back(self) -> None:
+        """Take the file's name away again; what is in it stays for another try."""
+        if self._complete is None and self._aside and os.path.exists(self.target):
+            os.replace(self.target, self._aside)
+
+    def _put_together(self) -> list[Written]:
+        """Write the file anew from tables whose columns have not the same types in all shards."""
+        from refinery.io.writers.tables import export_parquet
+
+        assert self._file is not None
+        with scratch_in(os.path.dirname(os.path.abspath(self.target))) as scratch:
+            parts = []
+            for shard in self._done:
+                if shard.footer:
+                    parts.append(os.path.join(scratch, f"{shard.index:05d}.parquet"))
+                    body = os.pread(self._file, shard.size, shard.start)
+                    Path(parts[-1]).write_bytes(self._lead + body + shard.footer)
+            self.discard()
+            return export_parquet(parts, False, os.cpu_count() or 1, lambda count: [self.target], 0)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def close(self) -> None:
+        """Leave what has been written to another try, if that can use any of it; else remove it."""
+        self._close() if self._note is not None and self._useful else self.discard()
+
+    def discard(self) -> None:
+        """Remove what has been written, if it has not got its name."""
+        self._close()
+        if self._aside:
+            Path(self._aside).unlink(missing_ok=True)
+
+
+def _held(path: str, flags: int) -> int:
+    """An open file that others can see to be in use."""
+    file = os.open(path, flags, 0o666)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        pass  # some file systems have no locks
+    return file
+
+
+def _nobody(shard: int, place: Placed) -> None:
+    """Nobody is told."""
+
+
+def _telling(told: Callable[[int, Placed], None], shard: int) -> Told:
+    return lambda place: told(shard, place)
+
+
+def _sound(path: str, place: Placed) -> bool:
+    """Whether the bytes of a shard are still what they were."""
+    try:
+        digest = kernels.core.digest.digest_of_file(path, place.start, place.start + place.size)
+    except OSError:
+        return False
+    return digest.size == place.size and digest.hexdigest() == place.digest
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+
+
+# Bytes to be written: in memory, a whole file, or a file with a start and a size.
+_Bytes = memoryview | Path | tuple[str, int, int]
+
+
+@dataclass
+class _Shard:
+    """What a shard has given so far: `size` bytes, of which `written` are in the file, then those in the file `aside`, then
+    `held` in chunks; or all of them `elsewhere`, a file and where they start in it. start: place of its first byte.
+    """
+
+    index: int
+    chunks: list[memoryview] = field(default_factory=list)
+    size: int = 0
+    held: int = 0
+    written: int = 0
+    aside: Path | None = None
+    elsewhere: tuple[str, int] | None = None
+    start: int = -1
+    rows: int = 0
+    footer: bytes = b""
+    told: Told | None = None
+    digest: kernels.core.digest.Digest | None = None
+    known: str = ""
+
+    def digested(self) -> str:
+        """The digest of its bytes."""
+        return self.known if self.digest is None else self.digest.hexdigest()
+
+
+class Piece:
+    """One shard's bytes, written like a file. rows: of the samples in them, which the writer counts."""
+
+    def __init__(self, shared: SharedFile, index: int, told: Told | None = None) -> None:
+        digest = None if told is None else kernels.core.digest.Digest()
+        self._shared, self._shard = shared, _Shard(index, told=told, digest=digest)
+
+    @property
+    def target(self) -> str:
+        """The file that it becomes a part of."""
+        return self._shared.target
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._shard.size
+
+    def count(self, rows: int) -> None:
+        """Note that `rows` samples more are in what is written."""
+        self._shard.rows += rows
+
+    def write(self, data: Any) -> None:
+        """Add bytes, which must not change afterwards."""
+        chunk = memoryview(data).cast("B")
+        if self._shard.digest is not None:
+            self._shard.digest.update(chunk)
+        self._shard.chunks.append(chunk)
+        self._shard.held += len(chunk)
+        self._shard.size += len(chunk)
+        if self._shard.held > _HELD_BY_ONE:
+            self._shared.relieve(self._shard)
+
+    def write_table(self, file: Any) -> None:
+        """Add a complete Parquet file: its row groups now, its footer when those of all shards are joined."""
+        body, footer = parquet_footer.split(memoryview(file))
+        self._shard.footer = bytes(footer)
+        self.write(body)
+
+    def close(self) -> None:
+        """All is written."""
+        self._shared.complete(self._shard)

@@ -1,0 +1,141 @@
+"""MinHash: the minima of many permutations of a text's shingles.
+
+The minimum of a random permutation over a set of shingles is the same for two sets with a probability equal to their
+Jaccard similarity (Broder 1997). `fast` permutes a 32-bit hash of the shingle by multiplication and addition modulo
+2^32; `data_juicer` takes the minima of Data-Juicer 1.6.1 and datasketch: of (a h + b mod 2^64) mod 2^61 - 1, the low 32
+bits, h the first four bytes of the shingle's SHA-1.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numba import njit
+
+from refinery.kernels.dedup.minhash_shingles import GOLDEN, MIX, ring, shingle_hashes
+from refinery.kernels.dedup.sha1 import sha1_32
+from refinery.kernels.dedup.shingles import Tokens
+
+BLOCK = 1024  # shingles whose hashes are permuted together: 4 KiB, next to the processor
+LANES = 64  # a block is filled up to a multiple of this, so that no permutation has a remainder to go through
+GROUP = 4  # permutations that share one pass over a block
+
+NONE = 0xFFFFFFFF
+MERSENNE = (1 << 61) - 1
+
+
+def fast_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
+    """uint32 (rows, permutations): the minima of each row; and bool (rows): which rows have a shingle.
+
+    A text of fewer tokens than the window has one shingle, all its tokens; one without tokens has none.
+    """
+    rows = len(split.valid)
+    factors, terms = permutation_parameters(permutations)
+    hashes = np.empty(int(np.diff(split.firsts).max(initial=1)), np.uint64)
+    minima, present = np.empty((rows, len(factors)), np.uint32), np.zeros(rows, np.bool_)
+    table = split[:4]
+    _fast_minima(*table, window, ring(window), factors, terms, hashes, minima, present)
+    return minima[:, :permutations], present
+
+
+@lru_cache(maxsize=8)
+def permutation_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
+    """Odd factors and terms (uint32) of the permutations, in number a multiple of GROUP, by splitmix64 from zero.
+
+    The first k are the same for every number of permutations.
+    """
+    room = -(-permutations // GROUP) * GROUP
+    x = np.arange(1, 2 * room + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(MIX)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = ((x ^ (x >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
+    return x[0::2] | np.uint32(1), x[1::2].copy()
+
+
+@njit(nogil=True, cache=True)
+def _fast_minima(data, starts, firsts, gap, window, ring, factors, terms, hashes, minima, present):
+    block = np.empty(BLOCK, np.uint32)
+    for row in range(len(firsts) - 1):
+        first, n = firsts[row], firsts[row + 1] - firsts[row] - 1
+        if n == 0:
+            continue
+        n = shingle_hashes(data, starts, first, n, gap, window, ring, hashes)
+        present[row] = True
+        minima[row, :] = NONE
+        for start in range(0, n, BLOCK):
+            used = min(n - start, BLOCK)
+            for i in range(used):
+                block[i] = np.uint32(hashes[start + i] >> np.uint64(32))
+            filled = (used + LANES - 1) // LANES * LANES
+            block[used:filled] = block[0]
+            _permute(block, filled, factors, terms, minima[row])
+
+
+@njit(nogil=True, cache=True)
+def _permute(hashes, n, factors, terms, least):
+    """Lower `least` to the minima over hashes[:n] of each permutation."""
+    for j in range(0, len(least), GROUP):
+        a0, a1, a2, a3 = factors[j], factors[j + 1], factors[j + 2], factors[j + 3]
+        b0, b1, b2, b3 = terms[j], terms[j + 1], terms[j + 2], terms[j + 3]
+        m0, m1, m2, m3 = least[j], least[j + 1], least[j + 2], least[j + 3]
+        for i in range(np.uint64(n)):
+            h = hashes[i]
+            m0 = min(m0, np.uint32(a0 * h + b0))
+            m1 = min(m1, np.uint32(a1 * h + b1))
+            m2 = min(m2, np.uint32(a2 * h + b2))
+            m3 = min(m3, np.uint32(a3 * h + b3))
+        least[j], least[j + 1], least[j + 2], least[j + 3] = m0, m1, m2, m3
+
+
+def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same by Data-Juicer's hash functions and permutations: every minimum is the one that it computes.
+
+    A text of fewer tokens than the window, even one of none, has the largest value in place of each minimum, so that
+    all such texts have the same signature.
+    """
+    factors, terms = data_juicer_parameters(permutations)
+    minima = np.full((len(split.valid), permutations), NONE, np.uint32)
+    _data_juicer_minima(*split[:4], window, factors, terms, minima)
+    return minima, split.valid
+
+
+@lru_cache(maxsize=8)
+def data_juicer_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
+    """Factors and terms (uint64) of Data-Juicer's permutations: drawn in turns, numpy's RandomState seeded with 42."""
+    draw = np.random.RandomState(42).randint
+    pairs = [(draw(1, MERSENNE, dtype=np.uint64), draw(0, MERSENNE, dtype=np.uint64)) for _ in range(permutations)]
+    factors, terms = np.array(pairs, np.uint64).T
+    return factors.copy(), terms.copy()
+
+
+@njit(nogil=True, cache=True)
+def _data_juicer_minima(data, starts, firsts, gap, window, factors, terms, minima):
+    begins, ends = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    hashes, wide = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint64)
+    for row in range(len(firsts) - 1):
+        first, shingles = firsts[row], firsts[row + 1] - firsts[row] - window
+        for start in range(0, shingles, BLOCK):
+            used = min(shingles - start, BLOCK)
+            for i in range(used):
+                begins[i] = starts[first + start + i]
+                ends[i] = starts[first + start + i + window] - gap
+            sha1_32(data, begins, ends, hashes[:used])
+            for i in range(used):
+                wide[i] = np.uint64(hashes[i])
+            filled = (used + LANES - 1) // LANES * LANES
+            wide[used:filled] = wide[0]
+            _permute_wide(wide, filled, factors, terms, minima[row])
+
+
+@njit(nogil=True, cache=True)
+def _permute_wide(hashes, n, factors, terms, least):
+    prime, low = np.uint64(MERSENNE), np.uint64(NONE)
+    for j in range(len(least)):
+        a, b, m = factors[j], terms[j], np.uint64(least[j])
+        for i in range(np.uint64(n)):
+            x = hashes[i] * a + b
+            x = (x & prime) + (x >> np.uint64(61))
+            # Below zero it wraps to something larger.
+            m = min(m, min(x, x - prime) & low)
+        least[j] = np.uint32(m)

@@ -1,0 +1,71 @@
+"""Bands of MinHash signatures: how many, their keys, and what is kept of a signature.
+
+Two texts are candidates when all minima of one band agree: with b bands of r minima, a pair of similarity s is one with
+probability 1 - (1 - s^r)^b.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from refinery.kernels.core.arrow import flags, ints, structs
+from refinery.kernels.dedup.minhash_shingles import GOLDEN, PRIME_1, mixed
+
+MOST_NODES = 512
+
+
+@lru_cache(maxsize=64)
+def optimum(threshold: float, permutations: int) -> tuple[int, int]:
+    """Bands, and minima per band, with the smallest sum of two areas: candidates below the threshold, misses above.
+
+    The choice of datasketch and Data-Juicer, which integrate numerically; here Gauss and Legendre's rule gives the
+    integrals of the polynomials exactly, up to rounding (for more than 1,024 permutations nearly so).
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(min(permutations // 2 + 1, MOST_NODES))
+    below, above = (nodes + 1) / 2 * threshold, threshold + (nodes + 1) / 2 * (1 - threshold)
+    area_below, area_above = weights / 2 * threshold, weights / 2 * (1 - threshold)
+    errors = np.full((permutations + 1, permutations + 1), np.inf)
+    for rows in range(1, permutations + 1):
+        bands = permutations // rows
+        missed_below = np.multiply.accumulate(np.tile(1 - below**rows, (bands, 1)))
+        missed_above = np.multiply.accumulate(np.tile(1 - above**rows, (bands, 1)))
+        errors[1 : bands + 1, rows] = ((1 - missed_below) @ area_below + missed_above @ area_above) / 2
+    best = int(np.argmin(errors))  # of several the one with fewest bands
+    return divmod(best, permutations + 1)
+
+
+def band_keys(minima: np.ndarray, bands: int, rows_per_band: int) -> np.ndarray:
+    """uint64 (rows, bands): a key for each band, equal where its `rows_per_band` minima are equal."""
+    keys = np.empty((len(minima), bands), np.uint64)
+    _band_keys(minima, rows_per_band, keys)
+    return keys
+
+
+def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int) -> pa.Array:
+    """Struct of `bands` (list of uint64) and `signature` (binary, low 16 bits of each minimum); NULL where not present."""
+    rows = len(minima)
+    kept = np.flatnonzero(present)
+    keys = band_keys(minima[kept], bands, rows_per_band)
+    low = minima[kept].astype("<u2")
+    sizes = np.zeros(rows + 1, np.int64)
+    np.cumsum(present, out=sizes[1:])
+    lists = pa.ListArray.from_arrays(ints((sizes * bands).astype(np.int32)), ints(keys.ravel()), mask=flags(~present))
+    ends = pa.py_buffer((sizes * low.shape[1] * 2).astype(np.int32))
+    nulls = pa.py_buffer(np.packbits(present, bitorder="little"))
+    blobs = pa.Array.from_buffers(pa.binary(), rows, [nulls, ends, pa.py_buffer(low.ravel())], rows - len(kept))
+    return structs(present, bands=lists, signature=blobs)
+
+
+@njit(nogil=True, cache=True)
+def _band_keys(minima, rows_per_band, keys):
+    for row in range(keys.shape[0]):
+        for band in range(keys.shape[1]):
+            x = np.uint64(band + 1) * np.uint64(GOLDEN)
+            for k in range(band * rows_per_band, (band + 1) * rows_per_band):
+                x = (x ^ np.uint64(minima[row, k])) * np.uint64(PRIME_1)
+                x ^= x >> np.uint64(32)
+            keys[row, band] = mixed(x)

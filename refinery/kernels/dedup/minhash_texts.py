@@ -1,0 +1,63 @@
+"""From texts to MinHash marks, shingle sets, and the shingles that two texts share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels.dedup.minhash import data_juicer_minima, fast_minima
+from refinery.kernels.dedup.minhash_bands import marks
+from refinery.kernels.dedup.minhash_shingles import shingle_sets
+from refinery.kernels.dedup.shingles import Tokens, tokens
+
+
+def split(
+    column: pa.Array,
+    normalize: str,
+    tokenization: str,
+    lowercase: bool,
+    ignore_pattern: str | None,
+    tokenizer_model: str | None,
+) -> Tokens:
+    """The tokens of texts, normalised before anything else where normalize is `datatrove`."""
+    if normalize == "datatrove":
+        from refinery.kernels.dedup.minhash_normalize import simplified  # few recipes ask for it
+
+        column = simplified(column)
+    return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model)
+
+
+def signatures(split: Tokens, window: int, hash: str, permutations: int, bands: int, rows_per_band: int) -> pa.Array:
+    """Struct of `bands` (list of uint64, one key per band) and `signature` (binary, two bytes per permutation).
+
+    NULL for a NULL text, and for a text without tokens unless hash is `data_juicer`.
+    """
+    minima = data_juicer_minima if hash == "data_juicer" else fast_minima
+    return marks(*minima(split, window, permutations), bands, rows_per_band)
+
+
+def shingle_set(split: Tokens, window: int) -> pa.Array:
+    """The distinct shingles of each text as sorted 64-bit hashes; see `minhash_shingles.shingle_sets`."""
+    return shingle_sets(split, window)
+
+
+def shared_shingles(left: str, right: str, params: dict[str, Any], limit: int | None = None) -> list[str]:
+    """The distinct shingles that two texts share, in the order of the left one, at most `limit`.
+
+    params: complete parameters of `document_minhash_deduplicator`.
+    """
+    names = ("normalize", "tokenization", "lowercase", "ignore_pattern", "tokenizer_model")
+    found = split(pa.array([left, right], pa.large_string()), *(params[name] for name in names))
+    window = params.get("n_grams") or params["window_size"]
+    other = set(_shingles(found, 1, window))
+    shared = [shingle for shingle in dict.fromkeys(_shingles(found, 0, window)) if shingle in other]
+    return shared[:limit]
+
+
+def _shingles(split: Tokens, row: int, window: int) -> list[str]:
+    first, last = int(split.firsts[row]), int(split.firsts[row + 1]) - 1
+    window = min(window, last - first)
+    starts, data = split.starts, split.data
+    ranges = ((starts[i], starts[i + window] - split.gap) for i in range(first, last - window + 1)) if window else ()
+    return [bytes(data[start:end]).decode() for start, end in ranges]

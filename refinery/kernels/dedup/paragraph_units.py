@@ -1,0 +1,76 @@
+"""Paragraphs of a text as units that are compared and removed; keys as in `line_units`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from refinery.kernels.core.arrow import texts
+from refinery.kernels.core.charclass import classes
+from refinery.kernels.dedup.line_units import Folder, find, folded_key, lists, remove_parts, shorter, stripped
+
+
+def paragraph_keys(column: pa.Array | pa.ChunkedArray, separator: str, how: int, min_length: int) -> pa.Array:
+    """`list<uint64>`: a key per paragraph of each text, paragraphs being what str.split(separator) gives; NULL for NULL.
+
+    White space at a paragraph's ends does not count; `how`: LOWER and ONE_SPACE of `line_units`. 0 for empty paragraphs
+    and those of fewer than `min_length` code points.
+    """
+    view, between = texts(column), _bytes(separator)
+    firsts = np.zeros(len(view) + 1, np.int64)
+    _count(view.data, view.offsets, view.valid, between, firsts)
+    keys, folder = np.empty(firsts[-1], np.uint64), Folder(view, how, int(firsts[-1]))
+    _paragraph_keys(
+        view.data, view.offsets, view.valid, between, firsts, keys, max(min_length, 1), classes(),
+        how, folder.table, folder.room, folder.left,
+    )  # fmt: skip
+    folder.finish(keys)
+    return lists(firsts, keys, view.valid)
+
+
+def remove_paragraphs(
+    column: pa.Array | pa.ChunkedArray, removed: pa.Array | pa.ChunkedArray, separator: str
+) -> pa.Array:
+    """Each text without the paragraphs whose numbers (from 0) its list names, what stays joined by the separator.
+
+    Empty when nothing but white space stays; NULL where nothing goes.
+    """
+    left = remove_parts(column, removed, _bytes(separator))
+    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(left), ""), "", left)
+
+
+def _bytes(separator: str) -> np.ndarray:
+    if not separator:
+        raise ValueError("separator is empty; it must have at least one character")
+    return np.frombuffer(separator.encode(), np.uint8)
+
+
+@njit(nogil=True, cache=True)
+def _count(data, offsets, valid, separator, firsts):
+    for row in range(len(valid)):
+        count = 0
+        if valid[row]:
+            count, at = 1, find(data, offsets[row], offsets[row + 1], separator)
+            while at >= 0:
+                count += 1
+                at = find(data, at + len(separator), offsets[row + 1], separator)
+        firsts[row + 1] = firsts[row] + count
+
+
+@njit(nogil=True, cache=True)
+def _paragraph_keys(
+    data, offsets, valid, separator, firsts, keys, min_length, class_table, how, table, room, left
+):  # fmt: skip
+    for row in range(len(valid)):
+        i, end = offsets[row], offsets[row + 1]
+        for unit in range(firsts[row], firsts[row + 1]):
+            stop = find(data, i, end, separator)
+            stop = end if stop < 0 else stop
+            first, last = stripped(data, i, stop, class_table)
+            if shorter(data, first, last, min_length):
+                keys[unit] = 0
+            else:
+                keys[unit] = folded_key(data, first, last, how, table, room, left, unit)
+            i = stop + len(separator)

@@ -1,0 +1,487 @@
+"""Spans of sentences as units that are compared and removed, in the sense of datatrove 0.10.1 (the rule is C4's).
+
+Sentences come from `fast`, rules of our own that follow spaCy's English tokenizer and its sentencizer closely; from
+`spacy`, the sentencizer itself; or they are `lines`. A unit is a span of n sentences one after another, its key a hash of
+the normalised sentences (see `line_units` for how good it is); a text of fewer than n sentences has no unit.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import regex
+from numba import njit
+
+from refinery.kernels.core.arrow import texts
+from refinery.kernels.dedup.line_units import key_of, lists
+
+LOWER, SPACES, PUNCTUATION, DIACRITICS, NUMBERS, WEEKDAYS, MONTHS = 1, 2, 4, 8, 16, 32, 64  # what `normalised` does
+USUAL = LOWER | SPACES | PUNCTUATION | DIACRITICS | NUMBERS
+
+OTHER, PUNCT, TERMINAL = 0, 1, 2  # kinds of tokens
+
+_NO_KEYS = np.zeros(0, np.uint64)
+SPACY_STRINGS = 2_000_000  # a tokenizer that knows more strings is replaced: it never forgets one
+
+
+def _characters(ranges: str) -> str:
+    """The characters of code point ranges in hexadecimal."""
+    found = [item.partition("-") for item in ranges.split()]
+    return "".join(chr(c) for first, _, last in found for c in range(int(first, 16), int(last or first, 16) + 1))
+
+
+# What ends a sentence for spaCy's sentencizer, and what datatrove counts as punctuation: facts about them.
+TERMINALS = frozenset(
+    _characters("""
+        21 2E 3F 589 61F 6D4 700-702 7F9 964-965 104A-104B 1362 1367-1368 166E 1735-1736 1803 1809 1944-1945 1AA8-1AAB
+        1B5A-1B5B 1B5E-1B5F 1C3B-1C3C 1C7E-1C7F 203C-203D 2047-2049 2E2E 2E3C 3002 A4FF A60E-A60F A6F3 A6F7 A876-A877
+        A8CE-A8CF A92F A9C8-A9C9 AA5D-AA5F AAF0-AAF1 ABEB FE52 FE56-FE57 FF01 FF0E FF1F FF61 10A56-10A57 11047-11048
+        110BE-110C1 11141-11143 111C5-111C6 111CD 111DE-111DF 11238-11239 1123B-1123C 112A9 1144B-1144C 115C2-115C3
+        115C9-115D7 11641-11642 1173C-1173E 11A42-11A43 11A9B-11A9C 11C41-11C42 16A6E-16A6F 16AF5 16B37-16B38 16B44
+        1BC9F 1DA88
+    """)
+)
+MARKS = _characters("""
+    0-8 B-1F 21-2F 3A-40 5B-60 7B-9F AB B4 BB 2013-2014 2019 201C-201E 2026 2236 2501 25BA 3001-3002 3008-300D 3010-3011
+    FF01 FF05 FF08-FF09 FF0C FF0E FF11 FF1A-FF1B FF1F FF5E
+""")
+
+_TO_SPACES = str.maketrans(MARKS, " " * len(MARKS))
+_NUMBER = regex.compile(r"\p{Nd}+(?:[.,،٫⎖⎗⎘]\p{Nd}+)?")
+_WEEKDAY = re.compile("(?:mon|tues|wednes|thurs|fri|satur|sun)day")
+_MONTH = re.compile("january|february|march|april|may|june|july|august|september|october|november|december")
+_SPACES = re.compile(r"\s+")
+_ACCENTED = re.compile("[^\x00-\xbf]")
+
+# The single characters that spaCy cuts off both ends of a word, and those that it cuts off only one.
+_EDGES = frozenset("…,:;!?¿؟¡()[]{}<>_#*&。？！，、；：～·।،۔؛٪'\"”“`‘´’‚„»«「」『』（）〔〕【】《》〈〉⟦⟧—–")
+_PREFIXES = _EDGES | frozenset("§%=$£€¥฿₽﷼₴₠₡₢₣₤₥₦₧₨₩₪₫₭₮₯₰₱₲₳₵₶₷₸₹₺₻₼₾₿")
+_SUFFIX = regex.compile(
+    r"(?:(?<=[0-9])(?:\+|(?:US|[CA])?[$]|[£€¥₹%]|km[²³]?|[dcm]?m[²³]?|ha|[µn]m|yd|in|ft|[kmµ]?g|t|lb|oz|[mk]m?/[sh]|kmh|mph"
+    r"|h?Pa|mbar|[mMkKgGtT][bB]|[TGMK])|['’][sS])\Z"
+)
+_UNCASED = (  # blocks of scripts without upper case, marks among them
+    r"\u0591-\u05f4\u0620-\u06ff\u0750-\u077f\u08a0-\u08bd\u0900-\u09ff\u0b80-\u0cff\u0d80-\u0dff\u1100-\u137f"
+    r"\u2e80-\u30ff\u31c0-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\ufb1d-\ufdff\ufe30-\ufe4f\ufe70-\ufefc"
+    r"\U00020000-\U0002fa1f"
+)
+_QUOTES = r"'\"”“`‘´’‚„»«「」『』（）〔〕【】《》〈〉⟦⟧"
+_BEFORE_STOP = regex.compile(rf"[0-9\p{{Ll}}{_UNCASED}%²\-+|…,:;!?¿؟¡()\[\]{{}}<>_#*&。？！，、；：～·।،۔؛٪{_QUOTES}]")
+_INFIX = regex.compile(
+    rf"\.\.+|…|\p{{So}}|(?<=[0-9])[+\-*^](?=[0-9-])|(?<=[\p{{Ll}}{_UNCASED}{_QUOTES}])\.(?=[\p{{Lu}}{_UNCASED}{_QUOTES}])"
+    rf"|(?<=[\p{{L}}{_UNCASED}]),(?=[\p{{L}}{_UNCASED}])|(?<=[\p{{L}}{_UNCASED}0-9])(?:——|---|--|[-–—~])(?=[\p{{L}}{_UNCASED}])"
+    rf"|(?<=[\p{{L}}{_UNCASED}0-9])[:<>=/](?=[\p{{L}}{_UNCASED}])"
+)
+_ADDRESS = regex.compile(  # of a page or a mailbox: one word, whatever stands in it
+    r"(?:[\w+.-]{2,}://)?(?:\S+@)?(?:(?:\d{1,3}\.){3}\d{1,3}"
+    r"|(?:(?:[A-Za-z0-9\u00a1-\uffff][A-Za-z0-9\u00a1-\uffff_-]{0,62})?[A-Za-z0-9\u00a1-\uffff]\.)+"
+    rf"[\p{{Ll}}{_UNCASED}]{{2,63}})(?::\d{{2,5}})?(?:[/?#]\S*)?"
+)
+_FIRST_OF_TWO = re.compile(  # contractions, with or without the apostrophe
+    r"""(?:[Ii](?='?(?:[dm]|ll|ve)\Z)
+    |(?:[Yy]ou|[Hh]e|[Ss]he|[Ii]t|[Ww]e|[Tt]hey|[Ww]ho|[Ww]hat|[Ww]hen|[Ww]here|[Ww]hy|[Hh]ow|[Tt]h(?:ere|at|is|ese|ose))
+        (?='?(?:ll|ve|re|d|s)\Z)
+    |(?:[Cc]a|[Cc]ould|[Dd](?:o|oes|id|are)|[Hh]a(?:d|s|ve)|[Mm](?:ay|ight|ust)|[Nn]eed|[Oo]ught|[Ss]ha|[Ss]hould
+        |[Ww](?:o|ould|as|ere)|[Aa](?:i|re)|[Ii]s)(?=n'?t\Z)
+    |[Cc]an(?=not\Z)|[Gg]on(?=na\Z)|[Gg]ot(?=ta\Z)|[Ll]et(?='s\Z)|(?:1[0-2]|[1-9])(?=(?:[ap]\.m\.|[ap]m)\Z))""",
+    re.VERBOSE,
+)
+_ONE_WORD = frozenset(
+    ["its", "Its", "were", "Were", "well", "Well", "hell", "Hell", "shell", "Shell", "shed", "Shed", "ill", "Ill"]
+)
+_ABBREVIATIONS = frozenset(
+    """
+    Adm. Ak. Ala. Apr. Ariz. Ark. Aug. Bros. Calif. Co. Colo. Conn. Corp. D.C. Dec. Del. Dr. E.G. E.g. Feb. Fla. Ga.
+    Gen. Gov. I.E. I.e. Ia. Id. Ill. Inc. Ind. Jan. Jr. Jul. Jun. Kan. Kans. Ky. La. Ltd. Mar. Mass. Md. Messrs. Mich.
+    Minn. Miss. Mo. Mont. Mr. Mrs. Ms. Mt. N.C. N.D. N.H. N.J. N.M. N.Y. Neb. Nebr. Nev. Nov. Oct. Okla. Ore. Pa. Ph.D.
+    Prof. Rep. Rev. S.C. Sen. Sep. Sept. St. Tenn. Va. Wash. Wis. a.m. co. e.g. i.e. p.m. v.s. vs. and/or w/o
+    """.split()
+) | {f"{letter}." for letter in "abcdefghijklmnopqrstuvwxyzäöü"}
+
+_ASCII_TERMINAL = re.compile("[.!?]")
+_ANY_TERMINAL = re.compile(f"[{''.join(sorted(TERMINALS))}]")
+
+
+def normalised(text: str, how: int) -> str:
+    """What is compared of a sentence, by the flags of this module; the order of the steps is datatrove's."""
+    if how & LOWER:
+        text = text.lower()
+    if how & NUMBERS:
+        text = _NUMBER.sub("0", text)
+    if how & WEEKDAYS:
+        text = _WEEKDAY.sub("WEEKDAY", text)
+    if how & MONTHS:
+        text = _MONTH.sub("MONTH", text)
+    if how & PUNCTUATION:
+        text = text.translate(_TO_SPACES)
+    if how & SPACES:
+        text = _SPACES.sub(" ", text.strip())
+    if how & DIACRITICS and _ACCENTED.search(text):
+        text = _combining_marks().sub("", unicodedata.normalize("NFD", text))
+    return text.strip()
+
+
+@lru_cache(maxsize=1)
+def _combining_marks() -> re.Pattern[str]:
+    """Characters of the category Mn; there is none between U+20000 and the tags from U+E0000 on."""
+    points = (*range(0x300, 0x20000), *range(0xE0000, 0xE0200))
+    return re.compile(f"[{''.join(chr(c) for c in points if unicodedata.category(chr(c)) == 'Mn')}]")
+
+
+def spans(text: str, sentences: str, language: str = "en") -> list[tuple[int, int]]:
+    """Where each sentence begins and ends, in code points; white space between two is in neither, or in the second."""
+    if sentences == "spacy":
+        return [(s.start_char, s.end_char) for s in _spacy(language)(text).sents]
+    if not text:
+        return []
+    starts = _starts(text)
+    ends = [start - (text[start - 1] == " ") for start in starts[1:]]
+    trailing = len(text) > 1 and text[-1] == " " and not text[-2].isspace()
+    return list(zip(starts, [*ends, len(text) - trailing], strict=True))
+
+
+def word_count(text: str, sentences: str, language: str = "en") -> int:
+    """Words and punctuation marks in the text."""
+    if sentences == "spacy":
+        return sum(not token.is_space for token in _spacy(language).tokenizer(text))
+    return sum(len(_tokens(word)) for word in text.split())
+
+
+def _starts(text: str) -> list[int]:
+    """Where sentences begin: at the first token that is not punctuation after one that is a terminal mark alone."""
+    starts, i = [0], 0
+    terminal = _ASCII_TERMINAL if text.isascii() else _ANY_TERMINAL
+    while match := terminal.search(text, i):
+        begin = match.start()
+        while begin > i and not text[begin - 1].isspace():
+            begin -= 1
+        i = _ended(text, begin, starts)
+    return starts
+
+
+def _ended(text: str, begin: int, starts: list[int]) -> int:
+    """Look at the word at `begin` and at those after it until no terminal mark is pending; where to go on."""
+    seen = False
+    while True:
+        space = _SPACES.search(text, begin)
+        end = space.start() if space else len(text)
+        word = text[begin:end]
+        for offset, kind in _remembered(word) if end - begin <= 50 else _split(word):
+            if kind == TERMINAL:
+                seen = True
+            elif kind == OTHER and seen:
+                starts.append(begin + offset)
+                seen = False
+        if not seen or space is None:
+            return end
+        begin = end + (
+            text[end] == " "
+        )  # a single space is none; any other white space is a token, and begins a sentence
+        if begin == len(text):
+            return begin
+        if text[begin].isspace() or text[begin].isalnum():
+            starts.append(begin)
+            return begin
+
+
+def _tokens(word: str) -> Sequence[tuple[int, int]]:
+    """Offset and kind of each token of a word, which is not empty and holds no white space."""
+    if len(word) > 50:
+        return _split(word)
+    return _remembered(word)
+
+
+@lru_cache(maxsize=1 << 17)
+def _remembered(word: str) -> Sequence[tuple[int, int]]:
+    return _split(word)
+
+
+def _split(word: str) -> Sequence[tuple[int, int]]:
+    if word.isalnum() and not word[-1].isalpha():
+        return ((0, OTHER),)
+    start, end, suffixes = 0, len(word), []
+    found: list[int] = []  # where tokens start
+    while start < end:
+        inner = word[start:end]
+        if inner in _ABBREVIATIONS:
+            break
+        before, after = _prefix(inner), 0
+        if before and inner[before:] in _ABBREVIATIONS:
+            found.append(start)
+            start += before
+            break
+        if before < len(inner):
+            after = _suffix(inner[before:])
+        if not before and not after:
+            break
+        if after:
+            suffixes.append(end - after)
+            end -= after
+            if word[start:end] in _ABBREVIATIONS:
+                break
+        if before:
+            found.append(start)
+            start += before
+    if start < end:
+        found += [start + offset for offset in _inside(word[start:end])]
+    found += reversed(suffixes)
+    found = [a for i, a in enumerate(found) if not (i and word[a] == "." and _abbreviated(word, found, i))]
+    ends = [*found[1:], len(word)]
+    return tuple((a, _kind(word[a:b])) for a, b in zip(found, ends, strict=True))
+
+
+def _abbreviated(word: str, starts: list[int], i: int) -> bool:
+    """Whether token i, a full stop perhaps, makes an abbreviation of the token before it: that is one token then."""
+    end = starts[i + 1] if i + 1 < len(starts) else len(word)
+    return word[starts[i - 1] : end] in _ABBREVIATIONS
+
+
+def _kind(token: str) -> int:
+    if token[0].isalnum():
+        return OTHER
+    if token in TERMINALS:
+        return TERMINAL
+    return PUNCT if all(unicodedata.category(c)[0] == "P" for c in token) else OTHER
+
+
+def _prefix(word: str) -> int:
+    """Characters that are cut off the front."""
+    first = word[0]
+    if first in _PREFIXES:
+        return 1
+    if first == ".":
+        dots = len(word) - len(word.lstrip("."))
+        return dots if dots > 1 else 0
+    if first == "+":
+        return int(word[1:2] not in set("0123456789") or len(word) == 1)
+    if word.startswith(("US$", "C$", "A$")):
+        return word.index("$") + 1
+    return int(first > "\x7f" and unicodedata.category(first) == "So")
+
+
+def _suffix(word: str) -> int:
+    """Characters that are cut off the end."""
+    last = word[-1]
+    if last == ".":
+        dots = len(word) - len(word.rstrip("."))
+        if dots > 1:
+            return dots
+        if len(word) > 1 and _BEFORE_STOP.match(word[-2]):
+            return 1
+        return int(len(word) > 2 and word[-3].isupper() and word[-2].isupper())
+    if last in _EDGES:
+        return 2 if word.endswith("……") else 1
+    if last > "\x7f" and unicodedata.category(last) == "So":
+        return 1
+    match = _SUFFIX.search(word, max(0, len(word) - 8))
+    return len(match.group()) if match else 0
+
+
+def _inside(word: str) -> list[int]:
+    """Where the tokens of a word start from whose ends nothing is to be cut off."""
+    if word in _ABBREVIATIONS or word in _ONE_WORD:
+        return [0]
+    if two := _FIRST_OF_TWO.match(word):
+        return [0, two.end()]
+    if word.isalnum() or ("." in word and _ADDRESS.fullmatch(word)):
+        return [0]
+    starts, end = [0], 0
+    for match in _INFIX.finditer(word):
+        if match.start() == 0:
+            continue
+        if match.start() != end:
+            starts.append(match.start())
+        end = match.end()
+        if end < len(word):
+            starts.append(end)
+    return starts
+
+
+def problems(sentences: str, language: str) -> list[str]:
+    """Why sentences cannot come from there: sentences that name the cure."""
+    if sentences != "spacy":
+        return []
+    try:
+        _spacy(language)
+    except ImportError as error:
+        needed = "spaCy" if error.name == "spacy" else f"a package that spaCy needs for {language!r} ({error})"
+        return [f"sentences: spacy needs {needed}; pip install 'refinery[spacy]', or use sentences: fast"]
+    return []
+
+
+_local = threading.local()
+
+
+def _spacy(language: str) -> Any:
+    """The blank tokenizer of a language with the sentencizer, one per thread: it is not made for two at once."""
+    known = _local.__dict__.setdefault("tokenizers", {})
+    nlp = known.get(language)
+    if nlp is None or len(nlp.vocab.strings) > SPACY_STRINGS:
+        import spacy
+
+        nlp = spacy.blank(language)
+        nlp.add_pipe("sentencizer")
+        nlp.max_length = 1 << 30
+        known[language] = nlp
+    return nlp
+
+
+def sentence_keys(
+    column: pa.Array | pa.ChunkedArray, sentences: str, language: str, n_sentences: int, how: int
+) -> pa.Array:
+    """`list<uint64>`: a key per span of n_sentences sentences of each text, NULL for NULL.
+
+    Span i begins with sentence i; a text of fewer sentences has an empty list. `how`: flags of this module, what a
+    sentence is before it is compared. 0 for spans of which nothing is left by that.
+    """
+    view = texts(column)
+    firsts = np.zeros(len(view) + 1, np.int64)
+    parts = []
+    for row, text in enumerate(view.array.to_pylist()):
+        keys = _NO_KEYS if text is None else _keys(text, sentences, language, n_sentences, how)
+        firsts[row + 1] = firsts[row] + len(keys)
+        parts.append(keys)
+    return lists(firsts, np.concatenate([_NO_KEYS, *parts]), view.valid)
+
+
+def _keys(text: str, sentences: str, language: str, n: int, how: int) -> np.ndarray:
+    if sentences == "lines":
+        pieces = text.splitlines()
+    else:
+        pieces = [text[start:end] for start, end in _not_blank(text, spans(text, sentences, language))]
+    if len(pieces) < n:
+        return _NO_KEYS
+    if how == USUAL and text.isascii() and "\0" not in text:
+        joined = "\0".join(pieces).encode()
+        return _ascii_keys(np.frombuffer(joined, np.uint8), len(pieces), n)
+    encoded = [normalised(piece, how).encode() for piece in pieces]
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(piece) + 1 for piece in encoded], out=starts[1:])
+    return _span_keys(np.frombuffer(b" ".join(encoded) + b" ", np.uint8), starts, n)
+
+
+def remove_sentences(
+    column: pa.Array | pa.ChunkedArray,
+    removed: pa.Array | pa.ChunkedArray,
+    sentences: str,
+    language: str,
+    n_sentences: int,
+    min_words: int,
+) -> pa.Array:
+    """Each text without the sentences of the spans whose numbers (from 0) its list names; NULL where nothing goes.
+
+    A sentence goes with the white space before it, and what is left begins without white space. Sentences one after
+    another that have fewer than min_words words together stay. Lines are joined by U+000A, whatever ended them.
+    """
+    results = []
+    for text, numbers in zip(column.to_pylist(), removed.to_pylist(), strict=True):
+        result = None
+        if text is not None and numbers:
+            result = _without(text, set(numbers), sentences, language, n_sentences, min_words)
+        results.append(None if result == text else result)
+    return pa.array(results, pa.string() if sum(len(r) for r in results if r) < 2**28 else pa.large_string())
+
+
+def _without(text: str, numbers: set[int], sentences: str, language: str, n: int, min_words: int) -> str:
+    if sentences == "lines":
+        pieces = text.splitlines()
+        units = list(range(len(pieces)))
+    else:
+        found = spans(text, sentences, language)
+        ends = [end for _, end in found]
+        pieces = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        units = [i for i, (start, end) in enumerate(found) if not text[start:end].isspace()]
+    gone = {i for number in numbers if 0 <= number <= len(units) - n for i in units[number : number + n]}
+    if not gone:
+        return text
+    kept: list[str] = []
+    for goes, run in groupby(enumerate(pieces), lambda item: item[0] in gone):
+        run_pieces = [piece for _, piece in run]
+        if not goes or word_count("\n".join(run_pieces), sentences, language) < min_words:
+            kept += run_pieces
+    if len(kept) == len(pieces):
+        return text
+    return ("\n" if sentences == "lines" else "").join(kept).lstrip()
+
+
+def enough_or_empty(
+    column: pa.Array | pa.ChunkedArray, sentences: str, language: str, min_words: int, min_sentences: int
+) -> pa.Array:
+    """The texts, but the empty one for those of fewer than min_words words or min_sentences sentences; NULL for NULL."""
+    results = [
+        text if text is None or _enough(text, sentences, language, min_words, min_sentences) else ""
+        for text in column.to_pylist()
+    ]
+    return pa.array(results, column.type)
+
+
+def _enough(text: str, sentences: str, language: str, min_words: int, min_sentences: int) -> bool:
+    if min_words > 0 and word_count(text, sentences, language) < min_words:
+        return False
+    return min_sentences <= 0 or len(spans(text, sentences, language)) >= min_sentences
+
+
+def _not_blank(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(start, end) for start, end in found if not text[start:end].isspace()]
+
+
+@njit(nogil=True, cache=True)
+def _span_keys(data, starts, n):
+    """Key of every n sentences, data[starts[i]:starts[i + 1] - 1] being sentence i; 0 when they are all empty."""
+    keys = np.zeros(len(starts) - n, np.uint64)
+    for i in range(len(keys)):
+        end = starts[i + n] - 1
+        if end - starts[i] > n - 1:
+            keys[i] = key_of(data, starts[i], end)
+    return keys
+
+
+@njit(nogil=True, cache=True)
+def _ascii_keys(data, sentences, n):
+    """`_span_keys` of ASCII sentences as they are, a zero byte between two, normalised in the usual way here."""
+    room = np.empty(len(data) + 1, np.uint8)
+    starts = np.zeros(sentences + 1, np.int64)
+    w, i, gap = 0, 0, False
+    for sentence in range(sentences):
+        gap = False
+        while i < len(data) and data[i] != 0:
+            b = data[i]
+            i += 1
+            upper, digit = 65 <= b <= 90, 48 <= b <= 57
+            if not (upper or digit or 97 <= b <= 122):
+                gap = True
+                continue
+            if gap and w > starts[sentence]:
+                room[w] = 32
+                w += 1
+            gap = False
+            if digit:
+                b = np.uint8(48)
+                i = _number_end(data, i)
+            room[w] = b + np.uint8(32) if upper else b
+            w += 1
+        room[w] = 32
+        w += 1
+        i += 1
+        starts[sentence + 1] = w
+    return _span_keys(room, starts, n)
+
+
+@njit(nogil=True, cache=True)
+def _number_end(data, i):
+    """Where the number ends whose first digit is data[i - 1]: digits, and once a point or comma and digits."""
+    while i < len(data) and 48 <= data[i] <= 57:
+        i += 1
+    if i + 1 < len(data) and (data[i] == 46 or data[i] == 44) and 48 <= data[i + 1] <= 57:
+        i += 1
+        while i < len(data) and 48 <= data[i] <= 57:
+            i += 1
+    return i

@@ -1,0 +1,372 @@
+"""Tokens of texts as MinHash and SimHash see them; a shingle is a window of them.
+
+One pass lowers, drops what is to be ignored, and splits. What a character becomes is asked of Python and of the `regex`
+module once; texts whose lower case depends on more than the single character go through `str.lower` first, and those
+with an `ignore_pattern` that is not a set of characters through the `regex` module.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from refinery.kernels.core.arrow import Texts, flags, of_texts, texts
+from refinery.kernels.core.blocks import BLOCK, HALF, blanks, copy_block, copy_lower, first_set, low_bits, wide
+from refinery.kernels.core.charclass import CODE_POINTS
+from refinery.kernels.core.jit import inlined
+from refinery.kernels.core.utf8 import decode, encode
+from refinery.kernels.words import subwords, words
+
+TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
+
+DROPPED, TOKEN, SEPARATOR = 0, 1, 2  # kinds of a character, in the low two bits of a rule
+SPACE = 0x20
+AT_LEAST = 8  # bytes of plain text that are worth being taken at once
+ROOM = 16  # bytes behind `data` that a kernel may read without a test
+
+# A single character class, perhaps repeated: taking its matches out is the same as taking its characters out.
+_ONE_CLASS = re.compile(
+    r"(?:\\[pP]\{\w+\}|\\[pP][LMNPSZC]|\\[wWdDsS]"
+    r"|\[\^?(?:\\[pP]\{\w+\}|\\[wWdDsSntr]|\\[^\w\s]|[\w !\"#$%'()*+,./:;<=>?@`{}])+\])\+?"
+)
+
+
+class Tokens(NamedTuple):
+    """The tokens of a column.
+
+    data: uint8, UTF-8 of the texts after lower-casing and ignoring, `gap` bytes between two tokens. starts: int64, where
+    each token starts; one more per row: end of its last token + gap. firsts: int64 (rows + 1), the tokens of row r are
+    starts[firsts[r] : firsts[r + 1] - 1]. gap: 1 where tokens are joined by a space, 0 where by nothing. valid: bool.
+
+    Shingle i of w tokens of a row that has n, 0 <= i <= n - w, is data[starts[f + i] : starts[f + i + w] - gap].
+    """
+
+    data: np.ndarray
+    starts: np.ndarray
+    firsts: np.ndarray
+    gap: int
+    valid: np.ndarray
+
+
+class Rules(NamedTuple):
+    """What becomes of each character: int32 by code point, what is written << 2 | kind, -1 where only Python knows.
+
+    ascii_kinds (int64) and ascii_bytes (uint8) say the same of ASCII; leads: bool by byte, True where an encoded
+    character of which only Python knows can begin. plain: whether ASCII is copied, at most with its letters lowered, and
+    split at the space alone.
+    """
+
+    code_points: np.ndarray
+    ascii_kinds: np.ndarray
+    ascii_bytes: np.ndarray
+    leads: np.ndarray
+    plain: bool
+
+
+def tokens(
+    column: pa.Array | pa.ChunkedArray,
+    tokenization: str,
+    lowercase: bool,
+    ignore_pattern: str | None,
+    tokenizer_model: str | None = None,
+) -> Tokens:
+    """Lower the texts, remove what `ignore_pattern` (of the `regex` module) matches, and split.
+
+    tokenization: `space` splits at U+0020 alone, empty tokens left out; `punctuation` at every single character of the
+    general category P, empty tokens kept; `character` gives code points; `sentencepiece` the pieces of
+    `tokenizer_model`; all these as Data-Juicer's MinHash and SimHash do. `word` gives the runs of \\w, joined by a space.
+    A NULL row has no tokens.
+    Raises ValueError for another tokenization and `regex.error` for a pattern that is none.
+    """
+    if tokenization not in TOKENIZATIONS:
+        raise ValueError(f"tokenization is {tokenization!r}, which is not one of {', '.join(TOKENIZATIONS)}")
+    one_class = ignore_pattern if ignore_pattern and _ONE_CLASS.fullmatch(ignore_pattern) else None
+    if tokenization == "sentencepiece" or (ignore_pattern and not one_class):
+        column = _prepared(texts(column).array, lowercase, ignore_pattern)
+        lowercase, one_class = False, None
+    if tokenization == "sentencepiece":
+        return _pieces(column, tokenizer_model or "")
+    rules = _rules(tokenization, lowercase, one_class)
+    view = _lowered(texts(column), rules) if lowercase else texts(column)
+    return _split(view, tokenization, rules)
+
+
+def _prepared(column: pa.Array, lowercase: bool, ignore_pattern: str | None) -> pa.Array:
+    """The texts after `str.lower` and without the matches of the pattern, by ordinary Python."""
+    values = column.to_pylist()
+    if lowercase:
+        values = [text and text.lower() for text in values]
+    if ignore_pattern:
+        without = _compiled(ignore_pattern).sub
+        values = [text and without("", text) for text in values]
+    return of_texts(values)
+
+
+@lru_cache(maxsize=16)
+def _compiled(pattern: str):
+    import regex
+
+    return regex.compile(pattern)
+
+
+def _lowered(view: Texts, rules: Rules) -> Texts:
+    """The same texts, with those lowered that hold a character which the rules cannot lower."""
+    todo = np.zeros(len(view), np.bool_)
+    if not _find_exact(view.data, view.offsets, view.valid, rules.leads, rules.code_points, todo):
+        return view
+    column = view.array.cast(pa.large_string())
+    lowered = [text.lower() for text in column.filter(flags(todo)).to_pylist()]
+    return texts(pc.replace_with_mask(column, flags(todo), of_texts(lowered).cast(pa.large_string())))
+
+
+def _split(view: Texts, tokenization: str, rules: Rules) -> Tokens:
+    rows = len(view)
+    gap = 0 if tokenization == "character" else 1
+    out = np.empty(view.size + rows + ROOM, np.uint8)
+    # Between two tokens that are not empty there is at least a byte.
+    most = view.size if tokenization in ("character", "punctuation") else view.size // 2
+    starts, firsts = np.empty(most + 3 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
+    given = view.data, view.offsets, view.valid, *rules[:3]
+    if tokenization in ("character", "punctuation"):
+        kernel = _split_characters if tokenization == "character" else _split_at_each
+        used, n = kernel(*given, out, starts, firsts)
+    else:
+        used, n = _split_at_runs(*given, rules.plain, rules.ascii_bytes[65] != 65, out, starts, firsts)
+    return Tokens(out[:used], starts[:n], firsts, gap, view.valid)
+
+
+def _pieces(column: pa.Array, model: str) -> Tokens:
+    split = subwords.pieces(model)
+    parts, lengths = [], [[0]]
+    firsts = np.zeros(len(column) + 1, np.int64)
+    for row, text in enumerate(column.to_pylist()):
+        encoded = [piece.encode() for piece in split(text)] if text is not None else []
+        parts += encoded
+        lengths.append([len(piece) for piece in encoded] + [0])
+        firsts[row + 1] = firsts[row] + len(encoded) + 1
+    flat = np.fromiter((n for row in lengths for n in row), np.int64)[:-1]
+    data = np.frombuffer(bytearray(b"".join(parts) + bytes(ROOM)), np.uint8)[:-ROOM]
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return Tokens(data, np.cumsum(flat), firsts, 0, valid)
+
+
+# What becomes of each character
+
+
+@lru_cache(maxsize=8)
+def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> Rules:
+    written = words.tables().code_points >> 2 if lowercase else np.arange(CODE_POINTS, dtype=np.int32)
+    known = written >= 0
+    kinds = np.full(CODE_POINTS, TOKEN, np.int32)
+    if tokenization == "space":
+        kinds[SPACE] = SEPARATOR
+    elif tokenization == "word":
+        kinds[:] = SEPARATOR
+        kinds[_matching(r"\w")] = TOKEN
+    elif tokenization == "punctuation":
+        kinds[_matching(r"\p{P}")] = SEPARATOR
+    if ignored:
+        kinds[_matching(ignored)] = DROPPED
+    rules = np.full(CODE_POINTS, -1, np.int32)
+    target = written[known]
+    rules[known] = np.where(kinds[target] == SEPARATOR, SPACE, target) << 2 | kinds[target]
+    ascii_kinds, ascii_bytes = np.zeros(256, np.int64), np.zeros(256, np.uint8)
+    ascii_kinds[:128], ascii_bytes[:128] = rules[:128] & 3, rules[:128] >> 2
+    leads = np.zeros(256, np.bool_)
+    leads[[chr(cp).encode()[0] for cp in np.flatnonzero(~known) if not 0xD800 <= cp < 0xE000]] = True
+    return Rules(rules, ascii_kinds, ascii_bytes, leads, _is_plain(ascii_kinds, ascii_bytes))
+
+
+def _is_plain(kinds: np.ndarray, written: np.ndarray) -> bool:
+    """Whether all of ASCII but the space is part of tokens, written as it is or, all letters of it, in lower case."""
+    as_is = np.arange(128, dtype=np.uint8)
+    lower = np.where((as_is >= 65) & (as_is <= 90), as_is | 32, as_is)
+    tokens = np.where(as_is == SPACE, SEPARATOR, TOKEN)
+    return bool((kinds[:128] == tokens).all() and any((written[:128] == form).all() for form in (as_is, lower)))
+
+
+@lru_cache(maxsize=8)
+def _matching(pattern: str) -> np.ndarray:
+    """Code points that a pattern for single characters matches."""
+    everything = "".join(chr(cp) for cp in range(CODE_POINTS) if not 0xD800 <= cp < 0xE000)
+    return np.array([ord(char) for run in _compiled(pattern).findall(everything) for char in run], np.int64)
+
+
+# Kernels
+
+
+@njit(nogil=True, cache=True)
+def _find_exact(data, offsets, valid, leads, rules, todo):
+    """Mark the rows with a character whose rule is -1; how many there are."""
+    found = 0
+    for row in range(len(valid)):
+        i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
+        while i < end and not todo[row]:
+            while i + 32 <= end:
+                hit = False
+                for j in range(i, i + 32):
+                    hit |= data[j] >= 0x80
+                if hit:
+                    break
+                i += 32
+            stop = min(i + 32, end)
+            while i < stop:
+                if leads[data[i]]:
+                    cp, _ = decode(data, i)
+                    if rules[cp] < 0:
+                        todo[row] = True
+                i += 1
+        found += todo[row]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain, lower, out, starts, firsts):
+    """Runs of separators end a token. The bytes written, and the entries of `starts`.
+
+    `outside` is 1 between tokens; where a token would start is written at every character and stays only if one does.
+    Plain text is taken in blocks, up to what is not ASCII or follows a separator and is another one.
+    """
+    w, k = 0, 0
+    for row in range(len(valid)):
+        i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
+        outside, again = 1, i if plain else end
+        while i < end:
+            if i >= again and i + BLOCK <= end:
+                spaces = blanks(data, i)
+                n = first_set(wide(data, i) | (spaces & (spaces << np.uint64(1) | np.uint64(outside))))
+                if n >= AT_LEAST:
+                    k = _take_block(data, i, spaces & low_bits(n - 1), lower, outside, out, w, starts, k)
+                    outside = 1 if spaces >> np.uint64(n - 1) & np.uint64(1) else 0
+                    i += n
+                    w += n
+                    continue
+                again = i + AT_LEAST
+            byte = data[i]
+            starts[k] = w
+            if byte < 0x80:
+                kind = ascii_kinds[byte]
+                out[w] = ascii_bytes[byte]
+                is_token, is_separator = kind & 1, kind >> 1
+                w += is_token | (is_separator & (outside ^ 1))
+                k += is_token & outside
+                outside = is_separator | (outside & (is_token ^ 1))
+                i += 1
+                continue
+            cp, after = decode(data, i)
+            rule = rules[cp]
+            kind = rule & 3
+            if kind == TOKEN:
+                k += outside
+                outside = 0
+                w = _write(data, i, after, cp, rule >> 2, out, w)
+            elif kind == SEPARATOR:
+                out[w] = SPACE
+                w += outside ^ 1
+                outside = 1
+            i = after
+        if not outside:
+            out[w] = SPACE
+            w += 1
+        starts[k] = w
+        k += 1
+        firsts[row + 1] = k
+    return w, k
+
+
+@inlined
+def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
+    """Copy a block, and note where a token starts: where the block does, if outside of one, and after each of `spaces`."""
+    if lower:
+        copy_lower(data, i, out, w)
+        copy_lower(data, i + HALF, out, w + HALF)
+    else:
+        copy_block(data, i, out, w)
+    starts[k] = w
+    k += outside
+    while spaces != 0:
+        place = first_set(spaces)
+        starts[k] = w + place + 1
+        k += 1
+        spaces &= spaces - np.uint64(1)
+    return k
+
+
+@njit(nogil=True, cache=True)
+def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
+    """Every separator ends a token, which may be empty."""
+    w, k = 0, 0
+    for row in range(len(valid)):
+        starts[k] = w
+        if not valid[row]:
+            k += 1
+            firsts[row + 1] = k
+            continue
+        k += 1
+        i, end = offsets[row], offsets[row + 1]
+        while i < end:
+            byte = data[i]
+            if byte < 0x80:
+                kind = ascii_kinds[byte]
+                out[w] = ascii_bytes[byte]
+                w += kind != DROPPED
+                starts[k] = w
+                k += kind >> 1
+                i += 1
+                continue
+            cp, after = decode(data, i)
+            kind = rules[cp] & 3
+            if kind != DROPPED:
+                w = _write(data, i, after, cp, rules[cp] >> 2, out, w)
+            if kind == SEPARATOR:
+                starts[k] = w
+                k += 1
+            i = after
+        out[w] = SPACE
+        w += 1
+        starts[k] = w
+        k += 1
+        firsts[row + 1] = k
+    return w, k
+
+
+@njit(nogil=True, cache=True)
+def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
+    """Every character is a token."""
+    w, k = 0, 0
+    for row in range(len(valid)):
+        i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
+        while i < end:
+            byte = data[i]
+            starts[k] = w
+            if byte < 0x80:
+                out[w] = ascii_bytes[byte]
+                kept = ascii_kinds[byte] & 1
+                w += kept
+                k += kept
+                i += 1
+                continue
+            cp, after = decode(data, i)
+            if rules[cp] & 3 != DROPPED:
+                w = _write(data, i, after, cp, rules[cp] >> 2, out, w)
+                k += 1
+            i = after
+        starts[k] = w
+        k += 1
+        firsts[row + 1] = k
+    return w, k
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _write(data, i, after, cp, new, out, w):
+    if new != cp:
+        return encode(new, out, w)
+    for j in range(i, after):
+        out[w + j - i] = data[j]
+    return w + after - i

@@ -1,0 +1,102 @@
+"""Keys of JSON objects that may stand twice: readers take the last of them, so it must be known where that can be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from refinery.kernels.core.blocks import load_word
+from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.scan import byte_at
+from refinery.kernels.json.jsontext import put_string
+
+NEW, REPEATED, FULL = 0, 1, 2
+
+# Keys of a line that are remembered at first; a line with more makes room for twice its own.
+ROOM = 256
+# An escaped key that is longer counts as repeated.
+LONGEST = 1024
+
+_P1, _P2 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@inlined
+def _mixed(found, word):
+    x = (found ^ word) * _P2
+    return (x ^ (x >> np.uint64(29))) * _P1
+
+
+@inlined
+def _tail(data, i, end):
+    """The bytes data[i:end], fewer than eight, as a word."""
+    if i + 8 <= len(data):
+        return load_word(data, i) & ((np.uint64(1) << np.uint64(8 * (end - i))) - np.uint64(1))
+    word = np.uint64(0)
+    for k in range(end - i):
+        word |= np.uint64(byte_at(data, i + k)) << np.uint64(8 * k)
+    return word
+
+
+@inlined
+def _backslashes(word):
+    """Not 0 where a byte of the word is a backslash."""
+    x = word ^ np.uint64(0x5C5C5C5C5C5C5C5C)
+    return (x - np.uint64(0x0101010101010101)) & ~x & np.uint64(0x8080808080808080)
+
+
+@inlined
+def _hash(data, i, end, seed):
+    """(A number of the bytes data[i:end], the same for equal ones; not 0 where one of them is a backslash)."""
+    found = _mixed(np.uint64(seed) + _P1, np.uint64(end - i))
+    escapes = np.uint64(0)
+    while i + 8 <= end:
+        word = load_word(data, i)
+        escapes |= _backslashes(word)
+        found = _mixed(found, word)
+        i += 8
+    if i < end:
+        word = _tail(data, i, end)
+        escapes |= _backslashes(word)
+        found = _mixed(found, word)
+    return found ^ (found >> np.uint64(32)), escapes
+
+
+@kernel
+def _hash_escaped(data, i, end, seed, text):
+    """The number of what a key with escapes stands for; 0: it is too long."""
+    if end - i > LONGEST:
+        return np.uint64(0)
+    _, size = put_string(data, i - 1, end + 1, text, 0)
+    return _hash(text, 0, size, seed)[0]
+
+
+@inlined
+def remember(data, i, end, owner, table, used, count, text):
+    """Take in the key in data[i:end], between its quotes, of the object numbered `owner` of a line.
+
+    table: uint64, a power of two of them, 0 where there is room. used: int64, the places in it that the line has
+    taken so far, `count` of them. text: uint8 (LONGEST + 2 * BLOCK), scratch. Answers NEW, REPEATED (also for a key
+    that is not compared, as it is too long or its number is 0) or FULL.
+    """
+    key, escapes = _hash(data, i, end, owner)
+    if escapes != 0:
+        key = _hash_escaped(data, i, end, owner, text)
+    if key == 0:
+        return REPEATED
+    mask = len(table) - 1
+    at = np.int64(key & np.uint64(mask))
+    while table[at] != 0 and table[at] != key:
+        at = (at + 1) & mask
+    if table[at] == key:
+        return REPEATED
+    if count == len(used):
+        return FULL
+    table[at] = key
+    used[count] = at
+    return NEW
+
+
+@inlined
+def forget(table, used, count):
+    """Make the table empty again."""
+    for k in range(count):
+        table[used[k]] = np.uint64(0)

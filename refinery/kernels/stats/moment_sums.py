@@ -1,0 +1,35 @@
+"""Sums of values by key, of which moments are made."""
+
+import numpy as np
+
+from refinery.kernels.core.jit import kernel
+
+
+@kernel
+def add(codes, values, valid, n, total, low, high, nans, infinities):
+    """Add values to what is known of their keys. valid: of each value, or empty: all are."""
+    for i in range(len(values)):
+        if len(valid) and not valid[i]:
+            continue
+        key, value = codes[i], values[i]
+        if np.isfinite(value):
+            n[key] += 1
+            total[key] += value
+            low[key] = min(low[key], value)
+            high[key] = max(high[key], value)
+        elif np.isnan(value):
+            nans[key] += 1
+        else:
+            infinities[key] += 1
+
+
+@kernel
+def spread(codes, values, valid, near, rest, squares):
+    """Add up the distances of finite values from one near the mean of their key, and the squares."""
+    for i in range(len(values)):
+        if (len(valid) and not valid[i]) or not np.isfinite(values[i]):
+            continue
+        key = codes[i]
+        apart = values[i] - near[key]
+        rest[key] += apart
+        squares[key] += apart * apart

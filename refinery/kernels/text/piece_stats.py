@@ -1,0 +1,141 @@
+"""Measures of the lines or paragraphs of a text, with the meaning that datatrove gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import ints, structs, texts
+from refinery.kernels.core.blocks import BLOCK, count_set, first_set, lanes, line_feeds, low_bits, within
+from refinery.kernels.core.charclass import classes
+from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.utf8 import decode
+from refinery.kernels.dedup.line_units import key_of, stripped
+from refinery.kernels.words import text_set
+
+FIELDS = ("pieces", "taken", "chars", "terminal", "bullets", "duplicates", "duplicate_chars")
+
+LINE_FEED, BULLET = 0x0A, 0x2022
+
+_inner = lanes(lambda b, x: within(b, x, 0x80, 0xBF))  # bytes of a character after its first
+
+
+def piece_stats(
+    column: pa.Array | pa.ChunkedArray, paragraphs: bool, skip_blank: bool, short: Sequence[int], long: Sequence[int]
+) -> pa.Array:
+    """A struct for each text, NULL for NULL.
+
+    Pieces are what U+000A separates, or for `paragraphs` what two of them in a row do; taken are all, or with
+    `skip_blank` those that are more than white space. Of these: their code points, how many end in one of .?!"' and
+    begin (after white space) with one of -*•, how many have stood before in the text and their code points, and
+    (lists) how many have at most, at least so many code points as each limit says.
+    """
+    view = texts(column)
+    rows = len(view)
+    counts = np.zeros((len(FIELDS), rows), np.int64)
+    shorter, longer = np.zeros((rows, len(short)), np.int64), np.zeros((rows, len(long)), np.int64)
+    limits = np.array(short, np.int64), np.array(long, np.int64)
+    text_set.fill(
+        rows, _measure, view.data, view.offsets, view.valid, paragraphs, skip_blank, *limits, classes(), counts,
+        shorter, longer,
+    )  # fmt: skip
+    fields = dict(zip(FIELDS, counts, strict=True))
+    return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
+
+
+def lists(values: np.ndarray) -> pa.Array:
+    """A list of numbers for each row of `values`."""
+    rows, width = values.shape
+    offsets = pa.py_buffer(np.arange(rows + 1, dtype=np.int32) * np.int32(width))
+    return pa.ListArray.from_buffers(pa.list_(pa.int64()), rows, [None, offsets], 0, 0, [ints(values.ravel())])
+
+
+@kernel
+def _measure(
+    row, table, scratch, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
+):  # fmt: skip
+    """Measure rows from `row` on, for `text_set.fill`; scratch is not used."""
+    while row < len(valid):
+        if valid[row]:
+            found = _measure_text(
+                data, offsets[row], offsets[row + 1], table, paragraphs, skip_blank, short, long, class_table,
+                shorter[row], longer[row],
+            )  # fmt: skip
+            if found[0] < 0:
+                return row, 0
+            for k in range(7):
+                counts[k, row] = found[k]
+        row += 1
+    return row, 0
+
+
+@kernel
+def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, class_table, shorter, longer):
+    pieces = taken = chars = terminal = bullets = duplicates = duplicate_chars = different = 0
+    shorter[:] = 0
+    longer[:] = 0
+    empty = False
+    begin = start
+    while begin <= end:
+        stop, length = _piece_end(data, begin, end, paragraphs)
+        pieces += 1
+        first, last = stripped(data, begin, stop, class_table)
+        if first < last or not skip_blank:
+            taken += 1
+            chars += length
+            for k in range(len(short)):
+                shorter[k] += length <= short[k]
+            for k in range(len(long)):
+                longer[k] += length >= long[k]
+            if stop > begin:
+                terminal += _ends_a_sentence(data[stop - 1])
+                bullets += first < last and _is_bullet(data, first)
+                seen = text_set.add(table, data, key_of(data, begin, stop), begin, stop, start)
+                different += not seen
+                if 2 * different > len(table):
+                    return -1, 0, 0, 0, 0, 0, 0
+            else:
+                seen, empty = empty, True
+            if seen:
+                duplicates += 1
+                duplicate_chars += length
+        begin = stop + (2 if paragraphs else 1)
+    return pieces, taken, chars, terminal, bullets, duplicates, duplicate_chars
+
+
+@kernel
+def _piece_end(data, begin, end, paragraphs):
+    """Where the piece that starts at `begin` ends, and its code points."""
+    i = begin
+    inner = 0
+    while i < end:
+        if i + BLOCK <= len(data):
+            here = low_bits(min(BLOCK, end - i))
+            feeds = line_feeds(data, i) & here
+            while feeds:
+                at = i + first_set(feeds)
+                if not paragraphs or (at + 1 < end and data[at + 1] == LINE_FEED):
+                    inner += count_set(_inner(data, i) & low_bits(at - i))
+                    return at, at - begin - inner
+                feeds &= feeds - np.uint64(1)
+            inner += count_set(_inner(data, i) & here)
+            i += BLOCK
+        else:
+            if data[i] == LINE_FEED and (not paragraphs or (i + 1 < end and data[i + 1] == LINE_FEED)):
+                return i, i - begin - inner
+            inner += (data[i] & 0xC0) == 0x80
+            i += 1
+    return end, end - begin - inner
+
+
+@kernel
+def _ends_a_sentence(byte):
+    return byte == 0x2E or byte == 0x3F or byte == 0x21 or byte == 0x22 or byte == 0x27
+
+
+@kernel
+def _is_bullet(data, i):
+    cp, _ = decode(data, i)
+    return cp == 0x2D or cp == 0x2A or cp == BULLET

@@ -1,0 +1,264 @@
+"""Repetition of character n-grams: counts of all n-grams of a text without looking at each one's characters.
+
+Windows of n characters are hashed by doubling: the hashes of 2k characters follow from two hashes of k characters in a
+loop that has no dependence between its steps and so runs in vector registers. Equal 64-bit hashes count as equal
+n-grams; for a text of a million characters the probability that two different ones meet is 3e-8.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.utf8 import decode
+
+# Odd, so that multiplying loses nothing.
+BASE = np.uint64(0x9E3779B97F4A7C15)
+MIX = np.uint64(0xD6E8FEB86659FD93)
+HALF = np.uint64(32)
+
+ONE = np.uint64(1)
+SLOTS_PER_GRAM = 3  # measured: fewer cost more probes, more cost cache misses
+
+AT_ONCE = 1 << 21  # bytes of the longest text whose n-grams are counted in one go, in fifty bytes for each
+STRIDE = 4096  # characters, or more for longer n-grams, that are hashed at a time in longer texts
+OFTEN = 1 << 16  # n-grams that occur more often are few enough to be listed
+
+
+@njit(nogil=True, cache=True)
+def ratio_rows(data, offsets, valid, n, at_once, ratios):
+    """Fill ratios, float64 (rows), with the repetition ratio of n-grams of n characters; see `_share`.
+
+    Texts of more than `at_once` bytes are gone through several times, each time for a part of their n-grams.
+    """
+    longest = 0
+    for row in range(len(valid)):
+        if valid[row] and offsets[row + 1] - offsets[row] <= at_once:
+            longest = max(longest, offsets[row + 1] - offsets[row])
+    points = np.empty(longest, np.uint32)
+    hashes = np.empty((2, longest), np.uint64)
+    counts = np.empty((2, longest + 1), np.uint32)
+    repeated = np.empty(longest // 2 + 1, np.uint32)
+    frequencies = np.empty(longest + 1, np.uint32)
+    table = np.empty(1 << _table_bits(longest), np.uint32)
+    for row in range(len(valid)):
+        if not valid[row]:
+            continue
+        text = data[offsets[row] : offsets[row + 1]]
+        ratios[row] = 0.0
+        if len(text) < n:
+            continue
+        if len(text) > at_once:
+            ratios[row] = _ratio_in_parts(text, n, at_once)
+            continue
+        if _is_ascii(text):
+            grams = _hash_windows(text, n, hashes[0], hashes[1])
+        else:
+            length = _decode(text, points)
+            if length < n:
+                continue
+            grams = _hash_windows(points[:length], n, hashes[0], hashes[1])
+        different, again = _count(grams, table, counts[0], counts[1], repeated)
+        most = _histogram(counts[1], repeated[:again], frequencies)
+        ratios[row] = _share(frequencies[: most + 1], different, again, 0, 0) / len(grams)
+
+
+@kernel
+def _is_ascii(text):
+    high = np.uint8(0)
+    for j in range(len(text)):
+        high = np.uint8(high | text[j])
+    return high < 0x80
+
+
+@kernel
+def _decode(text, points):
+    i = length = 0
+    while i < len(text):
+        points[length], i = decode(text, i)
+        length += 1
+    return length
+
+
+@njit(nogil=True, cache=True)
+def _hash_windows(units, n, room, spare):
+    """A 64-bit hash of every window of n units, in a part of `room` or of `spare`.
+
+    Built from the highest bit of n down: windows of k units become windows of 2k, then, where n has that bit, 2k + 1.
+    Source and target never overlap, or the loops would not be vectorised. No unit counts as 0: `_join` keeps a 0 on its
+    left as it is, so windows that begin with such units would meet others.
+    """
+    length = len(units)
+    for j in range(length):
+        room[j] = MIX * (np.uint64(units[j]) + ONE)
+    k = bit = 1
+    while bit * 2 <= n:
+        bit *= 2
+    while bit > 1:
+        bit //= 2
+        length -= k
+        _join(room[:length], room[k : k + length], spare[:length])
+        room, spare = spare, room
+        k *= 2
+        if n & bit:
+            length -= 1
+            _append(room[:length], units[k : k + length], spare[:length])
+            room, spare = spare, room
+            k += 1
+    return room[:length]
+
+
+@kernel
+def _join(left, right, out):
+    # The shift keeps this from being a polynomial modulo 2 ** 64, for which different texts of equal hash are known.
+    for j in range(len(out)):
+        out[j] = (left[j] ^ (left[j] >> HALF)) * BASE + right[j]
+
+
+@kernel
+def _append(left, units, out):
+    for j in range(len(out)):
+        out[j] = (left[j] ^ (left[j] >> HALF)) * BASE + MIX * (np.uint64(units[j]) + ONE)
+
+
+@kernel
+def _table_bits(grams):
+    bits = 4
+    while (1 << bits) < SLOTS_PER_GRAM * grams:
+        bits += 1
+    return bits
+
+
+@kernel
+def _share(frequencies, different, again, taken, covered):
+    """Occurrences of the most frequent n-grams, of which `taken` are counted already, in `covered`.
+
+    Of d different n-grams the floor(sqrt(d)) most frequent ones count, and only such as occur more than once: `again`.
+    frequencies[c] of them come again c times.
+    """
+    left = min(int(math.sqrt(different)), again) - taken
+    for extra in range(len(frequencies) - 1, 0, -1):
+        if left <= 0:
+            break
+        counted = min(left, np.int64(frequencies[extra]))
+        covered += counted * (extra + 1)
+        left -= counted
+    return covered
+
+
+@kernel
+def _count(grams, table, first, again, repeated):
+    """Numbers of different n-grams, and of such as come again; `repeated` is filled with the first places of these.
+
+    again[j]: how often the n-gram at j, when that is its first place, comes again. table: open addressing, 1 + the
+    first place of an n-gram, 0 for a free slot. first[j]: first place of the n-gram at j. A repeated passage is many
+    repeated n-grams in a row: after one has been found at p, the next one is looked for at p + 1, in memory that is at
+    hand, before the table is asked.
+    """
+    bits = _table_bits(len(grams))
+    shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
+    table[: 1 << bits] = 0
+    different = listed = 0
+    p = np.int64(-1)
+    for j in range(len(grams)):
+        gram = grams[j]
+        if p >= 0 and grams[p + 1] == gram:
+            p += 1
+            place = np.int64(first[p])
+        else:
+            slot = gram >> shift
+            p = np.int64(table[slot]) - 1
+            while p >= 0 and grams[p] != gram:
+                slot = (slot + ONE) & mask
+                p = np.int64(table[slot]) - 1
+            if p < 0:
+                first[j] = j
+                again[j] = 0
+                table[slot] = j + 1
+                different += 1
+                continue
+            place = p
+        first[j] = place
+        count = again[place]
+        again[place] = count + 1
+        repeated[listed] = place
+        listed += count == 0
+    return different, listed
+
+
+@kernel
+def _histogram(again, repeated, frequencies):
+    """How often an n-gram comes again at most; frequencies[c] = n-grams of `repeated` that come again c times."""
+    most = np.int64(0)
+    for place in repeated:
+        most = max(most, np.int64(again[place]))
+    frequencies[: most + 1] = 0
+    for place in repeated:
+        frequencies[again[place]] += 1
+    return most
+
+
+@njit(nogil=True, cache=True)
+def _ratio_in_parts(text, n, at_once):
+    """The ratio of one text in memory that does not grow with it: part by part of the range of the hashes."""
+    chars = 0
+    for byte in text:
+        chars += byte & 0xC0 != 0x80
+    total = chars - n + 1
+    if total <= 0:
+        return 0.0
+    parts = 1
+    while parts * at_once < total:
+        parts *= 2
+    slots = 1 << _table_bits(at_once)
+    keys, counts = np.empty(slots, np.uint64), np.empty(slots, np.uint32)
+    room = n - 1 + max(STRIDE, n)
+    units, hashes = np.empty(room, np.uint32), np.empty((2, room), np.uint64)
+    frequencies = np.zeros(OFTEN, np.uint32)
+    often = np.empty(total // OFTEN + 1, np.int64)  # the numbers that are too large for `frequencies`
+    different = again = oftener = 0
+    for part in range(parts):
+        counts[:] = 0
+        i = filled = 0
+        while i < len(text):
+            while i < len(text) and filled < room:
+                units[filled], i = decode(text, i)
+                filled += 1
+            if filled < n:
+                break
+            grams = _hash_windows(units[:filled], n, hashes[0], hashes[1])
+            different += _count_part(grams, part, parts, keys, counts)
+            units[: n - 1] = units[filled - n + 1 : filled]
+            filled = n - 1
+        for count in counts:
+            if count > OFTEN:
+                often[oftener] = count
+                oftener += 1
+            elif count > 1:
+                frequencies[count - 1] += 1
+            again += count > 1
+    oftenest = np.sort(often[:oftener])[::-1][: int(math.sqrt(different))]
+    return _share(frequencies, different, again, len(oftenest), oftenest.sum()) / total
+
+
+@kernel
+def _count_part(grams, part, parts, keys, counts):
+    """Count the n-grams of one part in a table by hash, counts of 0 for free slots; how many there are new."""
+    bits = 0
+    while (1 << bits) < len(keys):
+        bits += 1
+    shift, mask = np.uint64(64 - bits), np.uint64(len(keys) - 1)
+    new = 0
+    for gram in grams:
+        if np.int64(gram & np.uint64(parts - 1)) != part:
+            continue
+        slot = gram >> shift
+        while counts[slot] and keys[slot] != gram:
+            slot = (slot + ONE) & mask
+        new += counts[slot] == 0
+        keys[slot] = gram
+        counts[slot] += 1
+    return new

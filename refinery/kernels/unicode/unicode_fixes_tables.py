@@ -1,0 +1,199 @@
+"""What the installed ftfy does with every code point, as tables that the kernels of `unicode_fixes` read.
+
+Nothing of ftfy is repeated here: character maps, entity names and the mojibake pattern are taken from the package when
+the tables are built, and kept on disk under a name that holds the versions that they depend on.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re._constants as sre
+import re._parser as parser
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from refinery.kernels import CACHE
+from refinery.kernels.core.charclass import CODE_POINTS
+from refinery.kernels.unicode.unicode_fixes_mojibake import clues
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
+
+# A word of `Tables.info`: the mojibake signature in the low byte, and above it what the kernel has to do.
+MAPPED = 0x100  # becomes another string, perhaps empty
+ALONE = 0x200  # suspicious whatever stands beside it
+MARK = 0x400  # combining class other than 0: the order of such characters matters
+SECOND = 0x800  # normalization may join it to the character before
+FIRST = 0x1000  # normalization may join a later character to it or to a part of it
+
+NAME_BITS = 17  # entity names are looked up in a bitmap of their hashes
+
+
+class Tables(NamedTuple):
+    """Everything a kernel reads, in the order of its arguments.
+
+    info: uint16 per code point. classes: uint8 per code point, the canonical combining class. pairs: uint8, at
+    `before << 8 | after` what these two signatures side by side mean: 0 nothing; 1 that they may be mojibake; n that
+    they may when a signature comes next for which `thirds[n << 8 | signature]` holds. mapped: int32, sorted, the code
+    points with MAPPED; what the i-th becomes is `pool[ends[i]:ends[i + 1]]` (UTF-8). names: bool, a bitmap of the
+    hashes of entity names. longest: one element, the code points of the longest segment that ftfy fixes at once.
+    """
+
+    info: np.ndarray
+    classes: np.ndarray
+    pairs: np.ndarray
+    thirds: np.ndarray
+    mapped: np.ndarray
+    ends: np.ndarray
+    pool: np.ndarray
+    names: np.ndarray
+    longest: np.ndarray
+
+
+@lru_cache(maxsize=len(FORMS))
+def tables(form: Form) -> Tables | None:
+    """The tables for normalization `form`; None when the installed ftfy works in a way that they cannot describe."""
+    versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
+    path = CACHE / f"ftfy-{form}-{versions}-{importlib.metadata.version('ftfy')}.npz"
+    try:
+        with np.load(path) as stored:
+            return Tables(*(stored[name] for name in Tables._fields))
+    except (OSError, ValueError, KeyError):
+        pass
+    if not _understood():
+        return None
+    built = build(form)
+    try:
+        aside = path.with_suffix(f".{os.getpid()}.tmp.npz")
+        np.savez(aside, **built._asdict())
+        os.replace(aside, path)
+    except OSError:  # a read-only home costs half a second a run, nothing else
+        pass
+    return built
+
+
+# The steps of ftfy 6: a release with further ones may do something that the kernel does not know of.
+STEPS = """unescape_html remove_terminal_escapes fix_encoding restore_byte_a0 replace_lossy_sequences
+    decode_inconsistent_utf8 fix_c1_controls fix_latin_ligatures fix_character_width uncurl_quotes fix_line_breaks
+    fix_surrogates remove_control_chars normalization max_decode_length explain""".split()
+
+
+def _understood() -> bool:
+    import ftfy
+    from ftfy import chardata, fixes
+
+    escapes = parser.parse(fixes.ANSI_RE.pattern)
+    quotes = [parser.parse(regex.pattern) for regex in (chardata.SINGLE_QUOTE_RE, chardata.DOUBLE_QUOTE_RE)]
+    return (
+        list(ftfy.TextFixerConfig._fields) == STEPS
+        and ftfy.TextFixerConfig().unescape_html == "auto"
+        and chardata.HTML_ENTITY_RE.pattern == "&#?[0-9A-Za-z]{1,24};"
+        and list(escapes[:2]) == [(sre.LITERAL, 0x1B), (sre.LITERAL, ord("["))]
+        and all(len(quote) == 1 and quote[0][0] in (sre.IN, sre.LITERAL) for quote in quotes)
+    )
+
+
+def build(form: Form) -> Tables:
+    """Ask ftfy and `unicodedata` about every code point. Some 0.3 s."""
+    import ftfy
+    from ftfy.badness import BADNESS_RE
+
+    everything = [chr(c) for c in range(CODE_POINTS)]
+    classes = np.fromiter(map(unicodedata.combining, everything), np.uint8, CODE_POINTS)
+    info, alone, pairs, thirds = clues(BADNESS_RE)
+    info[alone] |= ALONE
+    info[0x80:0xA0] |= ALONE  # C1 controls have a step of their own
+    info[classes > 0] |= MARK
+    if form in ("NFC", "NFKC"):
+        first, second = joining(everything)
+        info[first] |= FIRST
+        info[second] |= SECOND
+    becomes = replacements(form, everything)
+    mapped = np.array(sorted(becomes), np.int32)
+    info[mapped] = (info[mapped] & 0xFF) | (info[mapped] & ALONE) | MAPPED
+    encoded = [becomes[int(c)].encode() for c in mapped]
+    longest = np.array([ftfy.TextFixerConfig().max_decode_length], np.int64)
+    return Tables(
+        info,
+        classes,
+        pairs,
+        thirds,
+        mapped,
+        np.cumsum([0, *map(len, encoded)], dtype=np.int32),
+        np.frombuffer(b"".join(encoded), np.uint8),
+        entity_names(),
+        longest,
+    )
+
+
+def replacements(form: Form, everything: list[str]) -> dict[int, str]:
+    """Code points that ftfy's character maps or the normalization change, and what they become in one round.
+
+    Normalizing character by character is enough where the result, as a whole, turns out to be normalized.
+    """
+    from ftfy import chardata, fixes
+
+    listed = {*chardata.LIGATURES, *chardata.WIDTH_MAP, *chardata.CONTROL_CHARS, *map(ord, "\r\x85\u2028\u2029")}
+    text = "".join(everything)
+    for regex in (chardata.SINGLE_QUOTE_RE, chardata.DOUBLE_QUOTE_RE):
+        listed.update(ord(char) for match in regex.findall(text) for char in match)
+    steps: list[Callable[[str], str]] = [
+        fixes.fix_latin_ligatures,
+        fixes.fix_character_width,
+        fixes.uncurl_quotes,
+        fixes.fix_line_breaks,
+        fixes.remove_control_chars,
+    ]
+    normalize = unicodedata.normalize
+    becomes = {c: normalize(form, char) for c, char in enumerate(everything) if normalize(form, char) != char}
+    for c in listed:
+        char = everything[c]
+        for step in steps:
+            char = step(char)
+        becomes[c] = normalize(form, char)
+    return {c: char for c, char in becomes.items() if char != everything[c] and not 0xD800 <= c < 0xE000}
+
+
+def joining(everything: list[str]) -> tuple[list[int], list[int]]:
+    """Code points that canonical composition joins: those that may take a later one, and those that may be taken.
+
+    A composed letter counts as one that may take another: a mark below goes before its own mark above.
+    """
+    first, second = set(), set()
+    for c, char in enumerate(everything):
+        whole = unicodedata.normalize("NFD", char)
+        if whole == char:
+            continue
+        first.add(c)
+        parts = unicodedata.decomposition(char).split()
+        if 0xAC00 <= c <= 0xD7A3:  # Hangul syllables decompose by arithmetic, of which unicodedata says nothing
+            first.add(ord(unicodedata.normalize("NFC", whole[:-1])))
+            second.add(ord(whole[-1]))
+        elif len(parts) == 2 and unicodedata.normalize("NFC", char) == char:
+            first.add(int(parts[0], 16))
+            second.add(int(parts[1], 16))
+    return sorted(first), sorted(second)
+
+
+def name_hash(name: Iterable[int]) -> int:
+    """Place of an entity's name (without `&` and `;`) in the bitmap; the kernel computes the same."""
+    place = 0
+    for byte in name:
+        place = (place * 31 + byte) & ((1 << NAME_BITS) - 1)
+    return place
+
+
+def entity_names() -> np.ndarray:
+    """bool (1 << NAME_BITS): True at the hashes of the entities that ftfy knows by name."""
+    from ftfy.chardata import HTML_ENTITIES
+
+    names = np.zeros(1 << NAME_BITS, np.bool_)
+    for name in HTML_ENTITIES:
+        names[name_hash(name.strip("&;").encode())] = True
+    return names

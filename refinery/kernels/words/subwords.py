@@ -1,0 +1,132 @@
+"""Words from a subword tokenizer: what `tokenization: true` makes of a text in place of splitting it.
+
+Ordinary Python, as fast as the tokenizer. Needs `sentencepiece`, or `tokenizers` for a model in that library's format,
+and neither before a tokenizer is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels.text.special_characters import code_points
+
+Pieces = Callable[[str], list[str]]
+
+
+def check(params: Mapping[str, Any]) -> list[str]:
+    """What stands in the way of `tokenization` with this `model`, in sentences that name the cure."""
+    if not params.get("tokenization"):
+        return []
+    model = params.get("model")
+    if not model:
+        name = f"{params.get('lang', 'en')}.sp.model"
+        return [
+            f"tokenization: true needs a model; Data-Juicer would download {name}, refinery downloads nothing: "
+            "set model to a local copy of that file (or to a tokenizer.json), or set tokenization to false"
+        ]
+    package = _package(model)
+    if importlib.util.find_spec(package) is None:
+        return [
+            f"model {model} needs the Python package {package}, which is not installed: pip install refinery[{package}]"
+        ]
+    try:
+        pieces(model)
+    except Exception as error:  # the tokenizers library raises nothing more specific
+        reason = str(error) or type(error).__name__
+        return [f"model {model} cannot be loaded ({reason}): give a readable file for the package {package}"]
+    return []
+
+
+def pieces(model: str) -> Pieces:
+    """The function that splits a text into the pieces of this model; loaded once per state of the file."""
+    status = os.stat(model)
+    return _load(model, status.st_mtime_ns, status.st_size)
+
+
+def _package(model: str) -> str:
+    return "tokenizers" if model.endswith(".json") else "sentencepiece"
+
+
+@lru_cache(maxsize=8)
+def _load(model: str, mtime: int, size: int) -> Pieces:
+    if model.endswith(".json"):
+        encode = _tokenizer(model, mtime, size).encode
+        return lambda text: encode(text, add_special_tokens=False).tokens
+    library = importlib.import_module(_package(model))
+    processor = library.SentencePieceProcessor(model_file=model)
+    return processor.encode_as_pieces
+
+
+def problems(path: str, parameter: str) -> list[str]:
+    """Why a tokenizer.json, or the one in a folder, cannot be used, in sentences that name the cure."""
+    found = tokenizer_file(path)
+    if not found.is_file():
+        return [f"there is no tokenizer at {found}: set {parameter} to a local tokenizer.json or its folder"]
+    if importlib.util.find_spec("tokenizers") is None:
+        return [f"{parameter} needs the package tokenizers, not installed here: pip install refinery[tokenizers]"]
+    try:
+        tokenizer(path)
+    except Exception as error:  # the library raises nothing more specific
+        return [f"{found} is not a tokenizer that the package tokenizers can read ({error}): give another file"]
+    return []
+
+
+def tokenizer_file(path: str) -> Path:
+    """The file that a tokenizer is read from: `path`, or the tokenizer.json in that folder."""
+    found = Path(path).expanduser()
+    return found / "tokenizer.json" if found.is_dir() else found
+
+
+def tokenizer(path: str) -> Any:
+    """The Tokenizer of this file, which cuts and pads nothing; loaded once per state of the file."""
+    found = tokenizer_file(path)
+    status = found.stat()
+    return _tokenizer(str(found), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _tokenizer(path: str, mtime: int, size: int) -> Any:
+    found = importlib.import_module("tokenizers").Tokenizer.from_file(path)
+    found.no_truncation()  # a tokenizer.json can bring settings of its own
+    found.no_padding()
+    return found
+
+
+@lru_cache(maxsize=1)
+def _special() -> str:
+    return "".join(map(chr, code_points()))
+
+
+def strip(word: str) -> str:
+    """The word without the special characters at its ends."""
+    return word.strip(_special())
+
+
+def refined(words: Iterable[str], lower: bool) -> list[str]:
+    """Words stripped of special characters, after `str.lower` where asked for; empty ones are left out."""
+    stripped = (strip(word.lower() if lower else word) for word in words)
+    return [word for word in stripped if word]
+
+
+def augmented(words: Sequence[str], group_sizes: Iterable[int], join_char: str) -> list[str]:
+    """The words, and for each size all runs of so many neighbours joined by join_char."""
+    groups = [join_char.join(words[i : i + size]) for size in group_sizes for i in range(len(words) - size + 1)]
+    return [*words, *groups]
+
+
+def listed_share(words: Sequence[str], listed: frozenset[str]) -> float:
+    """Share of the words that are in the list; 0.0 without words."""
+    return sum(word in listed for word in words) / len(words) if words else 0.0
+
+
+def each_text(column: pa.Array | pa.ChunkedArray, function: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
+    """`function` of every text as an array of this type, NULL for NULL."""
+    return pa.array([None if text is None else function(text) for text in column.to_pylist()], kind)

@@ -1,0 +1,281 @@
+"""What `word_tokens` does, for pieces of at most 64 ASCII characters: most pieces, with bit masks instead of decoding.
+
+Bit k of a mask stands for the byte k of the piece.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from refinery.kernels.core.blocks import any_of, digits, first_set, is_byte, lanes, last_set, letters, low_bits, within
+from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.words.word_addresses import COLON, FULL_STOP, SLASH, is_host
+from refinery.kernels.words.word_exceptions import EXCEPTION, UNIT, exception, write_parts
+from refinery.kernels.words.word_rules import (
+    ALPHA,
+    BEFORE_STOP,
+    CURRENCY,
+    DIGIT,
+    LOWER,
+    PREFIX,
+    QUOTE,
+    SUFFIX,
+    UPPER,
+    WORD,
+)
+
+APOSTROPHE, DOLLAR, PLUS, MINUS, TILDE = 0x27, 0x24, 0x2B, 0x2D, 0x7E
+
+# The marks * + , - . / : < = > ^ ~ that may cut a piece in two.
+_joints = lanes(
+    lambda b, x: any_of(
+        b,
+        within(b, x, 0x2A, 0x2F),
+        is_byte(b, x, b":"),
+        within(b, x, 0x3C, 0x3E),
+        is_byte(b, x, b"^"),
+        is_byte(b, x, b"~"),
+    )
+)
+_stops = lanes(lambda b, x: is_byte(b, x, b"."))
+_colons = lanes(lambda b, x: is_byte(b, x, b":"))
+_ats = lanes(lambda b, x: is_byte(b, x, b"@"))
+_inner = lanes(
+    lambda b, x: any_of(b, within(b, x, 0x2D, 0x2E), is_byte(b, x, b"_"))
+)  # beside letters and digits in a host
+
+
+@kernel
+def cut_ascii(data, start, end, table, known, room, n):
+    """`cut_parts` for a piece of ASCII characters; 64 bytes from its start on must be there."""
+    tail = len(room)
+    first_start = start
+    here = low_bits(end - start)
+    numbers = digits(data, start) & here
+    joints = _joints(data, start) & here
+    while start < end:
+        if exception(known, data, start, end) & EXCEPTION:
+            break
+        first = _prefix(data, start, end, table)
+        if first > 0 and exception(known, data, start + first, end) & EXCEPTION:
+            room[n] = start
+            n += 1
+            start += first
+            break
+        last = 0
+        if start + first < end:
+            last = _suffix(data, start + first, end, table, known, first_start, numbers)
+        if last > 0 and exception(known, data, start, end - last) & EXCEPTION:
+            end -= last
+            tail -= 1
+            room[tail] = end
+            break
+        if first == 0 and last == 0:
+            break
+        if first > 0:
+            room[n] = start
+            n += 1
+            start += first
+        if last > 0:
+            end -= last
+            tail -= 1
+            room[tail] = end
+    if start < end:
+        left = joints & low_bits(end - first_start) & ~low_bits(start - first_start)
+        n = _inside(data, start, end, table, known, room, n, first_start, left)
+    while tail < len(room):
+        room[n] = room[tail]
+        n += 1
+        tail += 1
+    return n
+
+
+@inlined
+def _prefix(data, start, end, table):
+    """Bytes that are cut off the front."""
+    byte = data[start]
+    if table[byte] & PREFIX:
+        return 1
+    if byte == FULL_STOP:
+        return _run(data, start, end) if start + 1 < end and data[start + 1] == FULL_STOP else 0
+    if byte == PLUS:
+        return 1 if start + 1 == end or not table[data[start + 1]] & DIGIT else 0
+    if byte == 0x41 or byte == 0x43 or byte == 0x55:
+        return dollar(data, start, end)
+    return 0
+
+
+@inlined
+def _run(data, start, end):
+    """Full stops from `start` on."""
+    i = start
+    while i < end and data[i] == FULL_STOP:
+        i += 1
+    return i - start
+
+
+@kernel
+def dollar(data, start, end):
+    """Bytes of US$, C$ or A$ at the start; 0 for others."""
+    byte = data[start]
+    if (byte == 0x41 or byte == 0x43) and start + 1 < end and data[start + 1] == DOLLAR:
+        return 2
+    if byte == 0x55 and start + 2 < end and data[start + 1] == 0x53 and data[start + 2] == DOLLAR:
+        return 3
+    return 0
+
+
+@inlined
+def _suffix(data, start, end, table, known, base, numbers):
+    """Bytes that are cut off the end of data[start:end], which is not empty. numbers: the digits from `base` on."""
+    byte = data[end - 1]
+    if byte == FULL_STOP:
+        i = end - 1
+        while i > start and data[i - 1] == FULL_STOP:
+            i -= 1
+        if end - i > 1:
+            return end - i
+        return 1 if i > start and _ends_before_stop(data, start, i, table) else 0
+    if (byte | 0x20) == 0x73 and end - start > 1 and data[end - 2] == APOSTROPHE:
+        return 2
+    if table[byte] & SUFFIX:
+        return 1
+    if table[byte] & DIGIT:
+        return 0
+    digit = last_set(numbers & low_bits(end - base) & ~low_bits(start - base))
+    if digit < 0:
+        return 0
+    return measure(data, base + digit, end, table, known)
+
+
+@kernel
+def measure(data, digit, end, table, known):
+    """Bytes of what follows the last digit when that is a unit, a currency or a plus sign; else 0."""
+    size = end - digit - 1
+    if size >= len(known.gate):
+        return 0
+    last = data[end - 1]
+    if size == 1 and (last == PLUS or table[last] & CURRENCY):
+        return size
+    if exception(known, data, digit + 1, end) & UNIT or dollar(data, digit + 1, end) == size:
+        return size
+    return 0
+
+
+@inlined
+def _ends_before_stop(data, start, at, table):
+    """Whether the full stop at `at` is a mark of its own by what stands before it."""
+    bits = table[data[at - 1]]
+    if bits & BEFORE_STOP:
+        return True
+    return at - 1 > start and table[data[at - 2]] & UPPER != 0 and bits & UPPER != 0
+
+
+@kernel
+def _inside(data, start, end, table, known, room, n, base, joints):
+    """Write where the words of a text begin from whose ends nothing is to be cut off. joints: its marks, from `base` on."""
+    value = exception(known, data, start, end)
+    if value & EXCEPTION:
+        return write_parts(value, start, room, n)
+    room[n] = start
+    n += 1
+    if joints == np.uint64(0) or (_stops(data, base) & joints and _is_address(data, start, end, table, base)):
+        return n
+    word = start
+    while joints:
+        i = base + first_set(joints)
+        length = _infix(data, i, end, start, table)
+        if length == 0:
+            joints &= joints - np.uint64(1)
+            continue
+        after = i + length
+        joints &= ~low_bits(after - base)
+        if i == start:
+            continue
+        if i > word:
+            room[n] = i
+            n += 1
+        word = after
+        if after < end:
+            room[n] = after
+            n += 1
+    return n
+
+
+@inlined
+def _infix(data, i, end, start, table):
+    """Bytes of the mark at i that cuts a text in two; 0 when there is none."""
+    byte, after = data[i], i + 1
+    if after >= end:
+        return 0
+    second = data[after]
+    if byte == FULL_STOP and second == FULL_STOP:
+        return _run(data, i, end)
+    if i == start:
+        return 0
+    previous, following = table[data[i - 1]], table[second]
+    if byte == FULL_STOP:
+        return 1 if previous & (LOWER | QUOTE) and following & (UPPER | QUOTE) else 0
+    if byte == 0x2C:
+        return 1 if previous & ALPHA and following & ALPHA else 0
+    if byte == PLUS or byte == MINUS or byte == 0x2A or byte == 0x5E:
+        if previous & DIGIT and (following & DIGIT or second == MINUS):
+            return 1
+        if byte != MINUS:
+            return 0
+    if not previous & (ALPHA | DIGIT):
+        return 0
+    if following & ALPHA:
+        return 1
+    if byte == MINUS and second == MINUS and i + 2 < end:
+        third = data[i + 2]
+        if table[third] & ALPHA:
+            return 2
+        if third == MINUS and i + 3 < end and table[data[i + 3]] & ALPHA:
+            return 3
+    return 0
+
+
+@kernel
+def _is_address(data, start, end, table, base):
+    """`word_addresses.is_address` for a text in which there is a full stop, in the 64 bytes from `base` on."""
+    here = low_bits(end - base) & ~low_bits(start - base)
+    host = (letters(data, base) | digits(data, base) | _inner(data, base)) & here
+    stops = _stops(data, base) & here
+    if _may_be_host(data, base, start, end, host, stops) and is_host(data, start, end, table):
+        return True
+    ats = _ats(data, base) & here & ~low_bits(start - base + 1)
+    while ats:
+        at = base + first_set(ats) + 1
+        if _may_be_host(data, base, at, end, host, stops) and is_host(data, at, end, table):
+            return True
+        ats &= ats - np.uint64(1)
+    at = base + first_set(_colons(data, base) & here) + 3
+    if at - 3 < start + 2 or at >= end or data[at - 2] != SLASH or data[at - 1] != SLASH:
+        return False
+    if not _is_scheme(data, start, at - 3, table):
+        return False
+    return _may_be_host(data, base, at, end, host, stops) and is_host(data, at, end, table)
+
+
+@inlined
+def _may_be_host(data, base, at, end, host, stops):
+    """Whether what stands at `at` is a host by its characters; host, stops: where such, and full stops, are from `base` on."""
+    if at >= end:
+        return False
+    shift = np.uint64(at - base)
+    size = first_set(~(host >> shift))
+    if not (stops >> shift) & low_bits(size):
+        return False
+    stop = at + size
+    return stop >= end or data[stop] == COLON or data[stop] == SLASH or data[stop] == 0x3F or data[stop] == 0x23
+
+
+@kernel
+def _is_scheme(data, start, end, table):
+    """Whether all of data[start:end] may stand in a scheme."""
+    for i in range(start, end):
+        byte = data[i]
+        if not (table[byte] & WORD or byte == PLUS or byte == MINUS or byte == FULL_STOP):
+            return False
+    return True

@@ -1,0 +1,77 @@
+"""Pieces of text that are known as they stand, in kernels: what `word_rules` lists, found by their bytes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.words import word_phrases, word_rules
+from refinery.kernels.words.lexicon import FIRST, LAST, Lexicon, find, lexicon, word_key
+
+# Kinds of an entry of the lexicon. Its words end at the bytes in the bits from 8, 16 and 24 on: after the first and the
+# second, and the last one. The bits from NUMBER on: the number of the text among the words of phrases, from 1.
+EXCEPTION, UNIT = 1, 4
+NUMBER = 32
+
+
+class Rules(NamedTuple):
+    """What the kernels know: classes of characters, exceptions and units, and phrases of several words."""
+
+    classes: np.ndarray
+    lexicon: Lexicon
+    pairs: np.ndarray
+    phrases: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def rules() -> Rules:
+    """The rules for English; made once in a process."""
+    found: dict[str, int] = dict.fromkeys(word_rules.UNITS, UNIT)
+    for text, parts in word_rules.exceptions().items():
+        ends = np.cumsum([len(part.encode()) for part in parts])
+        value = EXCEPTION
+        for place in range(3):
+            value |= int(ends[min(place, len(parts) - 1)]) << (8 + 8 * place)
+        found[text] = found.get(text, 0) | value
+    known = list(word_rules.phrases())
+    numbers = word_phrases.numbers(known)
+    further = numbers.keys() - found.keys()
+    for word, number in numbers.items():
+        found[word] = found.get(word, 0) | number << NUMBER
+    tables = word_phrases.pairs(known), word_phrases.automaton(known, numbers)
+    return Rules(word_rules.classes(), lexicon(found, ungated=further), *tables)
+
+
+@inlined
+def exception(known, data, start, end):
+    """The value of an exception or unit; 0 for most other texts."""
+    size = end - start
+    if size <= 0 or size >= len(known.gate):
+        return np.int64(0)
+    if not known.gate[size, data[start]] & FIRST or not known.gate[size, data[end - 1]] & LAST:
+        return np.int64(0)
+    return _known(known.keys, known.entries, known.data, data, start, end)
+
+
+@kernel
+def _known(keys, entries, texts, data, start, end):
+    key = word_key(data, start, end)
+    if keys[np.int64(key) & (len(keys) - 1)] == np.uint64(0):
+        return np.int64(0)
+    return find(keys, entries, texts, key, data, start, end)
+
+
+@kernel
+def write_parts(value, start, room, n):
+    """Write where the words of an exception begin."""
+    room[n] = start
+    n += 1
+    for place in range(2):
+        end = (value >> (8 + 8 * place)) & 0xFF
+        if end < (value >> 24) & 0xFF:
+            room[n] = start + end
+            n += 1
+    return n

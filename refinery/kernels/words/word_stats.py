@@ -1,0 +1,311 @@
+"""Measures of the words of a text, with the meaning that datatrove gives them; words are those of `word_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import structs, texts
+from refinery.kernels.core.blocks import (
+    BLOCK,
+    any_of,
+    count_set,
+    first_set,
+    is_byte,
+    lanes,
+    letters,
+    low_bits,
+    wide,
+    within,
+)
+from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.utf8 import decode
+from refinery.kernels.text.piece_stats import lists
+from refinery.kernels.words import text_set
+from refinery.kernels.words.lexicon import Lexicon, lexicon, look_up, word_key
+from refinery.kernels.words.word_addresses import FULL_STOP
+from refinery.kernels.words.word_exceptions import EXCEPTION, rules
+from refinery.kernels.words.word_rules import CASED_LOWER, CASED_UPPER, SPACE, TITLE
+from refinery.kernels.words.word_tokens import cut_piece
+
+FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
+WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range(len(FIELDS) + 2)
+
+ROOM = 3 * 4096 + 3
+
+# ASCII ends of lines, and bytes with which the others begin.
+_line_ends = lanes(
+    lambda b, x: any_of(
+        b, within(b, x, 0x0A, 0x0D), within(b, x, 0x1C, 0x1E), is_byte(b, x, b"\xc2"), is_byte(b, x, b"\xe2")
+    )
+)
+_capitals = lanes(lambda b, x: within(b, x, 0x41, 0x5A))
+_small = lanes(lambda b, x: within(b, x, 0x61, 0x7A))
+_blanks = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), within(b, x, 0x1C, 0x20)))  # ASCII of str.isspace
+
+
+@lru_cache(maxsize=16)
+def stop_words(words: tuple[str, ...]) -> Lexicon:
+    """The words as a table."""
+    return lexicon(dict.fromkeys(words, 1))
+
+
+def word_stats(
+    column: pa.Array | pa.ChunkedArray, stops: Sequence[str], short: Sequence[int], long: Sequence[int]
+) -> pa.Array:
+    """A struct for each text, NULL for NULL.
+
+    words, their code points, how many are str.isupper, str.istitle, in `stops`, how many different ones there are; lines
+    as str.splitlines; and (lists) how many words have at most, at least so many code points as each limit says.
+    """
+    view = texts(column)
+    rows = len(view)
+    counts = np.zeros((rows, len(FIELDS) + 2), np.int64)
+    shorter, longer = np.zeros((rows, len(short)), np.int64), np.zeros((rows, len(long)), np.int64)
+    limits = np.array(short, np.int64), np.array(long, np.int64)
+    text_set.fill(
+        rows, _measure, view.data, view.offsets, view.valid, *rules(), stop_words(tuple(stops)), *limits, counts, shorter,
+        longer, room=ROOM,
+    )  # fmt: skip
+    fields = {name: counts[:, k] for k, name in enumerate(FIELDS)}
+    return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
+
+
+@kernel
+def _measure(
+    row, table, room, data, offsets, valid, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
+):  # fmt: skip
+    """Measure rows from `row` on, for `text_set.fill`: the row that it has come to, and the numbers that `room` needs there."""
+    while row < len(valid):
+        if valid[row]:
+            needed = _measure_text(
+                data, offsets[row], offsets[row + 1], table, room, classes, known, pairs, phrases, stops, short, long, counts[row],
+                shorter[row], longer[row],
+            )  # fmt: skip
+            if needed >= 0:
+                return row, needed
+        row += 1
+    return row, 0
+
+
+@kernel
+def _measure_text(
+    data, start, end, table, room, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
+):
+    """Measure one text; -1, or when it does not fit the numbers that `room` needs (0: the table is full)."""
+    counts[:] = 0
+    shorter[:] = 0
+    longer[:] = 0
+    i = start
+    while i < end:
+        begin = i
+        size, i = _piece(data, begin, end, classes)
+        if i == begin:
+            i = _blanks_end(data, begin, end)
+            continue
+        if 2 * counts[TYPES] >= len(table):
+            return 0
+        rest = i - begin - size  # what stands behind the letters
+        mark = rest == 1 and size > 0 and _is_plain_mark(data[i - 1])
+        if (
+            mark
+            and data[i - 1] == FULL_STOP
+            and (data[i - 2] < 0x61 or look_up(known, word_key(data, begin, i), data, begin, i))
+        ):
+            mark = False
+        if size > 0 and (rest == 0 or mark):
+            key = word_key(data, begin, begin + size)
+            value = look_up(known, key, data, begin, begin + size)
+            if not value & EXCEPTION or (value >> 8) & 0xFF == size:
+                _add_letters(data, begin, begin + size, key, start, table, stops, short, long, counts, shorter, longer)
+                if mark:
+                    _add_mark(data, i - 1, stops, short, long, counts, shorter, longer)
+                continue
+        if size == 0 and rest == 1 and data[begin] < 0x80 and not 0x30 <= data[begin] <= 0x39:
+            _add_mark(data, begin, stops, short, long, counts, shorter, longer)
+            continue
+        if 3 * (i - begin) + 3 > len(room):
+            return 3 * (i - begin) + 3
+        n = cut_piece(data, begin, i, start, end, classes, known, pairs, phrases, room)
+        if n < 0:
+            return -n
+        if 2 * (counts[TYPES] + n) > len(table):
+            return 0
+        for k in range(n):
+            stop = room[k + 1] if k + 1 < n else i
+            begin = room[k]
+            if stop == begin + 1 and _is_mark(data[begin]):
+                _add_mark(data, begin, stops, short, long, counts, shorter, longer)
+            else:
+                _add(data, begin, stop, start, table, classes, stops, short, long, counts, shorter, longer)
+    counts[LINES] = _lines(data, start, end)
+    counts[TYPES] += count_set(np.uint64(counts[MARKS_LOW])) + count_set(np.uint64(counts[MARKS_HIGH]))
+    return -1
+
+
+@inlined
+def _piece(data, begin, end, classes):
+    """How many ASCII letters the piece at `begin` begins with, and where it ends: at `begin` where white space is."""
+    if begin + BLOCK > len(data):
+        i = begin
+        while i < end and _is_letter(data[i]):
+            i += 1
+        return i - begin, _piece_end(data, i, end, classes)
+    size = min(first_set(~letters(data, begin)), end - begin)
+    i = begin + first_set(_blanks(data, begin) | wide(data, begin))
+    if i >= end:
+        return size, end
+    if data[i] < 0x80 and classes[data[i]] & SPACE:
+        return size, i
+    return size, _piece_end(data, i, end, classes)
+
+
+@kernel
+def _piece_end(data, i, end, classes):
+    """Where the next white space from i on is, or the end; i must not be inside of a character."""
+    while i < end:
+        if i + BLOCK <= len(data):
+            run = first_set(_blanks(data, i) | wide(data, i))
+            i += run
+            if i >= end:
+                return end
+            if run == BLOCK:  # all of them ASCII
+                continue
+        cp, after = decode(data, i)
+        if classes[cp] & SPACE:
+            return i
+        i = after
+    return end
+
+
+@inlined
+def _blanks_end(data, i, end):
+    """Where the white space at i ends, or a part of it."""
+    if i + BLOCK <= len(data) and data[i] < 0x80:
+        return min(i + first_set(~_blanks(data, i)), end)
+    return decode(data, i)[1]
+
+
+@inlined
+def _is_letter(byte):
+    return 0x61 <= (byte | 0x20) <= 0x7A
+
+
+@inlined
+def _is_plain_mark(byte):
+    """Marks that end a word, with which no exception ends that begins with a letter, but the full stop."""
+    return byte == 0x2C or byte == 0x2E or byte == 0x3A or byte == 0x3B or byte == 0x21 or byte == 0x3F or byte == 0x22
+
+
+@inlined
+def _is_mark(byte):
+    """ASCII but letters and digits."""
+    return byte < 0x80 and not _is_letter(byte) and not 0x30 <= byte <= 0x39
+
+
+@inlined
+def _add_size(size, short, long, counts, shorter, longer):
+    """Count a word of so many characters."""
+    counts[WORDS] += 1
+    counts[CHARS] += size
+    for k in range(len(short)):
+        shorter[k] += size <= short[k]
+    for k in range(len(long)):
+        longer[k] += size >= long[k]
+
+
+@inlined
+def _add_mark(data, i, stops, short, long, counts, shorter, longer):
+    """Count a word of one ASCII character that is no letter or digit; which ones there are is noted as bits."""
+    byte = np.int64(data[i])
+    _add_size(1, short, long, counts, shorter, longer)
+    counts[MARKS_LOW if byte < 64 else MARKS_HIGH] |= np.int64(1) << (byte & 63)
+    if look_up(stops, word_key(data, i, i + 1), data, i, i + 1):
+        counts[STOPS] += 1
+
+
+@inlined
+def _add_letters(data, begin, end, key, text, table, stops, short, long, counts, shorter, longer):
+    """Count a word of ASCII letters."""
+    size = end - begin
+    _add_size(size, short, long, counts, shorter, longer)
+    if data[begin] < 0x61:
+        lower = 0
+        for i in range(begin + 1, end):
+            lower += data[i] >= 0x61
+        counts[UPPERS] += lower == 0
+        counts[TITLES] += lower == size - 1
+    if look_up(stops, key, data, begin, end):
+        counts[STOPS] += 1
+    counts[TYPES] += not text_set.add(table, data, key, begin, end, text)
+
+
+@kernel
+def _add(data, begin, end, text, table, classes, stops, short, long, counts, shorter, longer):
+    """Count any word."""
+    size = end - begin
+    if size <= BLOCK and begin + BLOCK <= len(data) and not wide(data, begin) & low_bits(size):
+        large, small = _capitals(data, begin) & low_bits(size), _small(data, begin) & low_bits(size)
+        followed = (large | small) << np.uint64(1)  # behind a letter
+        counts[UPPERS] += large != 0 and small == 0
+        counts[TITLES] += large != 0 and not (large & followed) and not (small & ~followed)
+    else:
+        size = _add_case(data, begin, end, classes, counts)
+    _add_size(size, short, long, counts, shorter, longer)
+    key = word_key(data, begin, end)
+    if look_up(stops, key, data, begin, end):
+        counts[STOPS] += 1
+    counts[TYPES] += not text_set.add(table, data, key, begin, end, text)
+
+
+@kernel
+def _add_case(data, begin, end, classes, counts):
+    """Count a word that is str.isupper, str.istitle; its code points."""
+    size = 0
+    upper = title = True
+    cased = inside = False  # whether there is a character with case; whether the one before is one
+    i = begin
+    while i < end:
+        cp, i = decode(data, i)
+        bits = classes[cp]
+        size += 1
+        if bits & (CASED_UPPER | TITLE):
+            title = title and not inside
+            upper = upper and not bits & TITLE
+            cased = inside = True
+        elif bits & CASED_LOWER:
+            title = title and inside
+            upper = False
+            cased = inside = True
+        else:
+            inside = False
+    counts[UPPERS] += cased and upper
+    counts[TITLES] += cased and title
+    return size
+
+
+@kernel
+def _lines(data, start, end):
+    """Lines as str.splitlines cuts them."""
+    lines = 0
+    last = start  # where the current line begins
+    i = start
+    while i < end:
+        if i + BLOCK <= len(data):
+            found = first_set(_line_ends(data, i))
+            i += found
+            if found == BLOCK:
+                continue
+            if i >= end:
+                break
+        cp, after = decode(data, i)
+        if 0x0A <= cp <= 0x0D or 0x1C <= cp <= 0x1E or cp == 0x85 or cp == 0x2028 or cp == 0x2029:
+            if cp == 0x0D and after < end and data[after] == 0x0A:
+                after += 1
+            lines += 1
+            last = after
+        i = after
+    return lines + (last < end)

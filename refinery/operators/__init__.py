@@ -1,0 +1,40 @@
+"""Operators and features: where their files are, and what they say of themselves."""
+
+from refinery.operators.folders import Library, read_sql
+from refinery.operators.headers import read_feature, read_operator
+from refinery.operators.home import is_shipped, shipped
+from refinery.operators.local_code import local_modules
+from refinery.operators.model import (
+    KINDS,
+    MATCHES,
+    PARAM_TYPES,
+    RANGE_PARAMS,
+    SURVIVOR_PARAMS,
+    VERIFY_PARAMS,
+    Feature,
+    Function,
+    Operator,
+    Param,
+)
+from refinery.operators.modules import load_module
+
+__all__ = [
+    "KINDS",
+    "MATCHES",
+    "PARAM_TYPES",
+    "RANGE_PARAMS",
+    "SURVIVOR_PARAMS",
+    "VERIFY_PARAMS",
+    "Feature",
+    "Function",
+    "Library",
+    "Operator",
+    "Param",
+    "is_shipped",
+    "load_module",
+    "local_modules",
+    "read_feature",
+    "read_operator",
+    "read_sql",
+    "shipped",
+]

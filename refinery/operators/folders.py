@@ -1,0 +1,105 @@
+"""Finds operators and features below `sql/`, `udfs/` and the user's own folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from refinery.common.paths import absolute
+from refinery.errors import OperatorError
+from refinery.operators.headers import aliases, read_feature, read_operator
+from refinery.operators.home import shipped
+from refinery.operators.model import KINDS, Feature, Function, Operator
+
+Item = TypeVar("Item")
+
+
+class Library:
+    """All operators and features of the shipped folders and of the user's own ones, read when asked for."""
+
+    def __init__(self, extra: tuple[str | Path, ...] = ()) -> None:
+        home = shipped()
+        self._folders = [home / "sql", home / "udfs"]
+        for folder in (Path(absolute(str(path))) for path in extra):
+            if not folder.is_dir():
+                raise OperatorError(f"{folder}: no such folder of operators")
+            self._folders.append(folder)
+
+    @cached_property
+    def _paths(self) -> dict[str, tuple[str, Path]]:
+        found: dict[str, tuple[str, Path]] = {}
+        for folder in self._folders:
+            for directory in (*KINDS, "features"):
+                for path in sorted((folder / directory).glob("*")):
+                    if path.suffix in (".sql", ".py") and not path.name.startswith("_"):
+                        self._claim(found, path, directory)
+        return found
+
+    @staticmethod
+    def _claim(found: dict[str, tuple[str, Path]], path: Path, directory: str) -> None:
+        taken = found.get(path.stem)
+        if taken:
+            raise OperatorError(f"{path}: the name {path.stem!r} is taken by {taken[1]}; rename the file")
+        found[path.stem] = (directory, path)
+
+    @cached_property
+    def operators(self) -> Mapping[str, Operator]:
+        """Operators by name, each header read when first asked for."""
+        paths = {n: p for n, (d, p) in self._paths.items() if d in KINDS}
+        return _Lazy(paths | self._aliases, lambda name, path: read_operator(path, name))
+
+    @cached_property
+    def _aliases(self) -> dict[str, Path]:
+        """Other names of deduplicators: their headers have to be looked into."""
+        found: dict[str, Path] = {}
+        for directory, path in self._paths.values():
+            if directory == "deduplicators":
+                found.update(dict.fromkeys(aliases(path), path))
+        return found
+
+    @cached_property
+    def features(self) -> Mapping[str, Feature]:
+        """Features by name."""
+        paths = {n: p for n, (d, p) in self._paths.items() if d == "features"}
+        return _Lazy(paths, lambda name, path: read_feature(path))
+
+    def functions(self) -> list[Function]:
+        """Every function of every operator and feature, each name once."""
+        found: dict[str, Function] = {}
+        functions = [function for feature in self.features.values() for function in feature.functions]
+        functions += [function for operator in self.operators.values() for function in operator.functions]
+        for function in functions:
+            other = found.setdefault(function.name, function)
+            if other.path != function.path:
+                raise OperatorError(f"{function.path}: function {function.name!r} is also in {other.path}")
+        return list(found.values())
+
+
+class _Lazy(Mapping[str, Item]):
+    """Reads what a name stands for when it is first asked for."""
+
+    def __init__(self, paths: dict[str, Path], read: Callable[[str, Path], Item]) -> None:
+        self._paths, self._read = paths, read
+        self._loaded: dict[str, Item] = {}
+
+    def __getitem__(self, name: str) -> Item:
+        if name not in self._loaded:
+            self._loaded[name] = self._read(name, self._paths[name])
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._paths))
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+@cache
+def read_sql(relative: str) -> str:
+    """Text of a file below the shipped `sql/` folder."""
+    return (shipped() / "sql" / relative).read_text(encoding="utf-8")

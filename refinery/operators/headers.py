@@ -1,0 +1,230 @@
+"""Reads headers: no template is rendered and no Python file imported, so that listing every operator is cheap."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import OperatorError, did_you_mean
+from refinery.operators.model import (
+    KINDS,
+    MATCHES,
+    PARAM_TYPES,
+    PLACE,
+    RANGE_PARAMS,
+    SURVIVOR_PARAMS,
+    VERIFY_PARAMS,
+    Feature,
+    Function,
+    Operator,
+    Param,
+)
+
+_TAKEN = "columns that begin with _ are what its other columns need, and `keep` is a filter's condition"
+
+
+def read_operator(path: Path, name: str | None = None) -> Operator:
+    """Read one operator file's header; name: one of its aliases, or the file's own.
+
+    Raises OperatorError, naming the file and the field, when the header does not keep the contract.
+    """
+    header, sql = _header(path, "OPERATOR")
+    kind = KINDS[path.parent.name]
+    name = name or path.stem
+    known = {
+        "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
+        "resources",
+    }  # fmt: skip
+    _only(
+        path,
+        header,
+        known | {"match", "rule", "apply", "compare", "aliases", "units"} if kind == "deduplicator" else known,
+    )
+    alias = (header.get("aliases") or {}).get(name) or {}
+    params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
+    for stat in header.get("stats") or {}:
+        if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
+            raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
+        if (place := PLACE.search(stat)) and place["name"] not in params:
+            raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
+    return Operator(
+        name=name,
+        kind=kind,
+        path=path,
+        doc=" ".join(str(alias.get("doc") or header["doc"]).split()),
+        version=int(header["version"]),
+        params=params,
+        sql=sql,
+        stats=header.get("stats") or {},
+        bounds=_bounds(path, kind, header, params),
+        functions=_functions(path, header),
+        needs=header.get("needs") or {},
+        refuses=tuple(header.get("refuses") or ()),
+        checks=header.get("checks"),
+        peer=alias.get("peer") or header.get("peer") or "",
+        examples=tuple(header.get("examples") or ()) if name == path.stem else (),
+        match=_match(path, kind, header),
+        rule=header.get("rule") or {},
+        apply=header.get("apply") or "",
+        units=header.get("units") or {},
+        compare=header.get("compare") or "",
+        alias_of="" if name == path.stem else path.stem,
+        resources=_resources(path, header, params),
+    )
+
+
+def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str]]:
+    bounds = header.get("bounds") or {}
+    if bounds and kind == "stats":
+        raise OperatorError(f"{path}: an operator of statistics keeps every sample, so it has no bounds")
+    if not isinstance(bounds, dict):
+        raise OperatorError(f"{path}: bounds must be a mapping of statistics to two parameters, not {bounds!r}")
+    for stat, ends in bounds.items():
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise OperatorError(f"{path}: bounds of {stat!r} must be [lower, upper], two parameters, not {ends!r}")
+        for bound in (stat, *ends):
+            if bound not in params and bound not in (header.get("stats") or {}):
+                raise OperatorError(f"{path}: bounds name {bound!r}, which is neither a parameter nor a statistic")
+    return bounds
+
+
+def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    declared = header.get("resources") or {}
+    _only(path, declared, {"num_gpus", "loads", "files"})
+    gpus, loads = declared.get("num_gpus", 0), declared.get("loads", False)
+    if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or gpus < 0:
+        raise OperatorError(f"{path}: num_gpus must be a number from 0, not {gpus!r}")
+    _resource_files(path, declared.get("files", []))
+    for name in loads if isinstance(loads, dict) else ():
+        if name not in params:
+            raise OperatorError(f"{path}: loads names {name!r}, which is no parameter{did_you_mean(name, params)}")
+    return declared
+
+
+def _resource_files(path: Path, names: Any) -> None:
+    """See that the data files that an operator opens are there; names: files, folders and globs beside its own file."""
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise OperatorError(f"{path}: files of resources must be a list of names, not {names!r}")
+    for name in names:
+        place = path.parent / name
+        if not place.exists() and not any(path.parent.glob(name) if not os.path.isabs(name) else ()):
+            raise OperatorError(f"{path}: resources name the file {name!r}, but there is no {place}")
+
+
+def _all_params(path: Path, kind: str, header: dict[str, Any], alias: dict[str, Any]) -> dict[str, Any]:
+    """The operator's own parameters, and those of all operators of its kind."""
+    own = {**(header.get("params") or {}), **(alias.get("params") or {})}
+    if kind == "filter":
+        return own | RANGE_PARAMS
+    if kind != "deduplicator" or _match(path, kind, header) == "units":
+        return own
+    return own | (VERIFY_PARAMS if header["match"] == "bands" else {}) | SURVIVOR_PARAMS
+
+
+def _match(path: Path, kind: str, header: dict[str, Any]) -> str:
+    match = header.get("match") or ""
+    if kind == "deduplicator" and match not in MATCHES:
+        raise OperatorError(f"{path}: match must be one of {', '.join(MATCHES)}, not {match!r}")
+    if match == "units" and not (header.get("apply") and header.get("rule")):
+        raise OperatorError(f"{path}: a deduplicator of units needs `apply` and `rule`")
+    return match
+
+
+def read_feature(path: Path) -> Feature:
+    """Read one feature file's header; raises OperatorError as `read_operator` does."""
+    header, sql = _header(path, "FEATURE")
+    _only(path, header, {"doc", "version", "functions", "sql"})
+    doc = " ".join(str(header["doc"]).split())
+    return Feature(path.stem, doc, int(header["version"]), sql, _functions(path, header), path)
+
+
+def aliases(path: Path) -> dict[str, Any]:
+    """Other names that the operator in a file has, with what differs under each."""
+    return _header(path, "OPERATOR")[0].get("aliases") or {}
+
+
+def _header(path: Path, variable: str) -> tuple[dict[str, Any], str]:
+    source = path.read_text(encoding="utf-8")
+    header = _sql_header(path, source) if path.suffix == ".sql" else _python_header(path, source, variable)
+    for name in ("doc", "version", "sql"):
+        if name not in header:
+            raise OperatorError(f"{path}: the header has no {name!r}")
+    return header, str(header["sql"]).strip()
+
+
+def _sql_header(path: Path, source: str) -> dict[str, Any]:
+    import yaml
+
+    start, end = source.find("/*---"), source.find("---*/")
+    if start < 0 or end < start:
+        raise OperatorError(f"{path}: no header between /*--- and ---*/")
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        header = yaml.load(source[start + 5 : end], loader)
+    except yaml.YAMLError as error:
+        raise OperatorError(f"{path}: the header is not valid YAML: {error}") from None
+    if not isinstance(header, dict):
+        raise OperatorError(f"{path}: the header is not a mapping")
+    return header | {"sql": source[end + 5 :]}
+
+
+def _python_header(path: Path, source: str, variable: str) -> dict[str, Any]:
+    try:
+        tree = ast.parse(source, str(path))
+    except SyntaxError as error:
+        raise OperatorError(f"{path}:{error.lineno}: {error.msg}") from None
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == variable for t in node.targets):
+            try:
+                return ast.literal_eval(node.value)
+            except ValueError:
+                raise OperatorError(f"{path}:{node.lineno}: {variable} must be a literal") from None
+    raise OperatorError(f"{path}: no {variable} = {{...}}")
+
+
+def _only(path: Path, header: dict[str, Any], known: set[str]) -> None:
+    for name in header:
+        if name not in known:
+            raise OperatorError(f"{path}: unknown header field {name!r}{did_you_mean(name, known)}")
+
+
+def _param(path: Path, name: str, spec: Any) -> Param:
+    if not isinstance(spec, dict) or spec.get("type") not in PARAM_TYPES:
+        raise OperatorError(f"{path}: parameter {name!r} needs a type, one of {', '.join(sorted(PARAM_TYPES))}")
+    _only(path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc"})
+    default = spec.get("default")
+    if spec["type"] in ("int", "float") and isinstance(default, (str, list)):
+        cure = "YAML reads 1e9 as text, 1.0e+9 as a number"
+        raise OperatorError(f"{path}: the default of parameter {name!r} is {default!r}, no number; {cure}")
+    return Param(
+        name=name,
+        type=spec["type"],
+        default=tuple(default) if isinstance(default, list) else default,
+        required="default" not in spec,
+        nullable=bool(spec.get("nullable", "default" in spec and default is None)),
+        min=spec.get("min"),
+        max=spec.get("max"),
+        choices=tuple(spec["choices"]) if spec.get("choices") else None,
+        doc=spec.get("doc", ""),
+    )
+
+
+def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:
+    for name, spec in (header.get("functions") or {}).items():
+        if not isinstance(spec, dict) or not isinstance(spec.get("returns"), str):
+            raise OperatorError(f"{path}: function {name!r} needs `returns`, the SQL type of its result")
+    return tuple(
+        Function(
+            name=name,
+            columns=tuple(spec.get("columns", ["VARCHAR"])),
+            constants=tuple(spec.get("constants", ())),
+            returns=spec["returns"],
+            runs=spec.get("runs", "kernel"),
+            call=spec.get("call", name),
+            path=path,
+        )
+        for name, spec in (header.get("functions") or {}).items()
+    )

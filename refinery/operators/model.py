@@ -1,0 +1,213 @@
+"""What an operator's or a feature's header declares. `sql/README.md` is the contract of a header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import OperatorError
+from refinery.operators.home import is_shipped
+from refinery.operators.modules import load_module
+from refinery.operators.user_code import called
+
+# A parameter in the name of a statistic.
+PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
+
+KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
+# How a deduplicator compares samples; `sql/README.md` says what each needs of an operator.
+MATCHES = ("keys", "bands", "hamming", "units")
+PARAM_TYPES = {
+    "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
+}  # fmt: skip
+
+# Every filter of Data-Juicer has these; the compiler applies them to `bounds`.
+RANGE_PARAMS: dict[str, dict[str, Any]] = {
+    "min_closed_interval": {"type": "bool", "default": True, "doc": "Whether the lower bound itself is in the range."},
+    "max_closed_interval": {"type": "bool", "default": True, "doc": "Whether the upper bound itself is in the range."},
+    "reversed_range": {
+        "type": "bool",
+        "default": False,
+        "doc": "Keep what lies outside of the range; a bound that is in the range is kept then as well.",
+    },
+}
+
+
+# Every deduplicator that removes samples has these; `verify` only where there are shingles to compare.
+SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
+    "keep": {
+        "type": "str",
+        "default": "first",
+        "doc": "Which of a cluster's samples stays: `first`, or an SQL order such as `length(text) desc`; ties: the first.",
+    },
+    "max_cluster_size": {
+        "type": "int",
+        "default": None,
+        "min": 1,
+        "doc": "A cluster of more samples is suspicious; see on_excess.",
+    },
+    "max_removed_share": {
+        "type": "float",
+        "default": None,
+        "min": 0,
+        "max": 1,
+        "doc": "More removed than this share of all samples, or of one input's, is suspicious; see on_excess.",
+    },
+    "on_excess": {
+        "type": "str",
+        "default": "fail",
+        "choices": ["fail", "warn"],
+        "doc": "Whether what is suspicious ends the run before anything is written, or is only said.",
+    },
+    "index": {
+        "type": "path",
+        "default": None,
+        "nullable": True,
+        "doc": "Folder or URL that remembers the samples of earlier runs: duplicates of those are removed too, and new ones are added.",
+    },
+    "trace_samples": {
+        "type": "bool",
+        "default": False,
+        "doc": "Trace whole samples as dup1 and dup2, as Data-Juicer does, instead of their texts.",
+    },
+}
+VERIFY_PARAMS: dict[str, dict[str, Any]] = {
+    "verify": {
+        "type": "bool",
+        "default": False,
+        "doc": "Compute the true Jaccard similarity of candidate pairs and let go of those below jaccard_threshold.",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter of an operator, as its header declares it."""
+
+    name: str
+    type: str
+    default: Any = None
+    required: bool = False
+    nullable: bool = False
+    min: float | None = None
+    max: float | None = None
+    choices: tuple[Any, ...] | None = None
+    doc: str = ""
+
+
+def function_of(path: Path, name: str) -> Callable[..., Any]:
+    """A callable of an operator's Python file. Raises OperatorError where there is none, or the file cannot be imported."""
+    found = getattr(load_module(path), name, None)
+    if not callable(found):
+        raise OperatorError(f"{path}: has no function {name!r}")
+    return found
+
+
+@dataclass(frozen=True)
+class Function:
+    """A vector function that an operator's SQL calls."""
+
+    name: str
+    columns: tuple[str, ...]
+    constants: tuple[str, ...]
+    returns: str
+    runs: str  # "kernel" or "python"
+    call: str
+    path: Path
+
+    def resolve(self) -> Callable[..., Any]:
+        """The Python callable; imports the file that holds it. Raises OperatorError when that fails."""
+        return function_of(self.path, self.call)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What several operators need of one version of a text: an SQL expression over it."""
+
+    name: str
+    doc: str
+    version: int
+    sql: str
+    functions: tuple[Function, ...]
+    path: Path
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator file's header and body."""
+
+    name: str
+    kind: str  # "mapper", "filter", "stats" or "deduplicator"
+    path: Path
+    doc: str
+    version: int
+    params: dict[str, Param]
+    sql: str
+    stats: dict[str, dict[str, str]] = field(default_factory=dict)
+    bounds: dict[str, list[str]] = field(default_factory=dict)
+    functions: tuple[Function, ...] = ()
+    needs: dict[str, str] = field(default_factory=dict)
+    refuses: tuple[dict[str, Any], ...] = ()
+    checks: str | None = None
+    peer: str = ""
+    examples: tuple[dict[str, Any], ...] = ()
+    match: str = ""  # of a deduplicator: one of MATCHES
+    rule: dict[str, str] = field(default_factory=dict)  # which units go, and what becomes of empty texts
+    apply: str = ""  # SQL that takes units out of a text
+    units: dict[str, str] = field(default_factory=dict)  # what a unit is called, and the function that splits a text
+    compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
+    alias_of: str = ""  # the operator whose file this name stands in
+    resources: dict[str, Any] = field(default_factory=dict)  # of a cluster: num_gpus, and what it loads
+
+    def check(self, params: dict[str, Any]) -> list[str]:
+        """What stands in the way of running with these (complete) parameters: sentences that name the cure."""
+        problems = [
+            rule["say"]
+            for rule in self.refuses
+            if all(params.get(name) == value for name, value in rule["when"].items())
+        ]
+        if self.checks:
+            problems += self._call(self.checks, params)
+        return problems
+
+    def stats_of(self, params: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+        """The statistics by their names with these (complete) parameters: `{a}` in a name stands for parameter a.
+
+        A list gives one statistic for each of its values, `{a[0]}` the first of them alone.
+        """
+        return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
+
+    def loads(self, params: Mapping[str, Any]) -> bool:
+        """Whether it loads something large with these parameters, such as a model."""
+        declared = self.resources.get("loads", False)
+        if not isinstance(declared, dict):
+            return bool(declared)
+        return any(
+            params.get(name) == value or (value is True and params.get(name)) for name, value in declared.items()
+        )
+
+    def parts(self, text: str, params: dict[str, Any]) -> list[str]:
+        """The units of a text, in order; none for an operator that does not say how to split one."""
+        return self._call(self.units["split"], text, params) if "split" in self.units else []
+
+    def _call(self, name: str, *arguments: Any) -> list[str]:
+        """What a function of the file returns, a list of texts. Raises OperatorError."""
+        run = function_of(self.path, name)
+        answer = run(*arguments) if is_shipped(self.path) else called(self.path, name, run, *arguments)
+        if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
+            raise OperatorError(
+                f"{self.path}: the function {name} returned {answer!r:.80}; it must return a list of texts"
+            )
+        return list(answer)
+
+
+def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
+    """What a statistic's name in a header stands for with these parameters."""
+    found = PLACE.search(pattern)
+    if found is None:
+        return [pattern]
+    value = params.get(found["name"])
+    values = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
+    return [pattern[: found.start()] + str(value) + pattern[found.end() :] for value in dict.fromkeys(values)]

@@ -1,0 +1,179 @@
+"""The statement of a stage is run over no rows before a run: what DuckDB refuses, or does not end, is a step's mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+from refinery.common.paths import printable
+from refinery.compiler.program import Program
+from refinery.compiler.stages import Stage
+from refinery.errors import OperatorError, Problem, RecipeError, StatementTimeout
+from refinery.io.side_files import files
+from refinery.io.sources import Shard
+from refinery.recipe.model import StatSummary
+from refinery.security.connections import refused
+from refinery.workers.statement_limits import too_long
+from refinery.workers.worker import Worker
+
+# Seconds for each step alone, when all together have run into the limit: over no rows it is one of them that needs as long.
+_ALONE = 2.0
+_NOT_FOUND = re.compile(r'Referenced (?:column|table) ".*" not found')
+# Outside of subqueries names are looked up when a step is compiled, so what DuckDB does not find stands within one.
+_WITHIN = (
+    "a subquery has the columns of its own FROM alone: fields of a sample cannot be named within it. "
+    "Name them outside, as in id IN (SELECT id FROM 'list.csv')"
+)
+# Places of steps that have run into the limit, with what is wrong, while a recipe is looked at; None: nobody remembers.
+_endless: ContextVar[dict[str, str] | None] = ContextVar("endless", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Within, a step that has run into the limit is not run once more by another look at the same recipe."""
+    before = _endless.set({} if (known := _endless.get()) is None else known)
+    try:
+        yield
+    finally:
+        _endless.reset(before)
+
+
+def bind(
+    whole: Program,
+    stage: Stage,
+    compiled: Callable[[Sequence[Any]], Program],
+    shards: list[Shard],
+    summary: StatSummary,
+) -> None:
+    """Run the statement of a stage over no rows. Raises RecipeError with the mistakes of all steps.
+
+    compiled: the program of some of its steps.
+    """
+    if whole.copies:
+        return
+    steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
+    _require_ended(steps)
+    try:
+        _run_over_nothing(whole, shards)
+        return
+    except StatementTimeout as error:
+        wrong = _words(error, whole)
+        _blame(_slow(whole, steps, compiled, shards), wrong)
+        raise OperatorError(wrong) from None
+    except duckdb.Error as error:
+        wrong = _words(error, whole)
+    problems = _problems(whole, steps, compiled, shards)
+    problems += _of_keys(whole, compiled, shards, summary) if whole.keys else []
+    raise RecipeError(problems) if problems else OperatorError(wrong)
+
+
+def _of_keys(
+    whole: Program, compiled: Callable[..., Program], shards: list[Shard], summary: StatSummary
+) -> list[Problem]:
+    """What DuckDB refuses of what statistics are summed up by."""
+    program = _alone(whole, compiled([], summary), whole.seconds)
+    try:
+        _run_over_nothing(program, shards)
+    except (StatementTimeout, duckdb.Error) as error:
+        return [Problem(summary.by or summary.where, f"stat_summary: {_words(error, program)}")]
+    return []
+
+
+def _problems(
+    whole: Program, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
+) -> list[Problem]:
+    """What DuckDB refuses of each step; those after a step without end are not tried."""
+    good: list[Any] = []
+    problems: list[Problem] = []
+    for step in steps:
+        program = whole
+        try:
+            program = _alone(whole, compiled([*good, step]), whole.seconds)
+            _run_over_nothing(program, shards)
+            good.append(step)
+        except StatementTimeout as error:
+            return [*problems, _endless_step(step, _words(error, whole))]
+        except duckdb.Error as error:
+            problems.append(Problem(step.where, f"{step.name}: {_words(error, program)}"))
+        except RecipeError:
+            continue  # it names a statistic of a step that is wrong itself
+    return problems
+
+
+def _slow(
+    whole: Program, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
+) -> Any | None:
+    """The first step that takes long by itself; it is not given the whole limit again."""
+    if len(steps) == 1:
+        return steps[0]
+    for step in steps:
+        try:
+            _run_over_nothing(_alone(whole, compiled([step]), min(_ALONE, whole.seconds)), shards)
+        except StatementTimeout:
+            return step
+        except (duckdb.Error, RecipeError):
+            continue  # it needs a step before it, which is bound together with it in the whole
+    return None
+
+
+def _alone(whole: Program, program: Program, seconds: float) -> Program:
+    return replace(program, folders=whole.folders, seconds=seconds)
+
+
+def _blame(step: Any | None, wrong: str) -> None:
+    if step is not None:
+        raise RecipeError([_endless_step(step, wrong)])
+
+
+def _endless_step(step: Any, wrong: str) -> Problem:
+    what, known = f"{step.name}: {wrong}", _endless.get()
+    if known is not None:
+        known[step.where] = what
+    return Problem(step.where, what)
+
+
+def _require_ended(steps: Sequence[Any]) -> None:
+    """Raise RecipeError for steps that have run into the limit before."""
+    known = _endless.get() or {}
+    if wrong := [Problem(step.where, known[step.where]) for step in steps if step.where in known]:
+        raise RecipeError(wrong)
+
+
+def _words(error: Exception, program: Program) -> str:
+    """What is wrong with a statement that does not run over no rows."""
+    if isinstance(error, StatementTimeout):
+        return f"{too_long(program.seconds)}, over no rows at all: it has no end, or reads too much for every batch"
+    unnamed = _unnamed(program) if "Invalid unicode" in str(error) else None
+    return unnamed or refused(error, program.folders) or _first_line(error)
+
+
+def _unnamed(program: Program) -> str | None:
+    """The first file that a glob of the SQL matches and that DuckDB cannot name."""
+    paths = (path for name in sorted(program.files) for path in files(name))
+    path = next((path for path in paths if printable(path) != path), None)
+    return path and f"{printable(path)}: the name is not UTF-8, so SQL cannot read it. Rename it"
+
+
+def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
+    worker = Worker(program)
+    try:
+        worker.bind(shards)
+    finally:
+        worker.close()
+
+
+def _first_line(error: Exception) -> str:
+    """What DuckDB says is wrong; the guards around a step's expression are ours, so a person does not read of them."""
+    text = (
+        str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
+    )
+    mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
+    if mixed:
+        return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
+    return f"{text}; {_WITHIN}" if _NOT_FOUND.match(text) else text

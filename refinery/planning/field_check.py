@@ -1,0 +1,162 @@
+"""The fields that a recipe names, held against those that samples have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refinery.errors import Problem, suggestion
+from refinery.io.first_samples import Glimpse, Look, closer_look, first_look
+from refinery.io.sources import Shard
+from refinery.operators import Library
+from refinery.recipe import Recipe
+from refinery.recipe.fields import field_name, keys_of
+from refinery.recipe.model import Step
+
+# What operators ask for with `field(language_key)` or `field('url')` in their SQL.
+_ASKED = re.compile(r"\bfield\(\s*(?:(?P<param>[A-Za-z_]\w*)|'(?P<name>[^']+)')\s*\)")
+# Fields that are made here, so no sample needs to have them.
+_OWN = ("__dj__stats__", "__dj__suffix__")
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Named:
+    """A field that a recipe names, dots for members.
+
+    where: the place. by: what names it. is_text: rows without it cannot be read. is_either: a name with dots in it may
+    be that of a field as well, as tracers take it.
+    """
+
+    field: str
+    where: str
+    by: str
+    is_text: bool = False
+    is_either: bool = False
+
+    def stands_in(self, seen: Glimpse) -> bool:
+        """Look for the field in the samples."""
+        return seen.has(self.field) or (self.is_either and seen.has(field_name((self.field,))))
+
+
+def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[Named]:
+    """The fields that a recipe and its steps name, but those within SQL, which DuckDB looks up itself."""
+    found = [Named(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
+    for step in steps:
+        if key := step.params.get("text_key"):
+            found.append(Named(key, step.where, f"{step.name}.text_key", True))
+        for asked in _ASKED.finditer(library.operators[step.name].sql):
+            param = asked["param"]
+            value = step.params.get(param) if param else asked["name"]
+            if isinstance(value, str) and value:
+                found.append(Named(field_name((value,)), step.where, f"{step.name}.{param}" if param else step.name))
+    if recipe.open_tracer:
+        found += [Named(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys]
+    return [named for named in found if named.field not in _OWN]
+
+
+def text_fields(recipe: Recipe) -> tuple[tuple[str, ...], ...]:
+    """The keys of the fields that the recipe and its steps name as text."""
+    named = [recipe.text_key, *(step.params.get("text_key") for step in recipe.steps)]
+    return tuple(sorted({keys_of(name) for name in named if name}))
+
+
+def missing_fields(recipe: Recipe, library: Library, shards: Sequence[Shard]) -> tuple[list[Problem], list[str]]:
+    """Problems of fields that no sample has, or that hold no text and should, and notes on what only some samples have.
+
+    Where the first samples of files have a problem, more of the input is looked at. A field that is still missing is a problem
+    where nothing was left out, or a field of a similar name is there; else a note. Raises DataError for a file that cannot be read.
+    """
+    look = first_look(shards)
+    problems, notes = _compared(recipe, library, look, True)
+    if problems and not look.is_typed:
+        look = closer_look(shards)
+        problems, notes = _compared(recipe, library, look, look.whole)
+    return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
+
+
+def _compared(recipe: Recipe, library: Library, look: Look, whole: bool) -> tuple[list[Problem], list[str]]:
+    problems: list[Problem] = []
+    notes: list[str] = []
+    seen = look.glimpses
+    for named in named_fields(recipe, recipe.steps, library):
+        problems += _of_other_types(named, seen, recipe.max_quarantined is None) if named.is_text else []
+    # Compiling looks up what steps name where all files are typed.
+    for named in named_fields(recipe, () if look.is_typed else recipe.steps, library) if seen else ():
+        lacking = [glimpse for glimpse in seen if not named.stands_in(glimpse)]
+        if len(lacking) < len(seen):
+            notes += _notes_of_some(named, seen, lacking) if named.is_text else []
+        elif whole or look.is_typed or _near(named, seen):
+            problems.append(_problem(named, seen))
+        else:
+            notes.append(_note_of_none(named, seen))
+    return problems, notes
+
+
+def _of_other_types(named: Named, seen: Sequence[Glimpse], judged: bool) -> list[Problem]:
+    """Text fields that hold something else: in a file with types, or in all the other samples that were looked at.
+
+    judged: the samples decide, for the recipe does not say how many of them may be unreadable.
+    """
+    wrong = [glimpse for glimpse in seen if glimpse.kind_of(named.field) is not None]
+    having = [glimpse for glimpse in seen if not glimpse.typed and glimpse.has(named.field)]
+    everywhere = judged and all(glimpse in wrong for glimpse in having)
+    for glimpse in wrong:
+        if glimpse.typed or everywhere:
+            return [_problem_of_type(named, glimpse)]
+    return []
+
+
+def _problem_of_type(named: Named, glimpse: Glimpse) -> Problem:
+    kind, member = glimpse.kind_of(named.field), keys_of(named.field)
+    what = f"{'column' if len(member) == 1 else 'field'} {named.field!r} is {kind}, not text"
+    if not glimpse.typed:
+        what = (
+            f"field {named.field!r} is {kind} in all of the {glimpse.samples} samples looked at that have it, not text"
+        )
+    shown = ", ".join(glimpse.texts[:_SHOWN]) + (", ..." if len(glimpse.texts) > _SHOWN else "")
+    cure = f"Fields of text there: {shown}." if shown else "No field there is text: write it as text first."
+    return Problem(named.where, f"{named.by}: {glimpse.path}: {what}", cure)
+
+
+def _problem(named: Named, seen: Sequence[Glimpse]) -> Problem:
+    near = _near(named, seen)
+    return Problem(named.where, _missing(named, seen), f"{_there(seen)}{f' {near}' if near else ''}")
+
+
+def _note_of_none(named: Named, seen: Sequence[Glimpse]) -> str:
+    rest = "The rest of the input was not looked at: rows without the field"
+    effect = "go into quarantine" if named.is_text else "have NULL in its place"
+    return f"{named.where}: {_missing(named, seen)}. {rest} {effect}. {_there(seen)}"
+
+
+def _missing(named: Named, seen: Sequence[Glimpse]) -> str:
+    paths = list(dict.fromkeys(glimpse.path for glimpse in seen))
+    files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
+    looked = sum(glimpse.samples for glimpse in seen)
+    samples = f"none of the {looked} samples looked at in {files} has" if looked else f"{files} does not have"
+    return f"{named.by} names the field {named.field!r}, which {samples}"
+
+
+def _near(named: Named, seen: Sequence[Glimpse]) -> str | None:
+    """The question whether a field of a similar name is meant."""
+    names = sorted({name for glimpse in seen for name in glimpse.names}, key=lambda name: (name.count("."), name))
+    return suggestion(named.field, names)
+
+
+def _there(seen: Sequence[Glimpse]) -> str:
+    top = list(dict.fromkeys(name for glimpse in seen for name in glimpse.top))
+    return f"Fields there: {', '.join(top[:_SHOWN])}{', ...' if len(top) > _SHOWN else ''}."
+
+
+def _notes_of_some(named: Named, seen: Sequence[Glimpse], lacking: Sequence[Glimpse]) -> list[str]:
+    """Notes on files in which no sample has a text field that others have."""
+    having = {glimpse.path for glimpse in seen if named.stands_in(glimpse)}
+    return [_note(named, glimpse) for glimpse in lacking if glimpse.path not in having]
+
+
+def _note(named: Named, glimpse: Glimpse) -> str:
+    shown = ", ".join(glimpse.top[:_SHOWN])
+    cure = f"it has {shown}"
+    return f"{glimpse.path}: no sample looked at has the field {named.field!r} of {named.by}: {cure}"

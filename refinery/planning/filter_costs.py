@@ -1,0 +1,201 @@
+"""`fusion_strategy`: what the steps of a stage cost and remove, measured on a sample or told by class; their order by it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.compiler.column_names import called
+from refinery.compiler.filter_order import Needs, Ordering, arranged
+from refinery.compiler.model import Chain, Stat, bytes_name
+from refinery.compiler.program import Program
+from refinery.io.batch import Batch
+from refinery.io.readers.read import read
+from refinery.io.sources import Shard
+from refinery.kernels.core.arrow import numbers
+from refinery.operators import Library
+from refinery.storage.run_folder import RunDir, aside
+from refinery.workers.worker import Worker, by_step
+
+# What is measured: so many pieces of the input, of so many bytes each, after one round that compiles the kernels.
+_PIECES = 4
+_PIECE = 512 << 10
+_ROUNDS = 3
+
+# Classes of cost for `greedy`: DuckDB's own functions, compiled kernels, Python row by row.
+_CLASSES = {"SQL": 1.0, "kernel": 4.0, "Python": 64.0}
+# Share of samples that any filter is taken to keep where nothing is measured.
+_KEEPS = 0.5
+
+
+@dataclass
+class Costs:
+    """What an order is judged by.
+
+    spent: cost by step, and by feature under a number below 0. uses: the features that each step needs; the first one
+    to need it pays for it. kept: of every filter, which rows of a measured sample it keeps, with the weights of the rows;
+    without them every filter keeps half.
+    """
+
+    filters: frozenset[int]
+    features: dict[str, int]
+    uses: dict[int, list[int]]
+    spent: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    kept: dict[int, np.ndarray] = field(default_factory=dict)
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @staticmethod
+    def none(program: Program, chain: Chain) -> Costs:
+        """Of a chain whose costs are not known yet."""
+        features = {column: -number for number, column in enumerate(chain.features, 1)}
+        uses: dict[int, list[int]] = defaultdict(list)
+        for column, users in chain.features.items():
+            for step in dict.fromkeys(users):
+                uses[step].append(features[column])
+        return Costs(frozenset(info.index for info in program.steps if info.kind == "filter"), features, uses)
+
+    def expected(self) -> Callable[[Sequence[int]], float]:
+        """A function from an order of steps to its cost."""
+        left = cache(self._left)
+
+        def of(order: Sequence[int]) -> float:
+            cost, done, computed = 0.0, frozenset[int](), set[int]()
+            for step in order:
+                new = {step, *self.uses.get(step, ())} - computed
+                computed |= new
+                cost += left(done) * sum(self.spent[number] for number in sorted(new))
+                done |= {step} & self.filters
+            return cost
+
+        return of
+
+    def _left(self, done: frozenset[int]) -> float:
+        """Share of the input that is there after some filters: that of the sample, however much they overlap."""
+        if not self.weights.size:
+            return float(_KEEPS ** len(done))
+        there = np.ones(len(self.weights), bool)
+        for step in done & self.kept.keys():
+            there &= self.kept[step]
+        return float(self.weights[there].sum() / self.weights.sum())
+
+    def passes(self) -> dict[int, float]:
+        """Share of the sample's bytes that each filter keeps by itself; nothing where nothing is measured."""
+        return {step: round(self._left(frozenset({step})), 4) for step in sorted(self.kept)}
+
+
+def ordering(strategy: str, needs: Sequence[Needs], costs: Costs) -> Ordering:
+    """The order of the steps by what they cost."""
+    own = {need.step: float(f"{costs.spent[need.step]:.3g}") for need in needs}
+    return arranged(strategy, needs, costs.expected(), own, costs.passes())
+
+
+def recorded(path: Path, key: str) -> list[Ordering]:
+    """The orders that an earlier run of the same recipe over the same inputs has kept in a file; none for another's."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [Ordering.of_json(stage) for stage in found["stages"]] if found["key"] == key else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def orderings_of(run_dir: RunDir) -> list[Ordering]:
+    """The orders in which the stages of a finished run have run; none where that is the recipe's."""
+    plan = json.loads(run_dir.plan.read_text(encoding="utf-8"))
+    return [Ordering.of_json(stage) for stage in plan.get("orderings", ())]
+
+
+def keep(path: Path, key: str, orderings: Sequence[Ordering]) -> None:
+    """Write the orders where `recorded` finds them: what is measured again may come out another way."""
+    unfinished = aside(path)
+    unfinished.write_text(json.dumps({"key": key, "stages": [stage.json() for stage in orderings]}, indent=2))
+    os.replace(unfinished, path)
+
+
+def told(orderings: Sequence[Ordering], stats: Sequence[Stat]) -> list[str]:
+    """A line for each stage whose filters were moved: what ran when, and which statistics that leaves out."""
+    found = []
+    for stage in orderings:
+        passed = {step for move in stage.moves for step, _ in move.passed}
+        missing = [stat.column for stat in stats if stat.step in passed]
+        if stage.moved:
+            order = ", ".join(map(str, stage.steps))
+            left_out = f"; rows that go earlier now have no {', '.join(missing)}" if missing else ""
+            found.append(f"fusion_strategy {stage.strategy}: steps ran in the order {order}{left_out}")
+    return found
+
+
+def by_class(program: Program, chain: Chain, library: Library) -> Costs:
+    """Costs by how a step runs (greedy): nothing is measured, so every run of the recipe has the same order."""
+    costs = Costs.none(program, chain)
+    runs = {function.name: function.runs for function in library.functions()}
+    for definition in chain.layers.definitions():
+        kinds = {runs[name] for name in called(definition.expression) if name in runs}
+        kind = "Python" if "python" in kinds else "kernel" if kinds else "SQL"
+        number = costs.features.get(definition.name, definition.step)
+        costs.spent[number] = max(costs.spent[number], _CLASSES[kind])
+    return costs
+
+
+def measured(program: Program, chain: Chain, shards: Sequence[Shard]) -> Costs:
+    """Costs as measured on a sample of the input, in seconds per megabyte of texts (probe).
+
+    program: one whose filters remove nothing and say in columns (`chain.passes`) what they would keep. Samples that
+    cannot be read, or that a step raises on, are left out.
+    """
+    costs = Costs.none(program, chain)
+    owners = {definition.name: definition.step for definition in chain.layers.definitions()} | costs.features
+    kept: dict[int, list[np.ndarray]] = {step: [] for step in chain.passes}
+    weights: list[np.ndarray] = []
+    worker = Worker(program)
+    try:
+        for batch in _sample(shards):
+            done, _ = worker.attempt(batch)  # compiles kernels and finds the rows that raise
+            done = done.filter(pc.is_null(done["_bad"]))
+            if not len(done):
+                continue
+            for step, column in chain.passes.items():
+                kept[step].append(numbers(done[column].cast(pa.int8())).astype(bool))
+            weights.append(_weights(done, chain))
+            for number, seconds in _fastest(worker, batch.take(numbers(done["_i"])), owners).items():
+                costs.spent[number] += seconds
+    finally:
+        worker.close()
+    if weights:
+        costs.kept = {step: np.concatenate(found) for step, found in kept.items()}
+        costs.weights = np.concatenate(weights)
+        for number in costs.spent:
+            costs.spent[number] /= costs.weights.sum() / 1e6
+    return costs
+
+
+def _sample(shards: Sequence[Shard]) -> Iterator[Batch]:
+    """Pieces from all over the input."""
+    places = sorted({len(shards) * k // _PIECES for k in range(_PIECES)})
+    for place in places[: len(shards)]:
+        yield from islice(read(shards[place], _PIECE), 1)
+
+
+def _weights(done: pa.Table, chain: Chain) -> np.ndarray:
+    """Bytes of each row's text, and one for the row."""
+    sizes = [bytes_name(step) for step in chain.versions]
+    return numbers(done[sizes[0]].cast(pa.int64())) + 1.0 if sizes else np.ones(len(done))
+
+
+def _fastest(worker: Worker, batch: Batch, owners: dict[str, int]) -> dict[int, float]:
+    """Seconds by owner of the fastest of some rounds."""
+    rounds: list[tuple[float, int, dict[int, float]]] = []
+    for _ in range(_ROUNDS):
+        worker.measure(batch)
+        spent = by_step(json.loads(worker.profile()), owners, worker.program.light, 0.0)
+        rounds.append((sum(spent.values()), len(rounds), spent))
+    return min(rounds)[2]

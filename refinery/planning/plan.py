@@ -1,0 +1,361 @@
+"""A recipe made ready: its inputs found and cut, its stages compiled and bound, before any data is processed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from refinery.common.paths import shorter
+from refinery.compiler.filter_order import Ordering, movable
+from refinery.compiler.model import Around, Chain, Schema, Stat
+from refinery.compiler.program import Program, build, pretty
+from refinery.compiler.stages import Stage, cut_at_barriers, ordered
+from refinery.compiler.step_columns import needs_of
+from refinery.errors import DataError, Problem, RecipeError, RefineryError, by_place, did_you_mean
+from refinery.io.mixture import sample
+from refinery.io.sources import Shard, Source, carrier, cut, find, weight
+from refinery.io.unchanged import Stamps, stamps
+from refinery.operators import Library
+from refinery.planning.binding import bind
+from refinery.planning.field_check import missing_fields, text_fields
+from refinery.planning.filter_costs import by_class, keep, measured, ordering, recorded, told
+from refinery.planning.sizes import Sizes, batch_sizes, mean_row, shard_bytes
+from refinery.recipe import Recipe
+from refinery.recipe.fields import keys_of
+from refinery.recipe.lost import Lost
+from refinery.recipe.model import StatSummary
+from refinery.security.sql_paths import folders_of
+from refinery.storage.run_folder import RunDir
+from refinery.storage.shard_plan import remembered
+from refinery.storage.workplace import Workplace
+from refinery.workers import input_schema as schemas
+from refinery.workers.statement_limits import seconds_of
+from refinery.workers.threads import cores
+
+# Input bytes of one shard: small enough for several a worker, so that the last ones end together.
+_SMALLEST_SHARD = 4 << 20
+# What a step tells of a row, at most: a statistic, whether it has changed it, bytes of the text.
+_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A stage with what it compiles to."""
+
+    stage: Stage
+    program: Program
+    chain: Chain
+
+    @property
+    def steps(self) -> list[Any]:
+        """What the chain runs: its steps, after the deduplicator that takes something out of texts first."""
+        before = [self.stage.before] if self.program.removed else []
+        return [*before, *self.stage.steps]
+
+
+@dataclass
+class Prepared:
+    """A recipe made ready: its inputs found and cut, its stages compiled."""
+
+    recipe: Recipe
+    library: Library
+    stages: tuple[Planned, ...]
+    sources: list[Source]
+    shards: list[Shard]
+    workers: int
+    shard_size: int
+    notes: list[str] = field(default_factory=list)
+    orderings: tuple[Ordering, ...] = ()
+    sizes: Sizes = Sizes()
+    stamps: Stamps = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all steps, whatever their order."""
+        last = self.stages[-1].stage
+        return last.of_recipe or last.fingerprint
+
+    def order_key(self) -> str:
+        """A digest of what the order of the steps was found by."""
+        inputs = [{**item, "path": shorter(item["path"])} for item in self.inputs()]
+        found = [self.fingerprint, self.recipe.reorders, inputs]
+        return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+    def keep_order(self, run_dir: RunDir) -> None:
+        """Have a run that goes on with this one take its order of steps, if it has one of its own."""
+        if self.orderings:
+            keep(run_dir.order, self.order_key(), self.orderings)
+
+    @property
+    def lines(self) -> bool:
+        """Whether samples are carried as JSON lines."""
+        return self.stages[0].program.lines
+
+    @property
+    def stats(self) -> list[Stat]:
+        """The statistics of all stages."""
+        return [stat for planned in self.stages for stat in planned.program.stats]
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Digests of all that results depend on besides the samples, by their names; known when a run begins."""
+        return {name: digest for planned in self.stages for name, digest in planned.program.beside.items()}
+
+    def inputs(self) -> list[dict[str, Any]]:
+        """The input files as they are now: path, size, time of change."""
+        found = []
+        for source in self.sources:
+            modified = source.state()[2] if source.format != "arrow" else 0
+            found.append({"path": source.path, "format": source.format, "size": source.size, "modified": modified})
+        return found
+
+
+def prepare(
+    recipe: Recipe,
+    library: Library,
+    dataset: Any = None,
+    shard_size: int | None = None,
+    orderings: Sequence[Ordering] | None = None,
+    binds: bool = True,
+) -> Prepared:
+    """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
+
+    dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of a run that is told of
+    or gone on with; by default those that the recipe's `fusion_strategy` finds. binds: False where it is known that
+    DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
+    """
+    sources, notes = (
+        find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
+    )
+    sources = [replace(source, texts=text_fields(recipe)) for source in sources]
+    found = stamps(sources)
+    lines = carrier(sources) == "lines"
+    workers = max(1, min(recipe.np, cores()))
+    size = shard_size or _shard_size(recipe, sources, workers)
+    shards, few = cut(sources, size, workers), list[str]()
+    unlike, lacking = missing_fields(recipe, library, shards) if binds else ([], [])
+    if unlike:
+        raise RecipeError(by_place(unlike))
+    if dataset is None:
+        shards, few = _drawn(recipe, shards, workers)
+    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
+    schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
+    planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
+    notes = [*notes, *few, *lacking, *_left_out(recipe, library)]
+    prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)
+    if recipe.adaptive_batch_size:
+        chains = [stage.chain for stage in planned]
+        prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
+    return _reordered(prepared, schema, orderings) if recipe.reorders or orderings else prepared
+
+
+def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering] | None) -> Prepared:
+    """The stages with their filters in the order of `fusion_strategy`."""
+    recipe, library = prepared.recipe, prepared.library
+    if not orderings:
+        orderings = recorded(RunDir(Path(recipe.work_dir)).order, prepared.order_key())
+    if not orderings:
+        orderings = [_ordering(prepared, planned, schema) for planned in prepared.stages]
+    stages = [planned.stage for planned in prepared.stages]
+    moved = ordered(stages, [found.steps for found in orderings])
+    if any(found.moved for found in orderings):
+        prepared.stages = compile_stages(recipe, library, moved, schema, prepared.shards)
+        prepared.notes += told(orderings, prepared.stats)
+    prepared.orderings = tuple(orderings)
+    return prepared
+
+
+def _ordering(prepared: Prepared, planned: Planned, schema: Schema) -> Ordering:
+    """The order in which the steps of a stage should run."""
+    recipe, library, stage = prepared.recipe, prepared.library, planned.stage
+    strategy, infos = str(recipe.reorders), planned.program.steps
+    needs = needs_of(planned.chain, infos)
+    if not movable(needs):
+        return Ordering(strategy, tuple(need.step for need in needs))
+    if strategy == "greedy":
+        return ordering(strategy, needs, by_class(planned.program, planned.chain, library))
+    earlier = [stat for p in prepared.stages if p.stage.number < stage.number for stat in p.program.stats]
+    around = Around(stage.before, stage.after, tuple(earlier), probe=True)
+    program, chain = build(stage.steps, library, schema, planned.program.text_key, recipe.op_fusion, around=around)
+    sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
+    probing = replace(program, pass_sql=sql, folders=planned.program.folders)
+    return ordering(strategy, needs, measured(probing, chain, prepared.shards))
+
+
+def _left_out(recipe: Recipe, library: Library) -> list[str]:
+    """A line for each deduplicator that a recipe which only measures leaves out."""
+    steps = recipe.steps if recipe.measure_only else ()
+    left = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
+    return [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left]
+
+
+def compile_stages(
+    recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard] | None
+) -> tuple[Planned, ...]:
+    """Compile and bind every stage; shards: None where there is nothing to bind it to.
+
+    Raises RecipeError with the problems of all of them.
+    """
+    text_key = keys_of(recipe.text_key)
+    found: list[Planned] = []
+    problems: list[Problem] = []
+    earlier: list[Stat] = []
+    for stage in stages:
+        last = stage is stages[-1]
+        try:
+            planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
+            if shards is not None:
+                alone = partial(_only, stage, recipe, library, schema, tuple(earlier))
+                bind(planned.program, stage, alone, shards, recipe.stat_summary)
+        except RecipeError as error:
+            problems += _sure(error.problems, schema)
+            problems += _problems_of_rest(stage, error, recipe, library, schema, earlier, shards)
+            schema = _without(schema, library, stage.steps)
+            continue
+        found.append(planned)
+        earlier += planned.program.stats
+    problems += _unknown_stats(recipe.stat_summary, earlier, schema.lost)
+    if problems:
+        raise RecipeError(problems)
+    return tuple(found)
+
+
+def _without(schema: Schema, library: Library, steps: Sequence[Any]) -> Schema:
+    """The schema for steps that come after others which are not compiled: names of their statistics are not wrong."""
+    lost = schema.lost.copy()
+    for step in steps:
+        lost.add(step.index, library.operators[step.name].stats_of(step.params))
+    return replace(schema, lost=lost)
+
+
+def _problems_of_rest(
+    stage: Stage,
+    error: RecipeError,
+    recipe: Recipe,
+    library: Library,
+    schema: Schema,
+    earlier: Sequence[Stat],
+    shards: list[Shard] | None,
+) -> Sequence[Problem]:
+    """What DuckDB refuses of the parts of a stage that have no problem yet."""
+    wrong, summary = {problem.where for problem in error.problems}, recipe.stat_summary
+    steps = tuple(step for step in stage.steps if step.where not in wrong)
+    before, after = (step if step is None or step.where not in wrong else None for step in (stage.before, stage.after))
+    rest = replace(stage, steps=steps, before=before, after=after, order=())
+    if summary.where in wrong or summary.by in wrong:
+        recipe = replace(recipe, stat_summary=StatSummary())
+    if shards is None or (rest == replace(stage, order=()) and recipe.stat_summary is summary):
+        return ()
+    schema = _without(schema, library, [step for step in stage.steps if step not in steps])
+    text_key = keys_of(recipe.text_key)
+    try:
+        planned = compile_stage(rest, recipe, library, schema, text_key, earlier, False)
+        alone = partial(_only, rest, recipe, library, schema, earlier)
+        bind(planned.program, rest, alone, shards, recipe.stat_summary)
+    except RecipeError as found:
+        return _sure(found.problems, schema)
+    return ()
+
+
+def _sure(problems: Sequence[Problem], schema: Schema) -> Sequence[Problem]:
+    """The problems without those that only a name of unknown type has: DuckDB cannot choose a function for its NULL."""
+    if not schema.unknown and schema.lost.since is None:
+        return problems
+    return [problem for problem in problems if not ("best candidate" in problem.what and '"NULL"' in problem.what)]
+
+
+def _unknown_stats(summary: StatSummary, stats: Sequence[Stat], lost: Lost) -> list[Problem]:
+    """Statistics that are to be summed up, and that no step computes."""
+    known = [*(stat.column for stat in stats), *lost.stats]
+    wrong = [name for name in summary.stats if name not in known and not lost.may_be(name)]
+    return [
+        Problem(summary.where, f"stat_summary.stats names {name!r}, which no step computes{did_you_mean(name, known)}")
+        for name in wrong
+    ]
+
+
+def compile_stage(
+    stage: Stage,
+    recipe: Recipe,
+    library: Library,
+    schema: Schema,
+    text_key: tuple[str, ...],
+    earlier: Sequence[Stat],
+    last: bool,
+) -> Planned:
+    """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
+    around, stats = around_of(stage, recipe, earlier), recipe.keep_stats_in_res_ds and last
+    program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
+    program = replace(program, folders=folders_of(recipe, library), seconds=seconds_of(recipe.row_timeout))
+    return Planned(stage, program, chain)
+
+
+def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> Around:
+    """What stands around a stage of a recipe."""
+    summary = recipe.stat_summary if recipe.stat_summary.grouped else None
+    return Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+
+
+def compile_comparison(prepared: Prepared, step: Any) -> Program:
+    """The program that computes what a deduplicator compares exactly, over samples that are as it is given them."""
+    text_key = prepared.stages[0].program.text_key
+    schema = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
+    around = Around(after=step, compare=True)
+    return build([], prepared.library, schema, text_key, around=around)[0]
+
+
+def _only(
+    stage: Stage,
+    recipe: Recipe,
+    library: Library,
+    schema: Schema,
+    earlier: Sequence[Stat],
+    steps: Sequence[Any],
+    summary: StatSummary | None = None,
+) -> Program:
+    """Some steps of a stage, its deduplicators among them where they are listed."""
+    before = stage.before if stage.before in steps else None
+    after = stage.after if stage.after in steps else None
+    chain = [step for step in steps if step is not before and step is not after]
+    schema = _without(schema, library, [step for step in stage.steps if step not in chain])
+    around = Around(before, after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+    return build(chain, library, schema, keys_of(recipe.text_key), around=around)[0]
+
+
+def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shard], list[str]]:
+    """The shards of the samples that `max_sample_num` and the weights choose; all of them without it."""
+    return sample(shards, [source.weight for source in recipe.inputs], recipe.max_sample_num, workers)
+
+
+def _in_memory(dataset: Any) -> Source:
+    if isinstance(dataset, duckdb.DuckDBPyRelation):
+        dataset = dataset.to_arrow_table()
+    elif hasattr(dataset, "iloc"):  # pandas, whose index is no field of the samples
+        dataset = pa.Table.from_pandas(dataset, preserve_index=False)
+    elif not isinstance(dataset, pa.Table):
+        if not hasattr(dataset, "__arrow_c_stream__"):
+            raise DataError(
+                f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}"
+            )
+        dataset = pa.table(dataset)
+    return Source.of_table(dataset)
+
+
+def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
+    total = sum(weight(source) for source in sources)
+    wanted = min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
+    if recipe.adaptive_batch_size:
+        row = mean_row(cut(sources, wanted, workers))
+        wanted = shard_bytes(row, wanted, _COLUMNS * len(recipe.steps), recipe.memory_limit, workers)
+    try:
+        return remembered(Workplace.of(recipe.work_dir).parts(), recipe.shard_size, wanted)
+    except RefineryError:  # no driver for the URL; a run will say so
+        return wanted

@@ -1,0 +1,74 @@
+"""How much is worked on at once: bytes and rows of a batch, bytes of a shard; `adaptive_batch_size` measures the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from refinery.compiler.model import Chain
+from refinery.io.readers.read import read
+from refinery.io.sources import Shard
+from refinery.workers.machine import share_of_memory
+
+# Input bytes and rows of one query: its texts, in every version, are in memory at once.
+BATCH = 16 << 20
+ROWS = 8192
+
+# Bounds of what is adapted. More bytes than 16 MB win nothing; below one the time to plan the query shows, as it
+# does for few rows.
+_LEAST_BYTES, _MOST_ROWS, _LEAST_SHARD = 1 << 20, 1 << 17, 4 << 20
+# Share of a worker's memory for the texts of a batch, and for what is gathered of a shard's rows until it ends.
+_SHARE = 8
+# What is measured: so many pieces of the input, of so many bytes each.
+_PIECES, _PIECE = 4, 256 << 10
+# Bytes that are gathered of a row besides its columns, and for each column.
+_PER_ROW, _PER_COLUMN = 32, 9
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Most bytes and rows of a batch. row: mean bytes of a sample, where that was measured."""
+
+    bytes: int = BATCH
+    rows: int = ROWS
+    row: float | None = None
+
+
+def mean_row(shards: Sequence[Shard]) -> float | None:
+    """Mean bytes of the samples in pieces from all over the input; None where there are none."""
+    places = sorted({len(shards) * k // _PIECES for k in range(_PIECES)}) if shards else []
+    rows = size = 0
+    for place in places:
+        for batch in islice(read(shards[place], _PIECE), 1):
+            rows, size = rows + len(batch), size + batch.table.nbytes
+    return size / rows if rows else None
+
+
+def batch_sizes(row: float | None, chains: Sequence[Chain], limit: int | None, workers: int) -> Sizes:
+    """The size of batches for samples of `row` bytes.
+
+    All texts that a statement makes of a batch are counted as long as what was read: every version, every feature. They
+    get an eighth of the worker's memory. limit: the recipe's memory_limit.
+    """
+    if row is None:
+        return Sizes()
+    copies = max(2 + len(chain.changes) + len(chain.features) for chain in chains)
+    size = max(_LEAST_BYTES, min(BATCH, _memory(limit, workers) // _SHARE // copies))
+    return Sizes(size, max(1, min(_MOST_ROWS, int(size / row))), row)
+
+
+def shard_bytes(row: float | None, wanted: int, columns: int, limit: int | None, workers: int) -> int:
+    """Bytes of a shard of samples of `row` bytes, at most `wanted`: smaller where many short rows would be gathered.
+
+    columns: how many of each row are.
+    """
+    if row is None:
+        return wanted
+    rows = _memory(limit, workers) // _SHARE // (_PER_ROW + _PER_COLUMN * columns)
+    return min(wanted, max(_LEAST_SHARD, int(rows * row)))
+
+
+def _memory(limit: int | None, workers: int) -> int:
+    """Bytes of memory of one worker. It is not asked what is free just now: the same run would be cut otherwise."""
+    return limit // max(1, workers) if limit else share_of_memory(workers)

@@ -1,0 +1,50 @@
+"""A recipe's paths made absolute, once, when it is loaded: processes in other folders and machines read the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from refinery.common.paths import TYPES, absolute, absolute_input, shorter
+from refinery.recipe.model import Recipe
+from refinery.storage.urls import is_stdout
+
+
+def located(recipe: Recipe) -> Recipe:
+    """The recipe with absolute paths, but for those of its steps; relative ones are below the current folder."""
+    summary = recipe.stat_summary
+    return replace(
+        recipe,
+        inputs=tuple(replace(source, path=absolute_input(source.path)) for source in recipe.inputs),
+        export_path=recipe.export_path if is_stdout(recipe.export_path) else absolute(recipe.export_path),
+        work_dir=absolute(recipe.work_dir),
+        temp_dir=absolute(recipe.temp_dir) if recipe.temp_dir else None,
+        operators=tuple(dict.fromkeys(map(absolute, recipe.operators))),
+        stat_summary=replace(summary, export=absolute(summary.export)) if summary.export else summary,
+    )
+
+
+def located_params(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a step, those that name files with absolute paths. specs: as the operator declares them."""
+    return _changed(params, specs, absolute)
+
+
+def seen_from_here(recipe: Recipe, operators: Mapping[str, Any]) -> Recipe:
+    """The recipe with paths below the current folder as a person writes them, for scripts that are read by people."""
+    summary = recipe.stat_summary
+    steps = (replace(s, params=_changed(s.params, operators[s.name].params, shorter)) for s in recipe.steps)
+    return replace(
+        recipe,
+        steps=tuple(steps),
+        inputs=tuple(replace(source, path=shorter(source.path)) for source in recipe.inputs),
+        export_path=shorter(recipe.export_path),
+        stat_summary=replace(summary, export=shorter(summary.export)) if summary.export else summary,
+    )
+
+
+def _changed(params: Mapping[str, Any], specs: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        name: change(value) if isinstance(value, str) and name in specs and specs[name].type in TYPES else value
+        for name, value in params.items()
+    }

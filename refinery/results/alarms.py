@@ -1,0 +1,131 @@
+"""What a run must say loudly: most rows could not be read, or none is left; with the reasons that cost the most rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from refinery.execution.stage_runner import Done
+from refinery.io.file_errors import likely_reason
+from refinery.io.line_errors import DAMAGED, NOT_CLOSED
+from refinery.io.sources import Source
+from refinery.results.database import Counts, Database
+from refinery.results.tables import quarantine_source
+
+_MOST = 5
+# Places within a line do not make another error.
+_PLACES = r"'(column|position|character|char|byte|line) (0x)?[0-9a-fA-F]+', '\1 …', 'g'"
+# Kinds of errors in the quarantine, and why rows were removed, with the place of the first.
+KINDS = f"""
+SELECT step, operator, regexp_replace(left(error, 200), {_PLACES}) AS reason, count(*) AS rows,
+  arg_min(file || ':' || line, _row) AS place
+FROM quarantine GROUP BY step, operator, reason
+"""
+_REMOVED = "SELECT step, operator, reason, count(*) AS rows, NULL AS place FROM ledger GROUP BY ALL"
+_REASONS = f"{KINDS} UNION ALL {_REMOVED} ORDER BY rows DESC, step, reason LIMIT {_MOST}"
+# Errors of the row at which reading a file ended, whatever stands after it.
+_CUT_SHORT = (DAMAGED, NOT_CLOSED)
+_UNFINISHED = f"""
+SELECT file, error FROM quarantine
+WHERE step = 0 AND ({" OR ".join(f"starts_with(error, '{error}')" for error in _CUT_SHORT)})
+QUALIFY row_number() OVER (PARTITION BY file ORDER BY _row) = 1 ORDER BY file LIMIT {_MOST}
+"""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rows are gone. step: 0 where a row could not be read. place: of the first such row of the quarantine."""
+
+    step: int
+    operator: str | None
+    reason: str | None
+    rows: int
+    place: str | None
+
+    def __str__(self) -> str:
+        by = f"by step {self.step} {self.operator}" if self.step else "not readable"
+        why = f"{by}: {self.reason}" if self.reason else by
+        return f"{self.rows:,} {why}{f' (first {self.place})' if self.place else ''}"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One thing to say. event: its name in the log. unreadable: rows that could not be read. fatal: that was all of them.
+
+    likely: the likely cause, with the cure.
+    """
+
+    event: str
+    what: str
+    counts: Counts
+    unreadable: int = 0
+    reasons: tuple[Reason, ...] = field(default=())
+    fatal: bool = False
+    likely: str = ""
+
+    def __str__(self) -> str:
+        said = f"{self.what}: {'; '.join(map(str, self.reasons))}" if self.reasons else self.what
+        return f"{said}. {self.likely}" if self.likely else said
+
+    def fields(self) -> dict[str, Any]:
+        """What the log says of it as plain data."""
+        counts = {name: getattr(self.counts, name) for name in ("read", "kept", "removed", "quarantined")}
+        return counts | {"unreadable": self.unreadable, "reasons": [vars(reason) for reason in self.reasons]}
+
+
+def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: bool) -> list[Alarm]:
+    """The alarms of a run whose tables are there; nothing is asked of them where there is none.
+
+    sources: the inputs. allowed: `max_quarantined` allows that all rows are in quarantine.
+    """
+    if not counts.read:
+        return [Alarm("no_samples", f"{_named(sources)}: the input holds no sample, so nothing was done", counts)]
+    half = 2 * counts.quarantined > counts.read
+    unfinished = _unfinished(db, counts) if counts.quarantined else []
+    if counts.kept and not half:
+        return unfinished
+    unreadable = db.count("SELECT count(*) FROM quarantine WHERE step = 0") if counts.quarantined else 0
+    reasons = tuple(Reason(*row) for row in db.rows(_REASONS))
+    fatal = unreadable == counts.read and not allowed
+    event = "unreadable" if half else "nothing_kept"
+    likely = _likely(db, sources) if 2 * unreadable > counts.read else ""
+    return [Alarm(event, _what(counts, unreadable), counts, unreadable, reasons, fatal, likely), *unfinished]
+
+
+def _unfinished(db: Database, counts: Counts) -> list[Alarm]:
+    """An alarm for each of the first files that could not be read to their end, however few rows are known to be lost."""
+    what = "could not be read to its end, so any samples after that are missing and not counted"
+    return [Alarm("file_cut_short", f"{file} {what}: {error}", counts) for file, error in db.rows(_UNFINISHED)]
+
+
+def none_readable(db: Database, first: Done) -> bool:
+    """Whether not a single row of the first stage could be read; the tables need not be made yet."""
+    read = sum(result.rows for result in first.results)
+    if not read or sum(result.quarantined for result in first.results) < read:
+        return False
+    broken = quarantine_source(first.files("quarantine"))
+    return db.count(f"SELECT count(*) FROM ({broken}) WHERE step = 0") == read
+
+
+def _what(counts: Counts, unreadable: int) -> str:
+    if unreadable == counts.read:
+        return f"no row could be read, all {counts.read:,} are in quarantine"
+    if counts.kept:
+        share = f"{counts.quarantined:,} of {counts.read:,} rows are in quarantine"
+        return f"{share} ({unreadable:,} could not be read)" if unreadable else share
+    return f"no row is left of {counts.read:,}"
+
+
+def _named(sources: Sequence[Source]) -> str:
+    return sources[0].path if len(sources) == 1 else f"{len(sources):,} files"
+
+
+def _likely(db: Database, sources: Sequence[Source]) -> str:
+    """The likely reason, as the first bytes of the file with the most unreadable rows show it; "" for none."""
+    worst = "SELECT file FROM quarantine WHERE step = 0 GROUP BY file ORDER BY count(*) DESC, file LIMIT 1"
+    for (file,) in db.rows(worst):
+        for source in sources:
+            if source.path == file and (reason := likely_reason(source)):
+                return f"{file}: {reason}"
+    return ""

@@ -1,0 +1,331 @@
+"""The run database: one DuckDB file of plain tables, built aside from the shards' parts and published whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.templates import ident, lit
+from refinery.errors import ConservationError
+from refinery.execution.stage_runner import Done
+from refinery.kernels.core.arrow import ints, of_texts
+from refinery.results.files import file_table
+from refinery.results.tables import MANY, Statement, quarantine_source
+from refinery.security.connections import connect
+from refinery.storage.run_folder import aside
+from refinery.workers.machine import cores
+
+# Megabytes that DuckDB may have for each of its threads, so that memory does not follow the number of samples; beyond that
+# it spills. A statement that cannot do with it is given more.
+_THREADS, _EACH, _MORE = 4, 64, "1GB"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows of a whole run; `read` = `kept` + `removed` + `quarantined`, or the run fails."""
+
+    read: int
+    kept: int
+    removed: int
+    quarantined: int
+
+
+class Database:
+    """Builds the tables in a file beside the final name; `publish` renames it.
+
+    Its SQL reaches files of the folder that it is built in, and of `folders`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        folders: Sequence[str | Path] = (),
+        base: Path | None = None,
+        spill: str | None = None,
+        unfinished: Path | None = None,
+    ) -> None:
+        """base: a database whose tables it begins with. spill: folder for what does not fit into memory.
+
+        unfinished: the file that is built, on the disk of `path`; by default one beside it.
+        """
+        self.path = path
+        self._aside = unfinished or aside(path)
+        self._remove()
+        if base is not None:
+            shutil.copyfile(base, self._aside)
+        self._beside, self._running = ThreadPoolExecutor(1), list[Future[None]]()
+        self._threads = min(_THREADS, cores())
+        self._memory = f"{self._threads * _EACH}MB"
+        self.con = connect([self._aside.parent, *folders], self._threads, self._memory, spill, str(self._aside))
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._beside.shutdown()
+        self.con.close()
+        self._remove()
+
+    def _remove(self) -> None:
+        for path in (self._aside, self._aside.with_name(f"{self._aside.name}.wal")):
+            path.unlink(missing_ok=True)
+
+    def run(self, sql: str) -> None:
+        """Run one statement to its end."""
+        self.rows(sql)
+
+    def beside(self, *statements: str) -> None:
+        """Run statements one after another on a connection of their own, while others run here, until `settle`."""
+
+        def run() -> None:
+            with self.con.cursor() as con:
+                for sql in statements:
+                    self.with_room(partial(_run, con, sql))
+
+        self._running.append(self._beside.submit(run))
+
+    def settle(self) -> None:
+        """Wait for what runs beside. Raises what it has raised."""
+        while self._running:
+            self._running.pop().result()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a query."""
+        return self.with_room(lambda: self.con.execute(sql).fetchall())
+
+    def with_room(self, work: Callable[[], T]) -> T:
+        """What work on the connection gives; it is done again with more memory where it runs out of that."""
+        try:
+            return work()
+        except duckdb.OutOfMemoryException:
+            self._give(_MORE)
+        try:
+            return work()
+        finally:
+            with suppress(duckdb.OutOfMemoryException):  # unless it is still needed
+                self._give(self._memory)
+
+    def _give(self, memory: str) -> None:
+        self.con.execute("SET memory_limit = ?", [memory]).fetchall()
+
+    def count(self, sql: str) -> int:
+        """The one number that a query gives."""
+        return int(self.rows(sql)[0][0])
+
+    def table(self, name: str, rows: pa.Table, order: str | None = None) -> None:
+        """Create a table from Arrow rows."""
+        self.con.register("_rows", rows)
+        self.run(
+            f"CREATE OR REPLACE TABLE {ident(name)} AS SELECT * FROM _rows" + (f" ORDER BY {order}" if order else "")
+        )
+        self.con.unregister("_rows")
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Run statements on one thread."""
+        self.run("SET threads = 1")
+        yield
+        self.run(f"SET threads = {self._threads}")
+
+    def publish(self) -> None:
+        """Close the file and give it its name."""
+        self.run("CHECKPOINT")
+        self.con.close()
+        os.replace(self._aside, self.path)
+
+
+def _run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    con.execute(sql).fetchall()
+
+
+def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, fates and steps from the parts.
+
+    statements: what `tables.statements` has made for these stages.
+    """
+    fill_places(db, done)
+    db.run(f"SET VARIABLE first_rows = CAST({lit(_first_rows(done))} AS BIGINT[])")
+    _look_at(db, done, slice(None))
+    broken = [path for stage in done for path in stage.files("quarantine")]
+    db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
+    execute(db, done, statements)
+
+
+def fill_places(db: Database, done: Sequence[Done]) -> None:
+    """Build shards and files."""
+    db.table("shards", shard_table(done))
+    db.table("files", file_table(done[0].shards, done[0].results))
+
+
+def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+    """Run statements that make tables, which can ask how long each step has taken."""
+    spent = _seconds(done)
+    seconds = {
+        "step": ints(np.array(list(spent), np.int32)),
+        "seconds": ints(np.array(list(spent.values()), np.float64)),
+    }
+    db.table("_seconds", pa.table(seconds))
+    pieces = _pieces(done)
+    for statement in statements:
+        if statement.more:
+            for piece in pieces:
+                _look_at(db, done, piece)
+                db.run(statement.more if piece.start else statement.sql)
+        else:
+            db.run(statement.sql)
+    db.run("DROP TABLE _seconds")
+
+
+def _first_rows(done: Sequence[Done]) -> list[int]:
+    """The number of each shard's first sample, and that of all samples."""
+    return [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
+
+
+def _look_at(db: Database, done: Sequence[Done], shards: slice) -> None:
+    """Let statements see some shards."""
+    first_rows = _first_rows(done)
+    db.run(f"SET VARIABLE first_row = {first_rows[shards.start or 0]}")
+    db.run(f"SET VARIABLE last_row = {first_rows[-1 if shards.stop is None else shards.stop] - 1}")
+    for stage in done:
+        files = lit(stage.files("facts", shards))
+        db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
+
+
+def _pieces(done: Sequence[Done]) -> list[slice]:
+    """Shards that follow each other, in pieces of many samples."""
+    found, start, samples = [], 0, 0
+    for shard, result in enumerate(done[0].results):
+        samples += result.rows
+        if samples >= MANY or shard + 1 == len(done[0].results):
+            found.append(slice(start, shard + 1))
+            start, samples = shard + 1, 0
+    return found
+
+
+def _seconds(done: Sequence[Done]) -> dict[int, float]:
+    """Seconds that workers spent on each step, and those of deduplicators."""
+    found: dict[int, float] = defaultdict(float)
+    for stage in done:
+        for result in stage.results:
+            for step, spent in result.seconds.items():
+                found[step] += spent
+        if stage.findings is not None:
+            found[stage.findings.step] += stage.findings.seconds
+    return {step: round(spent, 6) for step, spent in found.items()}
+
+
+# Row numbers of facts that are greater than the one before, which all of them are: no two are the same.
+_ASCENDING = """
+SELECT count(*) FROM (SELECT _row, lag(_row, 1, -1) OVER () AS before FROM facts) WHERE _row > before
+"""
+
+
+def check(db: Database, done: Sequence[Done]) -> Counts:
+    """Hold the books against each other: what was read, what the tables say, what was written.
+
+    Raises ConservationError naming the sums that differ.
+    """
+    db.settle()
+    counts = Counts(
+        read=sum(result.rows for result in done[0].results),
+        kept=db.count("SELECT count(*) FROM facts WHERE _dropped IS NULL"),
+        removed=db.count("SELECT count(*) FROM ledger"),
+        quarantined=db.count("SELECT count(*) FROM quarantine"),
+    )
+    problems = _broken_stages(done)
+    accounted = counts.kept + counts.removed + counts.quarantined
+    if counts.read != accounted:
+        problems.append(
+            f"{counts.read} rows were read, but {counts.kept} kept + {counts.removed} removed + "
+            f"{counts.quarantined} quarantined = {accounted}"
+        )
+    for table in ("facts", "stats"):
+        told = db.count(f"SELECT count(*) FROM {table}")
+        if told != counts.kept + counts.removed:
+            problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
+    check_written(counts, sum(result.kept for result in done[-1].results))
+    distinct = db.count(_ASCENDING) + db.count(
+        "SELECT count(DISTINCT _row) FROM quarantine ANTI JOIN facts USING (_row)"
+    )
+    if distinct != counts.read:
+        problems.append(f"{counts.read} rows were read, but {distinct} row numbers are accounted for")
+    problems += _broken_steps(db, counts, [number for stage in done for number in stage.planned.stage.numbers()])
+    if problems:
+        raise ConservationError("rows do not add up: " + "; ".join(problems))
+    return counts
+
+
+def check_written(counts: Counts, written: int) -> None:
+    """As many rows must have been written as were kept. Raises ConservationError."""
+    if counts.kept != written:
+        raise ConservationError(f"rows do not add up: {counts.kept} were kept, but {written} written")
+
+
+def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[str]:
+    """Steps that were not given what the step before left, or whose own sum is wrong; order: as they ran."""
+    problems = []
+    expected = counts.read - db.count("SELECT count(*) FROM quarantine WHERE step = 0")
+    columns = "step, operator, rows_in, removed, quarantined, rows_out"
+    told = {row[0]: row for row in db.rows(f"SELECT {columns} FROM steps")}
+    for step, name, rows_in, removed, quarantined, rows_out in (told[number] for number in order if number in told):
+        if rows_in != expected:
+            problems.append(f"step {step} ({name}) was given {rows_in} rows where {expected} were left")
+        if rows_in != removed + quarantined + rows_out:
+            problems.append(
+                f"step {step} ({name}): {rows_in} in, {removed} removed, {quarantined} quarantined, {rows_out} out"
+            )
+        expected = rows_out
+    if expected != counts.kept:
+        problems.append(f"{expected} rows were left after the last step, but {counts.kept} kept")
+    return problems
+
+
+def _broken_stages(done: Sequence[Done]) -> list[str]:
+    """Stages that were not given what the one before left."""
+    problems = []
+    for before, after in zip(done, done[1:], strict=False):
+        removed = len(before.findings.removed) if before.findings else 0
+        left = sum(result.kept for result in before.results) - removed
+        given = sum(result.rows for result in after.results)
+        if left != given:
+            problems.append(f"stage {after.planned.stage.number} was given {given} rows where {left} were left")
+    return problems
+
+
+def shard_table(done: Sequence[Done]) -> pa.Table:
+    """Where each shard's rows and lines begin in the whole input and in its file."""
+    rows = lines = 0
+    found: list[dict[str, Any]] = []
+    for shard, result in zip(done[0].shards, done[0].results, strict=True):
+        if shard.starts_file or not found or found[-1]["file"] != shard.source.path:
+            lines = 0
+        found.append(
+            {
+                "shard": shard.index,
+                "file": shard.source.path,
+                "start": shard.start,
+                "end": shard.end,
+                "first_row": rows,
+                "first_line": lines,
+                "rows": result.rows,
+                "reused": sum(stage.results[len(found)].reused for stage in done),
+            }
+        )
+        rows, lines = rows + result.rows, lines + result.lines
+    names = ("shard", "file", "start", "end", "first_row", "first_line", "rows", "reused")
+    columns = {name: [item[name] for item in found] for name in names}
+    return pa.table({n: of_texts(v) if n == "file" else ints(np.array(v, np.int64)) for n, v in columns.items()})

@@ -1,0 +1,162 @@
+"""An export at a URL: written on this machine, put there when the tables account for it, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from refinery.common.redaction import hide
+from refinery.errors import DataError, OutputError
+from refinery.io.objects import info_of, version_of
+from refinery.io.writers.export import Written
+from refinery.io.writers.write import writing
+from refinery.storage import Store
+from refinery.storage.holdings import Holdings
+from refinery.storage.urls import is_url
+
+# Beside the files: which of them are where they belong.
+_NOTE = "delivered.json"
+
+State = tuple[int, int | str]
+
+
+class Delivery:
+    """What becomes of the files of an export; those of a path of this machine are where they belong already."""
+
+    def __init__(self, export_path: str, holdings: Holdings) -> None:
+        """holdings: the list of what runs have put."""
+        self.url = export_path.rstrip("/") if is_url(export_path) else ""
+        self.folder = self.url.rpartition("/")[0]
+        self._holdings = holdings
+        self._put: list[str] = []
+        self._all: list[str] = []
+
+    def put(self, written: Sequence[Written], keep: bool) -> list[Written]:
+        """Put files into the folder of the export, each under its name; as they are there. Raises OutputError.
+
+        keep: the files of this machine are left where they are, for the next run.
+        """
+        urls = [self._at(item) for item in written if not is_url(item.path)] if self.url else []
+        if not urls:
+            return list(written)
+        self._holdings.begin(self.url, urls)
+        found = [item if is_url(item.path) else self._one(item, keep) for item in written]
+        self._holdings.note(self.url, urls)
+        self._all += urls
+        return found
+
+    def _at(self, item: Written) -> str:
+        return f"{self.folder}/{Path(item.path).name}"
+
+    def end(self) -> None:
+        """Remove what runs have put for the same export before, and is no part of it any more. Raises OSError."""
+        if self.url:
+            self._holdings.keep(self.url, self._all)
+
+    def _one(self, item: Written, keep: bool) -> Written:
+        local = Path(item.path)
+        url = self._at(item)
+        before = _noted(local)
+        there = before if before and before == _state_or_none(url) else None
+        if there is None:
+            with writing(url):
+                place = Store.open(self.folder)
+                self._put.append(local.name)
+                place.put(local, local.name)
+                there = state_of(url)
+            if there[0] != item.bytes:
+                raise OutputError(f"{url}: has {there[0]} bytes where {item.bytes} were put. Run it again")
+        if keep:
+            _note(local, there)
+        else:
+            local.unlink(missing_ok=True)
+        return replace(item, path=url, version=str(there[1]))
+
+    def take_back(self, others: Sequence[Written] = ()) -> None:
+        """Remove what was put, and the files of others: nothing accounts for them."""
+        urls = [f"{self.folder}/{name}" for name in self._put] + [item.path for item in others if is_url(item.path)]
+        for url in urls:
+            folder, _, name = url.rpartition("/")
+            with suppress(OSError):  # what has failed before is told
+                Store.open(folder).discard(name)
+        with suppress(OSError):
+            self._holdings.forget(urls if self.url else ())
+        for item in others:
+            if not is_url(item.path):
+                Path(item.path).unlink(missing_ok=True)
+
+
+def state_of(path: str) -> State:
+    """Size of a file, and its time of change (ns) or the object's version. Raises OSError."""
+    if not is_url(path):
+        found = os.stat(path)
+        return found.st_size, found.st_mtime_ns
+    try:
+        info = info_of(path)
+    except DataError as error:
+        raise OSError(str(error)) from error
+    return int(info.get("size") or 0), version_of(info, path)
+
+
+def not_as_left(manifest: dict[str, Any]) -> list[str]:
+    """A line for each exported file of this machine that is not as the run has left it any more."""
+    found = []
+    for item in manifest["outputs"]:
+        path = item["path"]
+        try:
+            same = is_url(path) or state_of(path) == (item["bytes"], item.get("modified"))
+        except OSError:
+            same = False
+        if not same:
+            found.append(
+                f"{path} is not as this run has left it: another run or program has replaced or removed the file"
+            )
+    return found
+
+
+def why_not(export_path: str, folder: bool) -> str | None:
+    """Why nothing can be put at a URL, told by putting something; None where it can. folder: parts go below it."""
+    url = export_path.rstrip("/")
+    above = url if folder else url.rpartition("/")[0]
+    name = f".refinery-{secrets.token_hex(8)}"
+    try:
+        place = Store.open(above)
+        place.write_text(name, "")
+        with suppress(OSError):  # who may put objects need not be one who may remove them
+            place.discard(name)
+    except DataError as error:
+        return f"{export_path}: cannot be written: {error}"
+    except FileNotFoundError:
+        return f"{export_path}: cannot be written: there is no such bucket or folder. Make it first"
+    except OSError as error:
+        reason = hide(str(error.strerror or error))
+        cure = "Credentials are those of the environment, as the driver looks for them"
+        return f"{export_path}: cannot be written: {reason}. {cure}"
+    return None
+
+
+def _state_or_none(url: str) -> State | None:
+    try:
+        return state_of(url)
+    except OSError:
+        return None
+
+
+def _noted(local: Path) -> State | None:
+    """Of a file that is as it was when it was put somewhere: what was told of it there."""
+    try:
+        noted = json.loads((local.parent / _NOTE).read_text(encoding="utf-8"))[local.name]
+        return (noted["there"][0], noted["there"][1]) if noted["here"] == list(state_of(str(local))) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _note(local: Path, there: State) -> None:
+    text = json.dumps({local.name: {"here": state_of(str(local)), "there": there}})
+    (local.parent / _NOTE).write_text(text, encoding="utf-8")

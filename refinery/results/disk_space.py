@@ -1,0 +1,64 @@
+"""What a machine runs out of, and what DuckDB says of it, as errors that name the cure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from refinery.errors import DataError, OperatorError, OutputError
+from refinery.io.writers.write import writing
+
+
+@contextmanager
+def explained(place: str, inputs: Collection[str] = ()) -> Iterator[None]:
+    """What the machine runs out of, as errors that name the cure. inputs: files and folders that are only read."""
+    try:
+        with writing(place), _reading(inputs):
+            yield
+    except OutputError as error:
+        if isinstance(error.__cause__, BrokenPipeError):  # nobody reads the progress any more
+            raise error.__cause__ from None
+        raise
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # so DuckDB answers Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
+    except (MemoryError, duckdb.OutOfMemoryException) as error:
+        reason = (str(error).splitlines() or ["no more can be had"])[0]
+        raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        if isinstance(error, duckdb.IOException) or "Could not write file" in reason:
+            with writing(place):
+                raise _system_error(reason) from error
+        raise OperatorError(reason) from error
+
+
+@contextmanager
+def _reading(inputs: Collection[str]) -> Iterator[None]:
+    """Turn the operating system's errors over an input into DataError: the output is not to blame."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if not isinstance(name, (str, bytes)) or not any(_is_below(os.fsdecode(name), one) for one in inputs):
+            raise
+        raise DataError(f"{os.fsdecode(name)}: cannot be read: {error.strerror or error}") from error
+
+
+def _is_below(path: str, place: str) -> bool:
+    path, place = os.path.abspath(path), os.path.abspath(place)
+    return path == place or path.startswith(os.path.join(place, ""))
+
+
+def _system_error(text: str) -> OSError:
+    """What the system has said, out of a message of DuckDB: some hold it at their end, some its number in JSON."""
+    found = re.search(r'"errno":"(\d+)"', text)
+    reason = os.strerror(int(found[1])) if found else text.rpartition("because of error: ")[2]
+    number = next((code for code in errno.errorcode if os.strerror(code) == reason), None)
+    return OSError(reason) if number is None else OSError(number, reason)

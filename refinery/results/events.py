@@ -1,0 +1,86 @@
+"""What the log of a run says of its recipe and its results, one event each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from refinery.errors import UnreadableError
+from refinery.monitoring.log import event
+from refinery.planning.plan import Prepared
+from refinery.results.alarms import KINDS, Alarm, Reason
+from refinery.results.database import Database
+from refinery.storage.run_folder import RunDir
+
+_UNMOVED = "rows_in > 0 AND removed + changed + quarantined = 0 AND kind <> 'stats'"
+# Kinds of errors that are listed; the quarantine has all rows.
+_MOST = 10
+
+
+def log_plan(prepared: Prepared) -> None:
+    """Notes on the recipe, which steps run as one statement, in which order and why."""
+    for note in prepared.recipe.ignored:
+        event("note", str(note), where=note.where)
+    for planned in prepared.stages:
+        names = {step.index: step.name for step in planned.steps}
+        number, together = planned.stage.number, ", ".join(f"{step} {name}" for step, name in names.items())
+        shared = sorted(name for name, steps in planned.chain.features.items() if len(steps) > 1)
+        what = f"stage {number}: {len(names)} steps run as one statement{f': {together}' if together else ''}"
+        fields: dict[str, Any] = {
+            "stage": number,
+            "steps": list(names),
+            "operators": list(names.values()),
+            "shared": shared,
+        }
+        event("fusion", what, **fields)
+    for stage, found in enumerate(prepared.orderings, 1):
+        how = "were moved" if found.moved else "stay where they were"
+        order = ", ".join(map(str, found.steps))
+        event("order", f"stage {stage}: {found.strategy}: filters {how}: {order}", stage=stage, **found.json())
+
+
+def log_reused(reused: int, of: int) -> None:
+    """How many shards' results an earlier run, or try, has left."""
+    event("resumed", f"{reused:,} of {of:,} shards are those of an earlier run", reused=reused, of=of)
+
+
+def log_quarantine(db: Database) -> None:
+    """Kinds of errors in the quarantine by how often they occurred, with the operator and the first such row."""
+    for row in db.rows(f"{KINDS} ORDER BY rows DESC, step, reason LIMIT {_MOST}"):
+        found = Reason(*row)
+        fields = {"step": found.step, "operator": found.operator, "error": found.reason, "rows": found.rows}
+        event("quarantined", f"in quarantine: {found}", logging.WARNING, **fields, first=found.place)
+
+
+def log_traces(db: Database) -> None:
+    """How many samples of each step are traced."""
+    for step, operator, samples in db.rows("SELECT step, operator, count(*) FROM trace GROUP BY ALL ORDER BY step"):
+        event("trace", f"step {step} {operator}: {samples:,} traced", step=step, operator=operator, samples=samples)
+
+
+def idle_steps(db: Database) -> list[str]:
+    """Log every step that neither changed nor removed anything; one line with all of them, for the person."""
+    rows = db.rows(f"SELECT step, operator, rows_in FROM steps WHERE {_UNMOVED} ORDER BY step")
+    for step, operator, samples in rows:
+        what = f"step {step} {operator}: no sample was changed or removed"
+        event("unchanged", what, step=step, operator=operator, rows=samples)
+    named = ", ".join(f"{step} {operator}" for step, operator, _ in rows)
+    return [f"no sample was changed or removed by step{'s' if len(rows) > 1 else ''} {named}"] if rows else []
+
+
+def log_end(alarms: Sequence[Alarm], notes: Iterable[str]) -> None:
+    """What the person is shown at the end."""
+    for note in notes:
+        event("note", note)
+    for alarm in alarms:
+        level = logging.ERROR if alarm.fatal else logging.WARNING
+        event(alarm.event, str(alarm), level, **alarm.fields())
+
+
+def require_readable(alarms: Sequence[Alarm], run_dir: RunDir) -> None:
+    """Raise UnreadableError when no row could be read: the tables are published, and say why."""
+    for alarm in alarms:
+        if alarm.fatal:
+            cure = "Correct the input or text_keys, or allow it with max_quarantined: 100%"
+            raise UnreadableError(f"{alarm}\nThe table quarantine of {run_dir.database} has them all. {cure}")

@@ -1,0 +1,35 @@
+"""The table `files`: which rows of the input each file has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.io.sources import Shard
+from refinery.kernels.core.arrow import ints, of_texts
+from refinery.workers.tasks import ShardResult
+
+
+def file_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.Table:
+    """A row for each input file, in the order of the input: `file`, `first_row`, `rows`.
+
+    shards, results: of the first stage.
+    """
+    files: list[str] = []
+    rows: list[int] = []
+    for shard, result in zip(shards, results, strict=True):
+        if shard.source.format == "text":
+            files += [source.path for source in shard.sources]
+            rows += [1] * len(shard.sources)
+        elif len(shard.sources) > 1:
+            files += [source.path for source in shard.sources]
+            rows += result.rows_of or [0] * len(shard.sources)
+        elif files and shard.start > 0 and files[-1] == shard.source.path:
+            rows[-1] += result.rows
+        else:
+            files.append(shard.source.path)
+            rows.append(result.rows)
+    counts = np.array(rows, np.int64)
+    return pa.table({"file": of_texts(files), "first_row": ints(np.cumsum(counts) - counts), "rows": ints(counts)})

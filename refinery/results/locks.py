@@ -1,0 +1,92 @@
+"""Locks on what runs write, known to all runs of a user on this machine: no two of them write one file at once.
+
+The files of locks are in a folder of the user's below /tmp, never beside an export, and go with the lock. What another machine or
+another user writes is found when the run publishes (see `belongings`).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from refinery.errors import OutputError
+from refinery.storage.run_folder import hold, let_go
+
+
+@contextmanager
+def locked(wanted: Mapping[str, bool]) -> Iterator[None]:
+    """Hold locks on names: True for the only holder, False for one of many. Raises OutputError when another run has one."""
+    folder = _folder()
+    with ExitStack() as held:
+        for name in sorted(wanted) if folder is not None else ():
+            assert folder is not None
+            held.enter_context(_one(folder, name, wanted[name]))
+        yield
+
+
+def _folder() -> Path | None:
+    """The folder of this user's locks, the same for all of them whatever TMPDIR says; None where there can be none."""
+    base = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else tempfile.gettempdir()
+    folder = Path(base) / f"refinery-locks-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    return folder if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() else None
+
+
+@contextmanager
+def _one(folder: Path, name: str, alone: bool) -> Iterator[None]:
+    path = folder / hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+    file = _taken(path, name, alone)
+    hold(file)
+    try:
+        yield
+    finally:
+        _left(path, file)
+
+
+def _taken(path: Path, name: str, alone: bool) -> int:
+    """The open file of a lock, which still has its name."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            if _is(path, file):
+                return file
+        except OSError as error:
+            os.close(file)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                what = name.removeprefix("folder:").removesuffix("-*-of-*")
+                raise OutputError(
+                    f"{what}: another run is writing here. Wait for it, or choose another place"
+                ) from None
+            raise
+        os.close(file)
+
+
+def _left(path: Path, file: int) -> None:
+    """Give a lock back; its file goes with the last who holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is(path, file):
+            path.unlink(missing_ok=True)
+    except OSError:
+        pass  # others hold it
+    let_go(file)
+
+
+def _is(path: Path, file: int) -> bool:
+    """Whether an open file is still the one of this path."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,126 @@
+"""What ran: the table `runs`, and the files beside the database that say it in plain text."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import refinery
+from refinery.execution.stage_runner import Done
+from refinery.results.database import Counts, Database
+from refinery.storage.run_folder import RunDir, aside
+from refinery.storage.urls import is_url
+
+
+def peak_memory() -> int:
+    """Most bytes that this process has held in memory so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what results can depend on."""
+    names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
+    return {"refinery": refinery.__version__, "python": platform.python_version()} | {
+        name: importlib.metadata.version(name) for name in names
+    }
+
+
+def describe(
+    facts: dict[str, Any],
+    outputs: Sequence[Any],
+    beside: Sequence[Any],
+    counts: Counts,
+    began: datetime,
+    seconds: float,
+    size: int,
+    disk: int,
+) -> dict[str, Any]:
+    """The manifest as plain data; `facts` is what was known before the run. beside: files of the samples' statistics."""
+    return {
+        "run_id": uuid.uuid4().hex,
+        **facts,
+        "began": began.astimezone(UTC).isoformat(),
+        "seconds": round(seconds, 3),
+        "rows": asdict(counts),
+        "bytes": size,
+        "peak_memory": peak_memory(),
+        "disk": disk,
+        "outputs": [_output(output) for output in outputs],
+        "beside": [_output(output) for output in beside],
+        "versions": versions(),
+    }
+
+
+def _output(output: Any) -> dict[str, Any]:
+    """An output file: path, rows, size and time of change, or version of the object."""
+    modified = output.version if is_url(output.path) else os.stat(output.path).st_mtime_ns
+    return {"path": str(output.path), "rows": output.rows, "bytes": output.bytes, "modified": modified}
+
+
+def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: str, plan: dict[str, Any]) -> None:
+    """Fill the table `runs`, write `recipe.yaml`, `plan.json` and `manifest.json`."""
+    row = {
+        "run_id": manifest["run_id"],
+        "project_name": manifest["project_name"],
+        "recipe": recipe_text,
+        "fingerprint": manifest["fingerprint"],
+        "began": datetime.fromisoformat(manifest["began"]).astimezone(UTC).replace(tzinfo=None),
+        "seconds": manifest["seconds"],
+        "rows_read": manifest["rows"]["read"],
+        "rows_kept": manifest["rows"]["kept"],
+        "rows_removed": manifest["rows"]["removed"],
+        "rows_quarantined": manifest["rows"]["quarantined"],
+        "bytes": manifest["bytes"],
+        "peak_memory": manifest["peak_memory"],
+        "disk": manifest["disk"],
+        "inputs": [item["path"] for item in manifest["inputs"]],
+        "outputs": [item["path"] for item in manifest["outputs"]],
+        "versions": json.dumps(manifest["versions"]),
+    }
+    kinds = {"inputs": "VARCHAR[]", "outputs": "VARCHAR[]", "began": "TIMESTAMP", "seconds": "DOUBLE"}
+    kinds |= {name: "BIGINT" for name, value in row.items() if isinstance(value, int)}
+    columns = ", ".join(f"CAST(? AS {kinds.get(name, 'VARCHAR')}) AS {name}" for name in row)
+    db.con.execute(f"CREATE OR REPLACE TABLE runs AS SELECT {columns}", list(row.values())).fetchall()
+    publish(run_dir.recipe, recipe_text)
+    publish(run_dir.plan, json.dumps(plan, ensure_ascii=False, indent=2))
+    publish(run_dir.manifest, json.dumps(manifest, ensure_ascii=False, indent=2))
+
+
+def publish(path: Path, text: str, unfinished: Path | None = None) -> None:
+    """Write a text file so that it is there whole or not at all. unfinished: its name until then."""
+    unfinished = unfinished or aside(path)
+    unfinished.write_text(text, encoding="utf-8")
+    os.replace(unfinished, path)
+
+
+def plan(done: Sequence[Done]) -> list[dict[str, Any]]:
+    """The statements and steps of each stage, for plan.json."""
+    found = []
+    for stage in done:
+        planned = stage.planned.stage
+        after = [planned.after] if planned.after is not None else []
+        steps = [
+            {"step": s.index, "operator": s.name, "recipe_line": s.where, "given": sorted(s.given)}
+            for s in (*stage.planned.steps, *after)
+        ]
+        sql = stage.program.pass_sql
+        found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
+    return found

@@ -1,0 +1,190 @@
+"""Whether an export can be written where a recipe wants it, found out before the work begins."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from refinery.errors import OutputError
+from refinery.io.sources import Source
+from refinery.io.writers.export import stats_path
+from refinery.io.writers.write import writing
+from refinery.planning.plan import Prepared
+from refinery.recipe import Recipe
+from refinery.results import targets
+from refinery.results.delivery import why_not
+from refinery.results.owned_files import Belongings
+from refinery.storage.run_folder import RunDir
+from refinery.storage.urls import is_stdout, is_url
+from refinery.storage.workplace import Workplace
+
+# Characters that a file's name has more of while it is written.
+_ASIDE = 40
+
+
+def require_place(recipe: Recipe) -> None:
+    """Find out before the work begins whether there is a place for the export. Raises OutputError."""
+    if wrong_url := why_not_written(recipe):
+        raise OutputError(wrong_url)
+    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+        return
+    target = os.path.abspath(os.path.expanduser(recipe.export_path))
+    folder = os.path.dirname(target)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    one = recipe.executor_type == "default" and recipe.export_shard_size == 0
+    wrong = errno.EISDIR if one and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
+    with writing(recipe.export_path):
+        _require_names(target, _ASIDE)
+        if wrong:
+            raise OSError(wrong, os.strerror(wrong))
+        _require_writable(folder)
+
+
+def _require_writable(folder: str) -> None:
+    """See that files can be made in a folder, by making one without a name where permission says nothing (root, /proc).
+
+    Raises OSError.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        number = errno.EROFS if read_only else errno.EACCES
+        raise OSError(number, os.strerror(number))
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            raise
+        os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without such files
+
+
+def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
+    """See that the export takes no name that the run itself needs. Raises OutputError."""
+    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+        return
+    names = (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)
+    taken = [os.path.realpath(path) for path in names if path != run_dir.own or not path.is_symlink()]
+    for path in (recipe.export_path, stats_path(recipe.export_path)):
+        real = os.path.realpath(os.path.expanduser(path))
+        if any(real == one or real.startswith(one + os.sep) for one in taken):
+            raise OutputError(f"{path}: is where the run puts files of its own. Choose another export_path")
+
+
+def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> None:
+    """See that no file, or object, is in the way which no run has written, before anything is made. Raises OutputError.
+
+    remote: look at URLs, too.
+    """
+    place = Workplace.of(prepared.recipe.work_dir)
+    run_dir = place.run_dir
+    _not_the_run_s(prepared.recipe, run_dir)
+    belongings = Belongings(run_dir, overwrite, bool(place.url))
+    require_objects(prepared, place, overwrite or not remote)
+    if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
+        raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
+    belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
+
+
+def require_objects(prepared: Prepared, place: Workplace, overwrite: bool) -> None:
+    """See that no object at a URL is in the way which no run has put there. Raises OutputError, OSError."""
+    recipe = prepared.recipe
+    summary = recipe.stat_summary
+    if overwrite or not any(map(is_url, (place.url, recipe.export_path, summary.export or ""))):
+        return
+    holdings = place.holdings()
+    place.require(holdings)
+    with writing(recipe.export_path):
+        holdings.require(targets.of_objects(recipe, prepared.stats))
+    with writing(summary.export or ""):
+        holdings.require(targets.statistics_objects(summary))
+
+
+def why_not_written(recipe: Recipe) -> str | None:
+    """Why the export cannot be put at its URL; None where it can, or is no URL."""
+    if recipe.export_format == "none" or not is_url(recipe.export_path):
+        return None
+    return why_not(recipe.export_path, recipe.executor_type != "default")
+
+
+def require_folders(recipe: Recipe) -> None:
+    """See that the folders of a run can be made and written. Raises OutputError."""
+    for path in filter(None, (recipe.work_dir, recipe.temp_dir, recipe.stat_summary.export)):
+        if is_url(path):
+            continue
+        folder = os.path.abspath(path if path == recipe.work_dir else os.path.expanduser(path))
+        with writing(path):
+            _require_names(folder)
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        with writing(path):
+            if not os.path.isdir(folder):
+                raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            _require_writable(folder)
+
+
+def _require_names(path: str, room: int = 0) -> None:
+    """See that a path is one that the system takes. room: further characters of its last name. Raises OSError."""
+    folder, name = os.path.split(path)
+    try:
+        os.lstat(os.path.join(folder, name + "x" * room))
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # these have checks and words of their own
+        return
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "the name holds a NUL character") from error
+
+
+def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
+    """See that a run does not write over what it reads, nor reads what an earlier run has written. Raises OutputError."""
+    paths = [source.path for source in sources if source.table is None]
+    read = {path: _place_of(path) for path in paths}
+    for path, place in read.items():
+        if cure := _written(recipe, place):
+            raise OutputError(f"{path}: cannot be written: it is also read. {cure}")
+
+
+def _written(recipe: Recipe, place: str) -> str | None:
+    """How to keep a run from writing at a place; None where it does not."""
+    path = recipe.export_path
+    if is_stdout(path):
+        path = Workplace.of(recipe.work_dir).file_of_export(path)
+    if recipe.export_format != "none" and (
+        place in {_place_of(path), _place_of(stats_path(path))} or _is_piece(recipe, place)
+    ):
+        return "Choose another export_path"
+    if any(_is_below(place, str(step.params["index"])) for step in recipe.steps if step.params.get("index")):
+        return "Choose another folder for index"
+    if recipe.stat_summary.export and _is_below(place, recipe.stat_summary.export):
+        return "Choose another folder for stat_summary.export"
+    if not is_url(recipe.work_dir) and place in map(_place_of, map(str, _traces(recipe.work_dir))):
+        return "Choose another work_dir"
+    return None
+
+
+def _traces(work_dir: str) -> list[Path]:
+    try:
+        return RunDir(Path(work_dir)).traces()
+    except OSError:  # no path that the system takes, which `require_folders` says
+        return []
+
+
+def _is_piece(recipe: Recipe, place: str) -> bool:
+    """Whether a place is one of several files that the export is written to."""
+    path, kind = recipe.export_path, recipe.export_format
+    if recipe.executor_type != "default" and _is_below(place, path):
+        return True
+    stem = path[: -len(kind) - 1] if path.lower().endswith(f".{kind}") else os.path.splitext(path)[0]
+    pattern = re.escape(_place_of(stem)) + r"-\d+-of-\d+\." + re.escape(kind)
+    return bool(recipe.export_shard_size) and re.fullmatch(pattern, place) is not None
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place.startswith(_place_of(folder).rstrip("/") + "/")
+
+
+def _place_of(path: str) -> str:
+    """A path by which files are told apart."""
+    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))

@@ -1,0 +1,184 @@
+"""Files outside of the run's own folder that runs have written: no other file there is overwritten or removed.
+
+The list of them is `written.json` in the run's own folder: a path relative to the run folder, or an absolute one, with size and
+time of change (ns) as the run has left the file. An attribute of the file (`user.refinery`) says the same to runs in other folders.
+A file that neither knows, or that was changed since, is the user's.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from refinery.errors import OutputError
+from refinery.io.writers.export import stats_name
+from refinery.results.manifest import publish
+from refinery.storage.file_marks import State, mark, marked, state_of
+from refinery.storage.run_folder import RunDir
+
+
+def pattern(path: str | Path) -> str:
+    """The pattern that matches one path alone."""
+    return glob.escape(os.path.abspath(path))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The list. open: patterns of what is being written. others: files of others that they match. exports: files by path."""
+
+    files: dict[str, State]
+    open: list[str]
+    others: dict[str, State]
+    exports: dict[str, list[str]]
+
+
+class Belongings:
+    """What runs in a folder have written. overwrite: files of others may be overwritten, too."""
+
+    def __init__(self, run_dir: RunDir, overwrite: bool = False, copied: bool = False) -> None:
+        """copied: the run folder is a copy that refinery keeps of one at a URL, so that nothing in it is a user's."""
+        self._copied, self._silent = copied, run_dir.flat  # a folder of an earlier version is left as it is
+        self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
+        known = _read(self._list)
+        self._files, self._open, self._others, self._exports = known.files, known.open, known.others, known.exports
+
+    def has(self, path: str | Path) -> bool:
+        """Whether a run has written the file, and nobody has changed it since.
+
+        Of a run that was killed while it published files, all files under the names that it was about to write count.
+        """
+        name = self._name(path)
+        if self._copied and not os.path.isabs(name):
+            return True
+        state = state_of(path)
+        if state is not None and state in (self._files.get(name), marked(path)):
+            return True
+        return self._is_new(name, state) and any(fnmatch.fnmatchcase(name, one) for one in self._open)
+
+    def _is_new(self, name: str, state: State | None) -> bool:
+        """Whether a file is not one of others that was there when a run began to write under such names."""
+        return name not in self._others or self._others[name] != state
+
+    def require(self, patterns: Iterable[str], but: str | Path | None = None) -> None:
+        """See that all files that patterns match may be written. but: one that is known otherwise. Raises OutputError."""
+        for path in _matching(patterns):
+            _regular(path)
+            if self.overwrite or self.has(path) or (but is not None and os.path.abspath(but) == path):
+                continue
+            since = (
+                "has changed since a run wrote it" if self._name(path) in self._files else "was not written by a run"
+            )
+            raise OutputError(
+                f"{path}: {since}, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
+            )
+
+    @contextmanager
+    def claim(self, patterns: Iterable[str], but: str | Path | None = None) -> Iterator[None]:
+        """Write files that patterns match, and list those that are there afterwards. Raises OutputError as `require`."""
+        patterns = list(patterns)
+        self.require(patterns, but)
+        others = {self._name(path): state_of(path) for path in _matching(patterns) if not self.has(path)}
+        self._others = {name: state for name, state in others.items() if state is not None}
+        self._open = [self._name(one) for one in patterns]
+        self._save()
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):  # a full disk: the names stay open, and count as the run's
+                self._settle(patterns)
+            raise
+        self._settle(patterns)
+
+    def _settle(self, patterns: Iterable[str]) -> None:
+        self._open = []
+        self._note(patterns)
+        self._others = {}
+        self._save()
+
+    def _note(self, patterns: Iterable[str]) -> None:
+        """List the files that patterns match as they are, and no others that they would match, nor those of others."""
+        patterns = list(patterns)
+        names = [self._name(one) for one in patterns]
+        self._files = {
+            name: known
+            for name, known in self._files.items()
+            if not any(fnmatch.fnmatchcase(name, one) for one in names)
+        }
+        for path in _matching(patterns):
+            if (state := state_of(path)) is not None and self._is_new(self._name(path), state):
+                self._files[self._name(path)] = state
+                mark(path, state)
+
+    def supersede(self, export_path: str, patterns: Iterable[str], files: Iterable[str | Path]) -> None:
+        """Remove what runs have written for the same export before, and is no part of it any more. Raises OSError.
+
+        patterns: of all that may belong to it. files: the export as it is now. What a link has led to before is no part.
+        """
+        linked = any(map(os.path.islink, (os.path.expanduser(export_path), stats_name(export_path))))
+        export, now = self._name(export_path), {self._name(path) for path in files}
+        found = {name for name in self._files if any(fnmatch.fnmatchcase(name, self._name(one)) for one in patterns)}
+        for name in sorted((found | set(self._exports.get(export, ()))) - now):
+            path = os.path.join(self._root, name)
+            if state_of(path) == self._files.pop(name, None):
+                Path(path).unlink(missing_ok=True)
+        self._exports[export] = sorted(name for name in now if name in self._files and not linked)
+        self._save()
+
+    def remove(self, path: Path) -> None:
+        """Remove a file that a run has written; another one stays."""
+        if self.has(path):
+            path.unlink(missing_ok=True)
+
+    def _name(self, path: str | Path) -> str:
+        """The path, or pattern, in the list: relative where it is below the run folder, which may be moved."""
+        path = os.path.abspath(path)
+        for root in (self._root, glob.escape(self._root)):
+            if path.startswith(root + os.sep):
+                return path[len(root) + 1 :]
+        return path
+
+    def _save(self) -> None:
+        if self._silent:
+            return
+        known = _Known(self._files, self._open, self._others, self._exports)
+        self._list.parent.mkdir(parents=True, exist_ok=True)
+        publish(self._list, json.dumps(asdict(known), ensure_ascii=False, indent=1))
+
+
+def _matching(patterns: Iterable[str]) -> list[str]:
+    return sorted({path for one in patterns for path in glob.glob(one, include_hidden=True)})
+
+
+def _regular(path: str) -> None:
+    """Raises OutputError for what a file cannot take the place of: a folder, a pipe, a device, a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:  # a link to a file that is not there yet
+        return
+    except OSError as error:  # a link that leads round in circles, or below a file, or where nobody may look
+        raise OutputError(f"{path}: cannot be written: {error.strerror}. Remove it, or choose another path") from error
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        what = kinds.get(stat.S_IFMT(mode), "a device")
+        raise OutputError(f"{path}: cannot be written: it is {what}. Name a file, or `-` for standard output")
+
+
+def _read(path: Path) -> _Known:
+    try:
+        plain: Any = json.loads(path.read_text(encoding="utf-8"))
+        exports = {str(name): [str(one) for one in names] for name, names in plain["exports"].items()}
+        return _Known(_states(plain["files"]), [str(one) for one in plain["open"]], _states(plain["others"]), exports)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _Known({}, [], {}, {})
+
+
+def _states(plain: Any) -> dict[str, State]:
+    return {str(name): (int(size), int(time)) for name, (size, time) in plain.items()}

@@ -1,0 +1,37 @@
+"""Tables of what a run used of the machine: `monitor`, and `step_resources` made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import of_rows
+from refinery.operators import read_sql
+from refinery.planning.plan import Planned
+from refinery.results.database import Database
+
+_PLACED = pa.schema([("step", pa.int32()), ("stage", pa.int32()), ("phase", pa.string())])
+
+# What a stage does, in the order in which it does it.
+SHARDS, COMPARING = "shards", "deduplicator"
+
+
+def fill(db: Database, measured: pa.Table, stages: Sequence[Planned]) -> None:
+    """Make both tables. measured: of `Watch.table`."""
+    db.table("monitor", measured)
+    db.con.register("placed", of_rows(_placed(stages), _PLACED))
+    db.run(read_sql("tables/step_resources.sql"))
+    db.con.unregister("placed")
+
+
+def _placed(stages: Sequence[Planned]) -> list[dict[str, Any]]:
+    """While what each step runs: the steps of a stage share a statement, a deduplicator is alone."""
+    found = []
+    for planned in stages:
+        number = planned.stage.number
+        found += [{"step": step.index, "stage": number, "phase": SHARDS} for step in planned.stage.steps]
+        if planned.stage.after is not None:
+            found.append({"step": planned.stage.after.index, "stage": number, "phase": COMPARING})
+    return found

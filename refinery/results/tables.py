@@ -1,0 +1,180 @@
+"""The statements that make the tables of a run, known before any shard has been run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from refinery.compiler.deduplicators import judged
+from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
+from refinery.compiler.model import bytes_name
+from refinery.compiler.templates import ident, lit, template
+from refinery.dedup.barrier import Findings
+from refinery.operators import read_sql
+from refinery.planning.plan import Planned
+
+# Samples that are joined and put in order at a time, at least.
+MANY = 1 << 19
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement. table: what it makes. more: adds the next samples, where `sql` makes it of the first ones only."""
+
+    table: str
+    sql: str
+    more: str = ""
+
+
+def statements(
+    stages: Sequence[Planned], findings: Sequence[Findings | None], parameters: Mapping[int, str], samples: int = 0
+) -> list[Statement]:
+    """What makes the tables, in order.
+
+    They read variables (`first_rows`, `facts_1` and on; `first_row` and `last_row` where not all samples are looked at)
+    and tables (`broken`, `_seconds`) that `database.fill` sets.
+    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON. samples: that were read.
+    """
+    barriers = _barriers(stages, findings)
+    removing = [barrier for barrier in barriers if not barrier["units"]]
+    numbers = [planned.stage.number for planned in stages if not planned.program.copies]
+    chains = [ledger_columns(planned.chain, planned.steps) for planned in stages]
+    columns = [(lit(stat.column), ident(stat.column)) for planned in stages for stat in planned.program.stats]
+    return [
+        _statement("quarantine"),
+        *(_statement(name, barriers=barriers) for name in ("duplicates", "clusters")),
+        _facts(numbers, removing, len(stages) > 1, samples > MANY),
+        _ledger(chains, removing, samples > MANY),
+        _statement("stats", facts="facts", ordered=True, columns=[column for _, column in columns]),
+        _statement("fates", facts="facts", ordered=True, stats=[column for _, column in columns]),
+        _statement("steps", **_waterfall(_steps(stages, parameters))),
+    ]
+
+
+def _statement(name: str, **values: Any) -> Statement:
+    return Statement(name, template(read_sql(f"tables/{name}.sql")).render(values))
+
+
+def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, many: bool) -> Statement:
+    """Of many samples of one stage nothing is copied; stages are joined and put in order for some samples at a time."""
+    joined = len(stages) > 1 or bool(removing)
+    values = {"stages": stages, "removing": removing, "quarantined": quarantined, "joined": joined}
+    kind = "VIEW" if many and not joined else "TABLE"
+    return _in_pieces("facts", many and joined, kind=kind, **values)
+
+
+def _ledger(chains: Sequence[Mapping[str, Mapping[int, str]]], removing: Sequence[Any], many: bool) -> Statement:
+    """Where deduplicators remove, rows are put in order for some samples at a time."""
+    values = {"facts": "facts", "ordered": True, "removing": removing, **_joined(chains)}
+    return _in_pieces("ledger", many and bool(removing), **values)
+
+
+def _in_pieces(name: str, pieces: bool, **values: Any) -> Statement:
+    """A statement that is run for some samples after others, or for all at once."""
+    values["range"] = "getvariable('first_row') AND getvariable('last_row')" if pieces else ""
+    first = _statement(name, more=False, **values)
+    return replace(first, more=_statement(name, more=True, **values).sql) if pieces else first
+
+
+def quarantine_source(files: Sequence[str]) -> str:
+    """SQL for what the shards could not read or process."""
+    if files:
+        return f"SELECT * FROM read_parquet({lit(list(files))}, filename = true)"
+    columns = (
+        "0::BIGINT AS _row, '' AS file, 0::BIGINT AS line, 0 AS step, '' AS operator, '' AS error, ''::BLOB AS raw"
+    )
+    return f"SELECT {columns}, '' AS filename WHERE FALSE"
+
+
+def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]:
+    """The ledger's columns over the steps of all stages."""
+    found = {}
+    for name, kind in LEDGER_COLUMNS.items():
+        cases = {step: sql for chain in chains for step, sql in chain[name].items()}
+        found[name] = case_of_step(cases, kind)
+    return found
+
+
+def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) -> list[dict[str, Any]]:
+    """What SQL needs of each deduplicator."""
+    found = []
+    for planned, known in zip(stages, findings, strict=True):
+        step = planned.stage.after
+        if step is None or known is None:
+            continue
+        found.append(
+            {
+                **judged(step),
+                "units": not known.clusters and bool(known.units),
+                "duplicates": known.duplicates,
+                "clusters": known.clusters,
+                "index": known.index.names() if known.index else [],
+            }
+        )
+    return found
+
+
+def _waterfall(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the table of steps is made of: the steps, and the columns of facts that they add up."""
+    texts = dict.fromkeys(step[name] for step in steps for name in ("bytes_before", "bytes_after"))
+    changes = dict.fromkeys(step["changed"] for step in steps if step["changed"])
+    return {"steps": steps, "texts": list(texts), "changes": list(changes)}
+
+
+def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
+    found = []
+    order = [number for planned in stages for number in planned.stage.numbers()]
+    texts = _texts_of(order, {step for planned in stages for step in planned.chain.versions})
+    changed = {change.step: change.changed for planned in stages for change in planned.program.changes}
+    for step, kind in listed(stages):
+        before, after = texts[step.index]
+        found.append(
+            {
+                "index": step.index,
+                "name": step.name,
+                "kind": kind,
+                "where": step.where,
+                "params": parameters.get(step.index, "{}"),
+                "changed": changed.get(step.index),
+                "bytes_before": bytes_name(before),
+                "bytes_after": bytes_name(after),
+                "given": _among(order, step.index, ">="),
+                "left": _among(order, step.index, ">"),
+            }
+        )
+    return found
+
+
+def _texts_of(order: Sequence[int], versions: set[int]) -> dict[int, tuple[int, int]]:
+    """The version of the main text that each step is given, and the one that it leaves."""
+    version, found = 0, {}
+    for step in order:
+        before, version = version, step if step in versions else version
+        found[step] = before, version
+    return found
+
+
+def _among(order: Sequence[int], step: int, sign: str) -> str:
+    """A test of the step at which a row stopped: `step` or one that ran later (>=), or only such a one (>)."""
+    if list(order) == sorted(order):
+        return f"{sign} {step}"
+    later = order[order.index(step) + (sign == ">") :]
+    return f"IN ({', '.join(map(str, later)) or 'NULL'})"
+
+
+def listed(stages: Sequence[Planned]) -> list[tuple[Any, str]]:
+    """All steps in the recipe's order, with their kinds."""
+    found: list[tuple[Any, str]] = []
+    for planned in stages:
+        kinds = {info.index: info.kind for info in planned.program.steps}
+        found += [(step, kinds[step.index]) for step in planned.stage.steps]
+        if planned.stage.after is not None:
+            found.append((planned.stage.after, "deduplicator"))
+    return found
+
+
+def parameters_json(steps: Sequence[Any]) -> dict[int, str]:
+    """Each step's complete parameters as JSON."""
+    return {step.index: json.dumps(dict(step.params), ensure_ascii=False, default=list) for step in steps}

@@ -1,0 +1,152 @@
+"""Files outside of its own folder that a run is going to write, as patterns: not all of their names are known before."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+
+from refinery.compiler.model import Stat
+from refinery.errors import OutputError
+from refinery.io.writers.export import names, numbered, stats_path, stem_of
+from refinery.planning.plan import Prepared
+from refinery.recipe import Recipe
+from refinery.recipe.model import StatSummary
+from refinery.results.owned_files import Belongings, pattern
+from refinery.results.tables import listed
+from refinery.storage import Store
+from refinery.storage.run_folder import RunDir
+from refinery.storage.urls import is_stdout, is_url
+
+_NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
+
+
+def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
+    """All patterns of a run."""
+    recipe = prepared.recipe
+    exported = of_export(recipe, prepared.stats)
+    traced = of_trace(prepared, run_dir) if recipe.open_tracer else []
+    return [pattern(run_dir.database), *exported, *traced, *of_statistics(recipe.stat_summary)]
+
+
+def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
+    """The export and the statistics of its samples; none for what is no file of this machine."""
+    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+        return []
+    beside = [pattern(stats_path(recipe.export_path))] if stats else []
+    if recipe.executor_type != "default":
+        return beside
+    if recipe.export_shard_size:
+        return [numbered(recipe.export_path, recipe.export_format), *beside]
+    return [pattern(names(recipe.export_path, recipe.export_format)[0]), *beside]
+
+
+def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
+    """URLs of an export and of the statistics of its samples; of numbered objects those that are there. Raises OSError."""
+    url = recipe.export_path.rstrip("/")
+    if recipe.export_format == "none" or not is_url(url):
+        return []
+    beside = [stats_path(url)] if stats else []
+    if recipe.executor_type != "default":
+        return beside
+    if not recipe.export_shard_size:
+        return [url, *beside]
+    folder, _, stem = stem_of(url, recipe.export_format).rpartition("/")
+    pieces = re.compile(rf"{re.escape(stem)}-\d+-of-\d+\.{re.escape(recipe.export_format)}")
+    there = Store.open(folder).names_in()
+    return [*(f"{folder}/{name}" for name in there if pieces.fullmatch(name)), *beside]
+
+
+def statistics_objects(summary: StatSummary) -> list[str]:
+    """URLs of the statistics files of this rank that are there. Raises OSError."""
+    if summary.export is None or not is_url(summary.export):
+        return []
+    name = re.compile(rf"[^/]+/[^/]+/{summary.rank:05d}\.json")
+    url = summary.export.rstrip("/")
+    return [f"{url}/{path}" for path in Store.open(url).names() if name.fullmatch(path)]
+
+
+def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:
+    """Names of what no other run may write meanwhile (True), or not as a whole (False).
+
+    A file, all numbered files of an export, or a folder of parts has a name of its own. A file shares those of the folders that it
+    is in, and one that is named like a numbered file that of its kind.
+    """
+    found: dict[str, bool] = {}
+    for path, kind in _locked_files(recipe, stats):
+        real = os.path.realpath(os.path.expanduser(path))
+        found[_named(real, kind)] = True
+        stem = _NUMBERED.sub("", real)
+        if kind != "folder" and stem != real:
+            found.setdefault(f"{stem}-*-of-*", False)
+        shared = [real] if kind.startswith("statistics") else []
+        for folder in (*shared, *Path(real).parents):
+            found.setdefault(f"folder:{folder}", False)
+    return found
+
+
+def _named(path: str, kind: str) -> str:
+    """The name of the lock for a path; kind: of `_locked_files`. A message is made of it."""
+    names = {"file": path, "folder": f"folder:{path}", "numbered": f"{path}-*-of-*"}
+    return names.get(kind, f"{kind} in {path}")
+
+
+def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, str]]:
+    """Paths, each with what it is: a file, a folder, the stem of numbered files, or the folder of files of statistics."""
+    if recipe.stat_summary.export is not None and not is_url(recipe.stat_summary.export):
+        yield recipe.stat_summary.export, f"statistics files of rank {recipe.stat_summary.rank}"
+    path = recipe.export_path
+    if recipe.export_format == "none" or is_url(path) or is_stdout(path):
+        return
+    if recipe.executor_type != "default":
+        yield path, "folder"
+    elif recipe.export_shard_size:
+        yield stem_of(path, recipe.export_format), "numbered"
+    else:
+        yield path, "file"
+    if stats:
+        yield stats_path(path), "file"
+
+
+def of_trace(prepared: Prepared, run_dir: RunDir) -> list[str]:
+    """The files of the trace."""
+    return [pattern(path) for path in traced(prepared, run_dir)]
+
+
+def traced(prepared: Prepared, run_dir: RunDir) -> Iterator[Path]:
+    """The files of all steps that may be traced."""
+    seen: set[str] = set()
+    for step, _ in listed(prepared.stages):
+        for pairs in (False, True):
+            yield run_dir.trace_file(step.name, step.index, step.name not in seen, pairs)
+        seen.add(step.name)
+
+
+def of_statistics(summary: StatSummary) -> list[str]:
+    """The statistics files of this rank."""
+    if summary.export is None or is_url(summary.export):
+        return []
+    folder = glob.escape(os.path.abspath(summary.export))
+    return [os.path.join(folder, "*", "*", f"{summary.rank:05d}.json")]
+
+
+def own_database(path: Path, belongings: Belongings) -> Path | None:
+    """The path, where the file there is the database of a run, whoever has put it there. Raises OutputError."""
+    wal = path.with_name(f"{path.name}.wal")
+    if wal.exists():
+        what = (
+            f"{wal}: another program has written to the tables, and DuckDB would take that for a part of the new ones"
+        )
+        raise OutputError(f"{what}. Close that program, or remove the file")
+    if belongings.has(path) or not path.is_file():
+        return path
+    try:
+        with duckdb.connect(str(path), read_only=True) as con:
+            con.execute("SELECT run_id, fingerprint FROM runs LIMIT 0").fetchall()
+    except duckdb.Error:
+        return None
+    return path

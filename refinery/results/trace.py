@@ -1,0 +1,188 @@
+"""The trace: what each operator changed and removed, replayed for the first rows that it touched."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.compiler.program import Program, StepInfo
+from refinery.compiler.templates import lit
+from refinery.execution.stage_runner import Done
+from refinery.io.sources import Shard
+from refinery.kernels.core.arrow import of_records
+from refinery.results import pairs
+from refinery.results.database import Database
+from refinery.results.tables import listed
+from refinery.storage.run_folder import RunDir
+from refinery.tracer.records import field
+from refinery.workers.replay import Replayed, replay_all, sample_at, stats_until, versions_before
+from refinery.workers.worker import Worker
+
+SCHEMA = pa.schema(
+    [
+        ("_row", pa.int64()),
+        ("step", pa.int32()),
+        ("operator", pa.string()),
+        ("kind", pa.string()),
+        ("original_text", pa.large_string()),
+        ("processed_text", pa.large_string()),
+        ("record", pa.large_string()),
+    ]
+)
+
+# Of one job, unless a shard has more: shards that are read one after the other, rows that are replayed.
+_SHARDS = 32
+_ROWS = 256
+# Rows that are sorted in memory: a statement for each step costs more.
+_SORTED = 1000
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The rows of a shard to trace, by their numbers in it, with the steps. first: number of the shard's first row."""
+
+    shard: Shard
+    rows: dict[int, list[StepInfo]]
+    first: int
+
+
+def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
+    """The rows to trace per step: the first `limit` (None: all) by `_row` that the step changed or removed.
+
+    names: operators to trace, all when empty.
+    """
+    changed = {change.step: change.changed for stage in done for change in stage.program.changes}
+    chosen: dict[int, list[int]] = {}
+    for step, _ in listed([stage.planned for stage in done]):
+        if names and step.name not in names:
+            continue
+        condition = changed.get(step.index) or f"_dropped = {step.index}"
+        end = "" if limit is None else f" LIMIT {limit}"
+        rows = db.rows(f"SELECT _row FROM facts WHERE {condition}{end}")  # facts are in order
+        chosen[step.index] = [row for (row,) in rows]
+    return chosen
+
+
+def record(db: Database, done: Sequence[Done], chosen: dict[int, list[int]], keys: Sequence[str], folder: Path) -> None:
+    """Replay the chosen rows and fill the table `trace`."""
+    db.table("trace", pa.Table.from_batches([], SCHEMA))
+    firsts = [first for (first,) in db.rows("SELECT first_row FROM shards ORDER BY shard")]
+    for stage in done:
+        files = stage.pool.map(_jobs(stage, chosen, firsts, keys, folder))
+        if files:
+            _insert(db, files, sorted(info.index for info in stage.program.steps if chosen.get(info.index)), chosen)
+        after = stage.planned.stage.after
+        if after is not None and not stage.units and chosen.get(after.index):
+            pairs.record(db, stage, chosen[after.index], firsts)
+
+
+def _insert(db: Database, files: Sequence[Path], steps: Sequence[int], chosen: dict[int, list[int]]) -> None:
+    """Add what jobs have left, in the order of the steps, then of the rows."""
+    source = f"read_parquet({lit([str(file) for file in files])})"
+    if sum(len(chosen[step]) for step in steps) <= _SORTED:
+        db.run(f"INSERT INTO trace SELECT * FROM {source} ORDER BY step, _row")
+        return
+    for step in steps:  # the files are in the order of the rows, so nothing needs to be sorted in memory
+        db.run(f"INSERT INTO trace SELECT * FROM {source} WHERE step = {step}")
+
+
+def _jobs(
+    stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int], keys: Sequence[str], folder: Path
+) -> list[Any]:
+    """A job for each shard that has rows to trace; shards that have few have one together."""
+    wanted = [
+        _Wanted(shard, rows, firsts[shard.index])
+        for shard, rows in zip(stage.shards, by_shard(stage, chosen, firsts), strict=True)
+        if rows
+    ]
+    return [
+        _job(stage, group, keys, folder / f"trace_{stage.planned.stage.number}_{group[0].shard.index:05d}.parquet")
+        for group in _groups(wanted)
+    ]
+
+
+def _groups(wanted: Sequence[_Wanted]) -> Iterator[list[_Wanted]]:
+    """Neighbours that have few rows: few statements, and still shards for other workers to read."""
+    group: list[_Wanted] = []
+    for item in wanted:
+        if group and (len(group) == _SHARDS or sum(len(each.rows) for each in group) + len(item.rows) > _ROWS):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
+
+
+def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -> list[dict[int, list[StepInfo]]]:
+    """For each shard the chosen rows, by their numbers in it, with the steps that they are traced for."""
+    found: list[dict[int, list[StepInfo]]] = [defaultdict(list) for _ in stage.shards]
+    for step in stage.program.steps:
+        for row in chosen.get(step.index, ()):
+            shard = bisect_right(firsts, row) - 1
+            found[shard][row - firsts[shard]].append(step)
+    return found
+
+
+def _job(stage: Done, group: Sequence[_Wanted], keys: Sequence[str], path: Path) -> Any:
+    def run(worker: Worker) -> Path:
+        places = [(item.shard, sorted(item.rows), stage.task(item.shard)) for item in group]
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+            pending: list[dict[str, Any]] = []
+            for at, row in replay_all(worker, places):
+                steps = group[at].rows[row.row]
+                pending += [_trace(stage.program, row, step, group[at].first, keys) for step in steps]
+                if len(pending) >= 1000:
+                    writer.write_table(of_records(pending, SCHEMA))
+                    pending = []
+            writer.write_table(of_records(pending, SCHEMA))
+        return path
+
+    return run
+
+
+def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Sequence[str]) -> dict[str, Any]:
+    change = next((change for change in program.changes if change.step == step.index), None)
+    given = sample_at(program, row, step.index)
+    original = row.values[versions_before(program, step.index)[step.field]]
+    if change:
+        processed = row.values[change.after]
+        content = {key: field(given, key) for key in keys}
+        content |= {"original_text": original, "processed_text": processed}
+    else:
+        processed = None
+        content = given | {"__dj__stats__": stats_until(program, row.values, step.index)}
+    return {
+        "_row": row.row + first,
+        "step": step.index,
+        "operator": step.name,
+        "kind": step.kind,
+        "original_text": original,
+        "processed_text": processed,
+        "record": json.dumps(content, ensure_ascii=False),
+    }
+
+
+def write_files(db: Database, done: Sequence[Done], run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
+    """JSONL files of the trace, one per traced step, also when it traced nothing."""
+    run.trace.mkdir(parents=True, exist_ok=True)
+    seen: set[str] = set()
+    written = []
+    removing = {stage.planned.stage.after.index for stage in done if stage.planned.stage.after and not stage.units}
+    for step, _ in listed([stage.planned for stage in done]):
+        if step.index in chosen:
+            path = run.trace_file(step.name, step.index, step.name not in seen, step.index in removing)
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                reader = db.con.execute("SELECT record FROM trace WHERE step = ?", [step.index])  # they are in order
+                while rows := reader.fetchmany(1000):
+                    file.writelines(text + "\n" for (text,) in rows)
+            written.append(path)
+        seen.add(step.name)
+    return written

@@ -1,0 +1,184 @@
+"""`--safe`: a recipe of a stranger may hold no code, no SQL, and name nothing outside of given folders."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from refinery.common.paths import TYPES
+from refinery.operators import Library
+from refinery.recipe.inputs import from_dataset, from_path, is_remote
+from refinery.recipe.steps import operator_of
+from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, plain_value
+from refinery.recipe.tree import Sequence as ListNode
+
+_NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_TRUSTED = "Read it, and run it without --safe if you trust it."
+_OUTSIDE = "Name a path below {roots}, or allow its folder with --root."
+_PATHS = ("export_path", "work_dir", "temp_dir")
+_CLUSTER = (
+    "Name it yourself: --ray_address host:port, or RAY_ADDRESS in the environment and no ray_address in the recipe."
+)
+
+
+class Guard:
+    """Looks through a recipe before anything of it is used. roots: folders, and URLs that end where names go on."""
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self.roots = tuple(roots)
+        self._folders = [os.path.realpath(os.path.expanduser(root)) for root in roots if not is_remote(root)]
+        self._urls = [root.rstrip("/") + "/" for root in roots if is_remote(root)]
+
+    def __call__(self, root: Mapping, problems: Problems) -> None:
+        """Add every problem, each at its own line."""
+        self._problems = problems
+        entries = root.entries
+        if _is_set(entries.get("operators")):
+            self._refuse(entries["operators"].place, "operators names folders of code")
+        for name in _PATHS:
+            self._path(entries.get(name), name)
+        self._inputs(entries)
+        self._summary(entries.get("stat_summary"))
+        self._cluster(entries.get("executor_type"), entries.get("ray_address"))
+        process = _inside(entries.get("process"))
+        if isinstance(process, ListNode):
+            library = Library()
+            for item in process.items:
+                self._step(item, library)
+
+    def _refuse(self, place: Place, what: str, hint: str = _TRUSTED) -> None:
+        self._problems.add(place, f"--safe: {what}", hint)
+
+    def _inputs(self, entries: dict[str, Entry]) -> None:
+        """Files to read, and what links among them lead to."""
+        unread = Problems()  # told when the recipe is checked
+        if _is_set(entries.get("dataset_path")):
+            sources = from_path(entries["dataset_path"].node, unread)
+            place = entries["dataset_path"].node.place
+        elif _is_set(entries.get("dataset")):
+            sources, _ = from_dataset(entries["dataset"].node, unread)
+            place = entries["dataset"].place
+        else:
+            return
+        for source in sources:
+            where = Place(place.source, source.line) if source.line else place
+            for path in [source.path, *_named_by(source.path)]:
+                if not self._allows(path):
+                    self._refuse(where, f"{path!r} is read, which is outside", self._cure())
+                    break
+
+    def _path(self, entry: Entry | None, name: str) -> None:
+        for value in _texts(entry):
+            # Places of the recipe's own keys stand for folders that are allowed themselves.
+            if not self._allows(value.replace("{work_dir}", ".").replace("{job_id}", "")):
+                self._refuse(_value_place(entry), f"{name} is {value!r}, which is outside", self._cure())
+
+    def _summary(self, entry: Entry | None) -> None:
+        summary = _inside(entry)
+        if isinstance(summary, Mapping):
+            self._path(summary.entries.get("export"), "stat_summary.export")
+            self._sql(summary.entries.get("group_by"), "stat_summary.group_by")
+
+    def _cluster(self, executor: Entry | None, address: Entry | None) -> None:
+        """The data goes to a cluster only when the caller names it; `local` is this machine."""
+        on_ray = any(value != "default" for value in _texts(executor))
+        for value in _texts(address):
+            if value != "local" and not _is_option(address) and (on_ray or value != "auto"):
+                where = "any cluster that this machine finds" if value == "auto" else "another machine"
+                what = f"ray_address {value!r} is {where}, which would be sent the data"
+                self._refuse(_value_place(address), what, _CLUSTER)
+        if on_ray and not _texts(address) and not os.environ.get("RAY_ADDRESS"):
+            what = "executor_type without a ray_address is any cluster that this machine finds, which would be sent the data"
+            self._refuse(_value_place(executor), what, _CLUSTER)
+
+    def _step(self, item: Node, library: Any) -> None:
+        found = operator_of(item)
+        if found is None or found[0] not in library.operators:
+            return
+        name, entry = found
+        operator = library.operators[name]
+        given = _inside(entry)
+        for param, value in given.entries.items() if isinstance(given, Mapping) else ():
+            kind = operator.params[param].type if param in operator.params else ""
+            if kind == "sql" or (param == "keep" and "first" not in _texts(value)):
+                self._sql(value, f"{name}.{param}")
+            elif kind in TYPES:
+                self._path(value, f"{name}.{param}")
+
+    def _sql(self, entry: Entry | None, label: str) -> None:
+        for value in _texts(entry):
+            if not _NAME.fullmatch(value.strip()):
+                self._refuse(_value_place(entry), f"{label} is SQL")
+                return
+
+    def _allows(self, path: str) -> bool:
+        if is_remote(path):
+            plain = ".." not in unquote(path).split("/") and "::" not in path
+            return plain and any(f"{path}/".startswith(root) for root in self._urls)
+        if "\0" in path:
+            return True  # no path at all, which checking says
+        real = os.path.realpath(os.path.expanduser(path))
+        return any(os.path.commonpath((real, folder)) == folder for folder in self._folders)
+
+    def _cure(self) -> str:
+        return _OUTSIDE.format(roots=" or ".join(dict.fromkeys(self._folders + self._urls)))
+
+
+def default_roots(recipe: str) -> tuple[str, str]:
+    """The folder of a recipe's file, and the current one."""
+    return os.path.dirname(os.path.abspath(recipe)), os.getcwd()
+
+
+def _is_set(entry: Entry | None) -> bool:
+    return entry is not None and plain_value(entry.node) not in (None, "", [], {})
+
+
+def _inside(entry: Entry | None) -> Node | None:
+    """The value of a key; the list or mapping that the text of an option stands for."""
+    node = entry.node if entry is not None else None
+    return node.collection or node if isinstance(node, Scalar) else node
+
+
+def _value_place(entry: Entry | None) -> Place:
+    assert entry is not None
+    return entry.node.place
+
+
+def _is_option(entry: Entry | None) -> bool:
+    """Whether the command line has given the value."""
+    place = _value_place(entry)
+    return place.line is None and place.source.startswith("--")
+
+
+def _texts(entry: Entry | None) -> list[str]:
+    """The texts that a node holds, at any depth."""
+    found: list[str] = []
+
+    def look(value: Any) -> None:
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            for item in value.values():
+                look(item)
+        elif isinstance(value, list):
+            for item in value:
+                look(item)
+
+    if entry is not None:
+        look(entry.node.text if isinstance(entry.node, Scalar) and entry.node.text else plain_value(entry.node))
+    return [text for text in found if text]
+
+
+def _named_by(path: str) -> Iterator[str]:
+    """The files that a folder or glob stands for."""
+    if is_remote(path) or "\0" in path:
+        return
+    path = os.path.expanduser(path)
+    for found in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):
+        yield found
+        for folder, folders, files in os.walk(found):
+            yield from (os.path.join(folder, name) for name in (*folders, *files))

@@ -1,0 +1,47 @@
+"""Which folders the SQL of a recipe may read."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from refinery.operators import is_shipped
+from refinery.recipe.inputs import is_remote
+from refinery.storage.run_folder import RunDir
+
+
+def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
+    """The folders of the recipe, its inputs and its own operators, and the current one; none where nothing asks for them.
+
+    Only SQL that a person has written can read files: in parameters, in `stat_summary`, or in operators of their own.
+    """
+    if not (recipe.stat_summary.group_by or any(_has_sql(step, library) for step in recipe.steps)):
+        return ()
+    found = {RunDir.around(recipe.path)} if recipe.path else set()
+    found |= {folder_of(source.path) for source in recipe.inputs if not is_remote(source.path)}
+    found |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
+    return tuple(sorted(found | ({os.getcwd()} - {os.sep})))
+
+
+def folder_of(path: str) -> str:
+    """The folder that holds everything a path or glob names."""
+    path = os.path.abspath(os.path.expanduser(path))
+    if os.path.isdir(path):
+        return path
+    return os.path.dirname(re.split(r"[*?\[]", path, maxsplit=1)[0]) or os.sep
+
+
+def has_sql(operator: Any) -> bool:
+    """Whether an operator runs SQL that its user writes as a parameter."""
+    return any(param.type == "sql" for param in operator.params.values())
+
+
+def is_own(operator: Any) -> bool:
+    """Whether an operator is none of refinery's."""
+    return not is_shipped(operator.path)
+
+
+def _has_sql(step: Any, library: Any) -> bool:
+    operator = library.operators[step.name]
+    return has_sql(operator) or is_own(operator) or step.params.get("keep", "first") != "first"

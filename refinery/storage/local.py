@@ -1,0 +1,127 @@
+"""The store in a folder of this machine, or one that several machines have mounted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from refinery.storage.store import Store
+
+_SCRATCH = ".scratch"
+
+
+class LocalStore(Store):
+    """Names are paths below a folder; publishing is renaming. The folder is made when something is written."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.root = Path(os.path.abspath(folder))
+        self.url = str(self.root)
+
+    def scratch(self) -> Path:
+        """A folder beside the files, so that renaming copies nothing."""
+        folder = self.root / _SCRATCH / f"{socket.gethostname()}-{os.getpid()}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def publish(self, local: Path, name: str) -> None:
+        """Rename the file."""
+        target = self.root / name
+        try:
+            os.replace(local, target)
+        except FileNotFoundError:  # the first file of a folder
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(local, target)
+
+    def put(self, local: Path, name: str) -> None:
+        """Copy the file, then rename the copy."""
+        aside = self.scratch() / name.replace("/", "-")
+        shutil.copyfile(local, aside)
+        self.publish(aside, name)
+
+    def fetch(self, name: str) -> Path:
+        """The file itself."""
+        return self.root / name
+
+    def place(self, name: str) -> Path:
+        """The file itself."""
+        return self.root / name
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return (self.root / name).is_file()
+
+    def version(self, name: str) -> str:
+        """Size and time of change (ns)."""
+        try:
+            found = os.stat(self.root / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        return f"{found.st_size} {found.st_mtime_ns}"
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The files below the folder that the prefix names, as far as it is one."""
+        return sorted(name for name, _ in self._files(prefix))
+
+    def size(self, prefix: str = "") -> int:
+        """Bytes of these files."""
+        return sum(entry.stat().st_size for _, entry in self._files(prefix))
+
+    def _files(self, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        folders = [prefix.rpartition("/")[0]]
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = list(os.scandir(self.root / folder))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for entry in entries:
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [name] if name != _SCRATCH else []
+                elif name.startswith(prefix):
+                    yield name, entry
+
+    def read_text(self, name: str) -> str:
+        """The file's text."""
+        return (self.root / name).read_text(encoding="utf-8")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write aside, then rename."""
+        aside = self.scratch() / name.replace("/", "-")
+        aside.write_text(text, encoding="utf-8")
+        self.publish(aside, name)
+
+    def remove(self, prefix: str = "") -> None:
+        """Remove the files, and the folder where nothing is left in it."""
+        if not prefix:
+            shutil.rmtree(self.root, ignore_errors=True)
+            return
+        for name, _ in list(self._files(prefix)):
+            (self.root / name).unlink(missing_ok=True)
+        if prefix.endswith("/"):
+            shutil.rmtree(self.root / prefix, ignore_errors=True)
+
+    def vacate(self, own: re.Pattern[str]) -> None:
+        """Remove matching files and folders, empty ones too; then the folder itself, unless something else is in it."""
+        with suppress(OSError):
+            for entry in list(os.scandir(self.root)):
+                if not own.fullmatch(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    Path(entry.path).unlink()
+            self.root.rmdir()
+
+    def discard(self, name: str) -> None:
+        """Remove the file."""
+        (self.root / name).unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Remove all scratch folders."""
+        shutil.rmtree(self.root / _SCRATCH, ignore_errors=True)

@@ -1,0 +1,270 @@
+"""The store at a URL: object storage, or whatever fsspec has a driver for.
+
+Nothing is renamed there, and nothing needs to be: an object is put whole, and is then there under its name.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import hashlib
+import inspect
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from refinery.storage.store import Store
+from refinery.storage.urls import filesystem, said
+
+_CREATING = threading.Lock()
+# Modules of the methods that drivers inherit.
+_LOOKS_FIRST = ("fsspec.spec", "fsspec.asyn")
+# By which a driver tells that an object is another one than before.
+_VERSIONS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
+
+
+class RemoteStore(Store):
+    """Names are objects below a URL. What is fetched stays on this machine's disk until `forget`, or the process ends."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._fs, self._root = filesystem(self.url)
+        self._lock = threading.RLock()
+        self._here: dict[str, str] = {}  # by name: version of the object that is in the cache
+        self._fetching: dict[str, threading.Lock] = {}
+        self._folder: Path | None = None
+
+    def scratch(self) -> Path:
+        """A temporary folder of this process."""
+        return self._made("scratch")
+
+    def publish(self, local: Path, name: str) -> None:
+        """Put the file's contents. Raises OSError."""
+        self.put(local, name)
+        local.unlink()
+
+    def put(self, local: Path, name: str) -> None:
+        """As `publish`, and the file stays. Raises OSError."""
+        with self._told(name):
+            self._fs.put_file(str(local), self._at(name))
+        self._drop(name)
+
+    def fetch(self, name: str) -> Path:
+        """A copy on this machine, made anew where the object has changed; others who ask meanwhile wait for it."""
+        if os.path.isabs(name):
+            return Path(name)
+        target = self.place(name)
+        with self._lock:
+            alone = self._fetching.setdefault(name, threading.Lock())
+        with alone, self._told(name):
+            version = self._version(self._fs.info(self._at(name), **self._fresh()))
+            if self._here.get(name) == version and target.exists():
+                return target
+            aside = self.scratch() / f"{target.name}.{threading.get_ident()}"
+            self._fs.get_file(self._at(name), str(aside))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(aside, target)
+            self._here[name] = version
+        return target
+
+    def place(self, name: str) -> Path:
+        """Where the copy is, or will be."""
+        return Path(name) if os.path.isabs(name) else self._made("cache") / name
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Any]:
+        """An object as a stream, of which only what is read is fetched."""
+        with self._told(name):
+            self._fs.invalidate_cache()
+            with self._fs.open(self._at(name), "rb") as stream:
+                yield stream
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such an object."""
+        try:
+            with self._told(name):
+                self._fs.info(self._at(name), **self._fresh())
+        except FileNotFoundError:
+            return False
+        return True
+
+    def version(self, name: str) -> str:
+        """Size, and what the driver says of contents and time."""
+        try:
+            with self._told(name):
+                info = self._fs.info(self._at(name), **self._fresh())
+        except FileNotFoundError:
+            return ""
+        return self._version(info) if info.get("type") != "directory" else ""
+
+    def names_in(self) -> list[str]:
+        """One listing, whatever else the bucket holds."""
+        try:
+            with self._told(""):
+                self._fs.invalidate_cache()
+                found: Any = self._fs.ls(self._root, detail=True)
+        except FileNotFoundError:
+            return []
+        return sorted(info["name"].rpartition("/")[2] for info in found if info.get("type") != "directory")
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The objects whose names begin so."""
+        return sorted(self._found(prefix))
+
+    def size(self, prefix: str = "") -> int:
+        """Bytes of these objects."""
+        return sum(int(info.get("size") or 0) for info in self._found(prefix).values())
+
+    def sound(self, name: str, size: int, digest: str) -> bool:
+        """Whether the object is there with that size: object storage watches over the bytes itself."""
+        try:
+            with self._told(name):
+                return int(self._fs.info(self._at(name), **self._fresh()).get("size") or 0) == size
+        except OSError:
+            return False
+
+    def read_text(self, name: str) -> str:
+        """An object's contents as text."""
+        with self._told(name):
+            return self._fs.cat_file(self._at(name)).decode("utf-8")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Put a text."""
+        with self._told(name):
+            self._fs.pipe_file(self._at(name), text.encode("utf-8"))
+        self._drop(name)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the driver can leave it to the storage to create an object only if there is none.
+
+        Drivers that cannot inherit a method that looks first and writes then: two that look at once both write.
+        """
+        kind = type(self._fs)
+        method = getattr(kind, "_pipe_file", None) or kind.pipe_file
+        return not method.__module__.startswith(_LOOKS_FIRST) and "mode" in inspect.signature(method).parameters
+
+    def create(self, name: str, text: str) -> bool:
+        """Put a text only if the name is free, however many do so at once; whether this call did.
+
+        Raises OSError, with ENOTSUP where the driver cannot.
+
+        A driver that repeats a request finds the object of its own first attempt, so what is there decides.
+        """
+        if not self.exclusive:
+            what = f"the driver of {self.url.partition('://')[0]}:// cannot create objects exclusively"
+            raise OSError(errno.ENOTSUP, what, f"{self.url}/{name}")
+        content = text.encode("utf-8")
+        with self._told(name), _CREATING:  # an object in memory is created by looking and writing, too
+            try:
+                self._fs.pipe_file(self._at(name), content, mode="create")
+            except Exception:
+                try:
+                    found = self._fs.cat_file(self._at(name))
+                except FileNotFoundError:
+                    found = None
+                if found is None:
+                    raise
+                return bool(found == content)
+        return True
+
+    def remove(self, prefix: str = "") -> None:
+        """Remove the objects, many at once where the driver can."""
+        found = [self._at(name) for name in self.names(prefix)]
+        if found:
+            with self._told(prefix):
+                self._fs.rm(found)
+        for name in [name for name in self._here if name.startswith(prefix)]:
+            self._drop(name)
+
+    def discard(self, name: str) -> None:
+        """Remove the object, without looking for others."""
+        try:
+            with self._told(name):
+                self._fs.rm_file(self._at(name))
+        except FileNotFoundError:
+            pass
+        self._drop(name)
+
+    def tidy(self) -> None:
+        """Remove what processes of this machine have left that are gone."""
+        for folder in Path(tempfile.gettempdir()).glob(f"{self._prefix()}*"):
+            owner = folder.name.removeprefix(self._prefix()).partition("-")[0]
+            if owner.isdigit() and not _lives(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def forget(self) -> None:
+        """Remove the copies on this machine's disk."""
+        with self._lock:
+            self._here.clear()
+            if self._folder is not None:
+                shutil.rmtree(self._folder / "cache", ignore_errors=True)
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _found(self, prefix: str) -> dict[str, dict[str, Any]]:
+        """What is known of the objects whose names begin so."""
+        folder = prefix.rpartition("/")[0]
+        root = self._at(folder) if folder else self._root
+        with self._told(prefix):
+            self._fs.invalidate_cache()
+            listed: Any = self._fs.find(root, detail=True)
+        found = {path[len(self._root) :].lstrip("/"): info for path, info in listed.items()}
+        return {name: info for name, info in found.items() if name.startswith(prefix) and name}
+
+    def _version(self, info: dict[str, Any]) -> str:
+        known = [str(info[field]) for field in _VERSIONS if info.get(field)]
+        return " ".join([str(info.get("size")), *known])
+
+    def _fresh(self) -> dict[str, Any]:
+        """Options by which a driver looks again, and not at what it remembers."""
+        self._fs.invalidate_cache()
+        return {"refresh": True} if "s3" in self._fs.protocol else {}
+
+    def _drop(self, name: str) -> None:
+        with self._lock:
+            if self._here.pop(name, None) is not None:
+                self.place(name).unlink(missing_ok=True)
+
+    def _prefix(self) -> str:
+        digest = hashlib.sha256(self.url.encode()).hexdigest()[:12]
+        return f"refinery-{socket.gethostname()}-{digest}-"
+
+    def _made(self, name: str) -> Path:
+        """A folder of this process, which goes when it ends."""
+        with self._lock:
+            if self._folder is None or not self._folder.exists():
+                self._folder = Path(tempfile.mkdtemp(prefix=f"{self._prefix()}{os.getpid()}-"))
+                atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
+            folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @contextmanager
+    def _told(self, name: str) -> Iterator[None]:
+        """Whatever a driver raises, as OSError that names the object."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", f"{self.url}/{name}") from None
+        except OSError as error:
+            raise OSError(error.errno or errno.EIO, error.strerror or said(error), f"{self.url}/{name}") from error
+        except Exception as error:
+            raise OSError(errno.EIO, said(error), f"{self.url}/{name}") from error
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

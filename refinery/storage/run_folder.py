@@ -1,0 +1,257 @@
+"""Names of everything in a run folder."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from refinery.errors import OutputError
+
+# Open files whose locks this process holds: a copy of it that an operator forks must not hold them on.
+_HELD: set[int] = set()
+
+
+_OWN = ".refinery"
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """The folder of one run; nothing else in the project spells these names.
+
+    Results that a person looks for stand in the folder itself, all other files in a folder of their own below it, where
+    they cannot meet files of the user. flat: a run of refinery 0.1.0, which has all of them in one folder.
+    """
+
+    root: Path
+    flat: bool = False
+
+    @staticmethod
+    def of_finished(root: Path) -> RunDir:
+        """The folder of a run that is only read, also of one that refinery 0.1.0 has made."""
+        found = RunDir(root)
+        old = RunDir(root, flat=True)
+        return old if not found.own.is_dir() and old.database.is_file() and old.manifest.is_file() else found
+
+    @staticmethod
+    def around(recipe: str) -> str:
+        """The folder that a recipe stands in; for one that a run has kept, the folder of the run."""
+        folder = os.path.dirname(os.path.abspath(recipe))
+        return os.path.dirname(folder) if os.path.basename(folder) == _OWN else folder
+
+    @property
+    def own(self) -> Path:
+        """The folder of files that only runs and commands need."""
+        return self.root if self.flat else self.root / _OWN
+
+    @property
+    def database(self) -> Path:
+        """The tables, for any DuckDB 2.x."""
+        return self.root / "refinery.duckdb"
+
+    @property
+    def recipe(self) -> Path:
+        """The effective recipe, every parameter filled in."""
+        return self.own / "recipe.yaml"
+
+    @property
+    def plan(self) -> Path:
+        """Compiled SQL per stage."""
+        return self.own / "plan.json"
+
+    @property
+    def order(self) -> Path:
+        """In which order `fusion_strategy` has put the filters, known before they run."""
+        return self.own / "order.json"
+
+    @property
+    def manifest(self) -> Path:
+        """Versions, inputs, outputs, counts."""
+        return self.own / "manifest.json"
+
+    @property
+    def written(self) -> Path:
+        """The list of files outside of the run's own folder that runs have written (see outputs.belongings)."""
+        return self.own / "written.json"
+
+    @property
+    def published(self) -> Path:
+        """The list of what a run at a URL has put there."""
+        return self.own / "published.json"
+
+    @property
+    def trace(self) -> Path:
+        """JSONL views of the trace table."""
+        return self.root / "trace"
+
+    @property
+    def running(self) -> Path:
+        """There while operators run in threads (see engine.survival)."""
+        return self.own / ".running"
+
+    @property
+    def report(self) -> Path:
+        """The page that `refinery report` writes."""
+        return self.root / "report.html"
+
+    @property
+    def status(self) -> Path:
+        """How far the run is, for others; there while it runs, and after it has ended before its end."""
+        return self.own / "status.json"
+
+    @property
+    def log(self) -> Path:
+        """The folder of the logs."""
+        return self.own / "log"
+
+    @property
+    def parts(self) -> Path:
+        """What the shards wrote: a store (see refinery.storage)."""
+        return self.own / "parts"
+
+    @property
+    def export(self) -> Path:
+        """The files of an export that is at a URL, here too."""
+        return self.parts / "export"
+
+    @property
+    def stdout(self) -> Path:
+        """The export that goes to standard output, when the tables account for it."""
+        return self.own / "stdout.jsonl"
+
+    @property
+    def exported(self) -> Path:
+        """Which files of which folders are exports of runs on a cluster; it outlives the parts."""
+        return self.own / "exported.json"
+
+    @property
+    def temporary(self) -> Path:
+        """Which folders for temporary files a run on a cluster has made; there while it runs."""
+        return self.own / "temporary.json"
+
+    def unfinished(self) -> list[Path]:
+        """Files that a killed run did not finish; all of them are in the run's own folder."""
+        names = (
+            self.database,
+            self.recipe,
+            self.plan,
+            self.order,
+            self.manifest,
+            self.status,
+            self.written,
+            self.report,
+        )
+        return [old for path in names for old in self.own.glob(f".{path.name}.*")]
+
+    def aside(self, path: Path) -> Path:
+        """The name of a file of the run folder while it is being written: in the run's own folder."""
+        return aside(self.own / path.name)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs out of the folder, which is made when it is not there. Raises OutputError if one is in it."""
+
+        for mark in "?\\":
+            if mark in str(self.root):
+                raise OutputError(
+                    f"{self.root}: DuckDB cannot open a file in a folder with {mark} in its name. Set another work_dir"
+                )
+        self._see_that_it_is_ours()
+        self.own.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self.own, os.O_RDONLY)
+        try:
+            _lock(folder)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                os.close(folder)
+                raise OutputError(
+                    f"{self.root}: another run is writing here. Wait for it, or set another work_dir"
+                ) from None
+        hold(folder)
+        try:
+            yield
+        finally:
+            let_go(folder)
+
+    def _see_that_it_is_ours(self) -> None:
+        """Raises OutputError when something else has the name of the run's own folder."""
+        if self.own.is_symlink() or (self.own.exists() and not self.own.is_dir()):
+            raise OutputError(f"{self.own}: is no folder, but runs need one of that name. Set another work_dir")
+        marks = (self.status, self.written, self.log / "run.jsonl", self.parts / "run.json")
+        if self.own.is_dir() and any(self.own.iterdir()) and not any(path.is_file() for path in marks):
+            raise OutputError(f"{self.own}: holds files that no run has written. Set another work_dir")
+
+    def is_held(self) -> bool:
+        """Whether a run is in the folder now."""
+        import fcntl
+
+        try:
+            folder = os.open(self.own, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except OSError:
+            return True
+        finally:
+            os.close(folder)
+
+    def trace_file(self, operator: str, step: int, first: bool, pairs: bool = False) -> Path:
+        """`sample_trace-<operator>.jsonl`; with the step when an earlier step runs the same operator.
+
+        pairs: the records are pairs of duplicates, in `duplicate-<operator>.jsonl`.
+        """
+        name = "duplicate" if pairs else "sample_trace"
+        return self.trace / f"{name}-{operator}{'' if first else f'_{step}'}.jsonl"
+
+    def traces(self) -> list[Path]:
+        """The trace files that are there."""
+        return [*self.trace.glob("sample_trace-*.jsonl"), *self.trace.glob("duplicate-*.jsonl")]
+
+
+def _lock(folder: int) -> None:
+    """Take the lock of a folder. Who only looks whether it is held has it for a moment, so it is asked for twice."""
+    import fcntl
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        time.sleep(0.2)
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def hold(file: int) -> None:
+    """Note an open file whose lock a forked copy of this process must not keep."""
+    _HELD.add(file)
+
+
+def let_go(folder: int) -> None:
+    """Close such a file."""
+    if folder in _HELD:  # a copy of the process has closed it already
+        _HELD.discard(folder)
+        os.close(folder)
+
+
+def _let_go_of_all() -> None:
+    for folder in tuple(_HELD):
+        let_go(folder)
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)
+
+
+def aside(path: Path) -> Path:
+    """The name of a file while it is being written."""
+    return path.with_name(f".{path.name}.{seal(path)}.{os.getpid()}")
+
+
+def seal(path: str | Path) -> str:
+    """A digest of a path, the same through all links. In a temporary name it shows that no user has given it."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return hashlib.sha256(os.fsencode(os.path.join(os.path.realpath(folder), name))).hexdigest()[:16]

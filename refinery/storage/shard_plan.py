@@ -1,0 +1,38 @@
+"""What a run notes of itself in its store: how it has cut its input, and whether it has ended well."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from refinery.storage.store import Store
+
+NAME = "run.json"
+# A size that is so many times too large or small for the input as it is now is kept all the same.
+_AS_GOOD = 4
+
+
+def noted(store: Store) -> dict[str, Any]:
+    """The note of the last run: asked, size (bytes), ended. Empty where there is none."""
+    try:
+        plain = json.loads(store.read_text(NAME))
+        return {"asked": int(plain["asked"]), "size": int(plain["size"]), "ended": bool(plain["ended"])}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def remembered(store: Store, asked: int, wanted: int) -> int:
+    """The size of shards that an earlier run has used, where it will do; else `wanted`: other cuts make other results.
+
+    asked: by the recipe.
+    """
+    found = noted(store)
+    if not found or found["asked"] != asked:
+        return wanted
+    size: int = found["size"]
+    return size if wanted <= size * _AS_GOOD and size <= wanted * _AS_GOOD else wanted
+
+
+def remember(store: Store, asked: int, size: int, ended: bool) -> None:
+    """Write the note."""
+    store.write_text(NAME, json.dumps({"asked": asked, "size": size, "ended": ended}))

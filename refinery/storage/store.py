@@ -1,0 +1,116 @@
+"""What a run asks of the place where its parts are."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+
+class Store(ABC):
+    """Files under names such as `stage_1/00000.facts.parquet`; whoever reads a name finds a whole file or none.
+
+    A name that is an absolute path is that file of this machine. Safe for threads. Raises OSError when the place cannot
+    be read or written, FileNotFoundError for a name that is not there.
+    """
+
+    url: str  # what `Store.open` makes the same store of, also in another process or on another machine
+
+    @staticmethod
+    def open(url: str) -> Store:
+        """The store at a path of this machine, or at an fsspec URL such as `s3://bucket/folder`."""
+        return _opened(url if "://" in url else os.path.abspath(url))  # the current folder may be another next time
+
+    @abstractmethod
+    def scratch(self) -> Path:
+        """A folder of this process to write files in; what is left there when the process ends is gone sometime."""
+
+    @abstractmethod
+    def publish(self, local: Path, name: str) -> None:
+        """Give the contents of a file its name, in place of what had it; the file itself is not there afterwards."""
+
+    @abstractmethod
+    def put(self, local: Path, name: str) -> None:
+        """As `publish`, but the file itself stays."""
+
+    @abstractmethod
+    def fetch(self, name: str) -> Path:
+        """A file of this machine with the contents; not to be written to. It stays until the name is published anew."""
+
+    @abstractmethod
+    def place(self, name: str) -> Path:
+        """The path that `fetch` will answer, whether there is something yet or not."""
+
+    @abstractmethod
+    def exists(self, name: str) -> bool:
+        """Whether a file has the name."""
+
+    @abstractmethod
+    def version(self, name: str) -> str:
+        """A text that changes with the contents, as far as the place says so; "" when there is no file of the name."""
+
+    @abstractmethod
+    def names(self, prefix: str = "") -> list[str]:
+        """The names that begin with `prefix`, sorted; those of files that are still being written are not among them."""
+
+    def names_in(self) -> list[str]:
+        """As `names`, without what is in folders below."""
+        return [name for name in self.names() if "/" not in name]
+
+    @abstractmethod
+    def size(self, prefix: str = "") -> int:
+        """Bytes of the files whose names begin with `prefix`."""
+
+    def sound(self, name: str, size: int, digest: str) -> bool:
+        """Whether the contents are those whose size and digest (kernels.core.digest) were noted when they were published."""
+        from refinery.kernels.core.digest import digest_of_file
+
+        try:
+            found = digest_of_file(self.fetch(name))
+        except OSError:
+            return False
+        return found.size == size and found.hexdigest() == digest
+
+    @abstractmethod
+    def read_text(self, name: str) -> str:
+        """A small file's contents, as UTF-8."""
+
+    @abstractmethod
+    def write_text(self, name: str, text: str) -> None:
+        """Publish a small file."""
+
+    @abstractmethod
+    def remove(self, prefix: str = "") -> None:
+        """Remove the files whose names begin with `prefix`; with none, and all scratch files, everything."""
+
+    def vacate(self, own: re.Pattern[str]) -> None:
+        """Remove the files whose first names (`stage_1` of `stage_1/a`) match, and what holds nothing else then."""
+        names = self.names()
+        for folder in sorted({name.partition("/")[0] for name in names if "/" in name}):
+            if own.fullmatch(folder):
+                self.remove(f"{folder}/")
+        for name in names:
+            if "/" not in name and own.fullmatch(name):
+                self.discard(name)
+
+    @abstractmethod
+    def discard(self, name: str) -> None:
+        """Remove the file of this name, and no other; one that is not there is no error."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Remove what killed processes have left in scratch folders. Only for the run that holds the run folder."""
+
+
+@lru_cache(maxsize=8)
+def _opened(url: str) -> Store:
+    if "://" in url:
+        remote = importlib.import_module("refinery.storage.remote")
+        return cast(Store, remote.RemoteStore(url))
+    from refinery.storage.local import LocalStore
+
+    return LocalStore(url)

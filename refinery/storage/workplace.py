@@ -1,0 +1,113 @@
+"""Where a run is: a folder, or a URL. At a URL are its parts while it runs, and its tables once it has ended well.
+
+DuckDB and logs need files, so the run folder of a URL is made on this machine first. It stays there as a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from refinery.storage.holdings import Holdings
+from refinery.storage.run_folder import RunDir
+from refinery.storage.store import Store
+from refinery.storage.urls import is_stdout, is_url
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """run_dir: the folder on this machine. url: where it is to be put; empty for a folder that is the run's own."""
+
+    run_dir: RunDir
+    url: str = ""
+
+    @staticmethod
+    def of(work_dir: str) -> Workplace:
+        """The place that a recipe names; the copy of a URL is always in the same folder of this machine."""
+        if not is_url(work_dir):
+            return Workplace(RunDir(Path(work_dir)))
+        url = work_dir.rstrip("/")
+        name = f"refinery-runs-{os.getuid() if hasattr(os, 'getuid') else 0}"
+        digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+        return Workplace(RunDir(Path(tempfile.gettempdir()) / name / digest), url)
+
+    @property
+    def name(self) -> str:
+        """The place as its user names it."""
+        return self.url or str(self.run_dir.root)
+
+    def parts(self) -> Store:
+        """What the shards leave. Raises DataError when there is no driver for the URL."""
+        return Store.open(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
+
+    def own(self) -> Store:
+        """The folder of files that only runs need. Raises DataError when there is no driver for the URL."""
+        return Store.open(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))
+
+    @property
+    def temporary(self) -> Path:
+        """The folder that holds one for each run on a cluster, on every machine."""
+        return Path(tempfile.gettempdir()) / "refinery" if self.url else self.run_dir.root / ".tmp"
+
+    def tidy(self) -> None:
+        """Remove the temporary folders that a run has noted; only for the run that holds the run folder."""
+        note = self.run_dir.temporary
+        try:
+            names = [str(name) for name in json.loads(note.read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError):
+            return
+        for name in names:
+            if re.fullmatch(r"\w+", name):
+                shutil.rmtree(self.temporary / name, ignore_errors=True)
+        with suppress(OSError):
+            self.temporary.rmdir()  # unless another run has something there
+        note.unlink(missing_ok=True)
+
+    def file_of_export(self, export_path: str) -> str:
+        """The file of this machine that an export is written to: its path, or one that goes to its URL or stream afterwards."""
+        if is_stdout(export_path):
+            return str(self.run_dir.stdout)
+        if not is_url(export_path):
+            return export_path
+        return str(self.run_dir.export / export_path.rstrip("/").rpartition("/")[2])
+
+    def _below(self, path: Path) -> str:
+        """The name of a file of the run folder below it."""
+        return path.relative_to(self.run_dir.root).as_posix()
+
+    def holdings(self, overwrite: bool = False) -> Holdings:
+        """The list of the objects that runs of this place have put. overwrite: those of others may be replaced, too."""
+        return Holdings(self.own(), self.run_dir.published.name, overwrite)
+
+    def require(self, holdings: Holdings) -> None:
+        """See that no object at the URL is in the way which no run has put there. Raises OutputError."""
+        if self.url:
+            traces = Store.open(self.url).names(f"{self.run_dir.trace.name}/")
+            holdings.require(f"{self.url}/{name}" for name in (self._below(self.run_dir.database), *traces))
+
+    def publish(self, overwrite: bool = False) -> list[str]:
+        """Put the run folder where it belongs; a line for the person. Raises OSError, OutputError.
+
+        The manifest goes first and comes last: who finds one finds everything that it tells of.
+        """
+        if not self.url:
+            return []
+        place, manifest, here = Store.open(self.url), self.run_dir.manifest, self.run_dir
+        files = (here.database, here.recipe, here.plan, *here.traces(), manifest)
+        holdings, urls = self.holdings(overwrite), [f"{self.url}/{self._below(path)}" for path in files]
+        holdings.begin(self.url, urls)
+        place.discard(self._below(manifest))
+        holdings.keep(self.url, urls)
+        for path in files:
+            copy = place.scratch() / path.name
+            shutil.copyfile(path, copy)  # what is published is gone from here
+            place.publish(copy, self._below(path))
+        holdings.note(self.url, urls)
+        return [f"tables, traces and manifest are in {self.url}; {self.run_dir.root} is a copy of them"]

@@ -1,5 +1,0 @@
-"""Where the parts of a run are: files under names, there whole or not at all, in a folder or on object storage."""
-
-from refinery.store.base import Store
-
-__all__ = ["Store"]

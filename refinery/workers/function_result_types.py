@@ -1,0 +1,100 @@
+"""The Arrow types in which a function may return values of the type that its header declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import duckdb
+import pyarrow as pa
+from pyarrow import types
+
+from refinery.errors import OperatorError
+from refinery.operators import Function
+
+Test = Callable[[pa.DataType], bool]
+
+_TEXTS: tuple[Test, ...] = (types.is_string, types.is_large_string, types.is_string_view)
+_BYTES: tuple[Test, ...] = (
+    types.is_binary,
+    types.is_large_binary,
+    types.is_binary_view,
+    types.is_fixed_size_binary,
+)
+_LISTS: tuple[Test, ...] = (types.is_list, types.is_large_list, types.is_list_view, types.is_large_list_view)
+_NUMBERS: tuple[Test, ...] = (types.is_integer, types.is_floating, types.is_decimal)
+
+# Tests of a declared type, with tests of the types that hold its values; nested types and decimals have rules of their own.
+_FAMILIES: tuple[tuple[Test, tuple[Test, ...]], ...] = (
+    (types.is_boolean, (types.is_boolean,)),
+    (types.is_integer, (types.is_integer, types.is_floating)),  # whole numbers; pandas has no others beside a NaN
+    (types.is_floating, _NUMBERS),
+    (types.is_decimal, (types.is_decimal, types.is_integer)),
+    (types.is_string, _TEXTS),
+    (types.is_dictionary, _TEXTS),  # an ENUM
+    (types.is_binary, _BYTES),
+    (types.is_date, (types.is_date,)),
+    (types.is_time, (types.is_time,)),
+)
+
+
+@lru_cache(maxsize=256)
+def declared_type(function: Function) -> pa.DataType:
+    """The Arrow type of what a function is declared to return. Raises OperatorError when DuckDB knows no such type."""
+    with duckdb.connect() as con:
+        try:
+            return con.sql(f"SELECT CAST(NULL AS {function.returns}) AS v").to_arrow_table().schema.field("v").type
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            raise OperatorError(
+                f"{function.path}: {function.name}: returns {function.returns!r} is no type of DuckDB: {reason}"
+            ) from None
+
+
+def any_of(tests: tuple[Test, ...], kind: pa.DataType) -> bool:
+    """Whether one of the tests holds for a type."""
+    return any(test(kind) for test in tests)
+
+
+def same(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether DuckDB reads values of a type as they are: names of list items and widths of offsets do not count."""
+    if found == wanted or types.is_null(found):
+        return True
+    if types.is_string(wanted):
+        return any_of(_TEXTS, found)
+    if types.is_binary(wanted):
+        return types.is_large_binary(found)
+    if types.is_list(wanted):
+        plain = types.is_list(found) or types.is_large_list(found)
+        return plain and same(found.value_type, wanted.value_type)
+    if types.is_struct(wanted) and types.is_struct(found):
+        return _names(found) == _names(wanted) and all(
+            same(found.field(number).type, wanted.field(number).type) for number in range(wanted.num_fields)
+        )
+    return False
+
+
+@lru_cache(maxsize=256)
+def acceptable(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of a type may stand for values of the declared one; each of them must still fit."""
+    if found == wanted or types.is_null(found):
+        return True
+    if types.is_struct(wanted):
+        return (
+            types.is_struct(found)
+            and sorted(_names(found)) == sorted(_names(wanted))
+            and all(acceptable(found.field(name).type, wanted.field(name).type) for name in _names(wanted))
+        )
+    if types.is_map(wanted) or types.is_map(found):
+        maps = types.is_map(wanted) and types.is_map(found)
+        return maps and acceptable(found.key_type, wanted.key_type) and acceptable(found.item_type, wanted.item_type)
+    if types.is_list(wanted) or types.is_fixed_size_list(wanted):
+        lists = any_of((*_LISTS, types.is_fixed_size_list), found)
+        return lists and acceptable(found.value_type, wanted.value_type)
+    if types.is_timestamp(wanted):
+        return types.is_timestamp(found) and (found.tz is None) == (wanted.tz is None)
+    return any(test(wanted) and any_of(tests, found) for test, tests in _FAMILIES)
+
+
+def _names(kind: pa.DataType) -> list[str]:
+    return [kind.field(number).name for number in range(kind.num_fields)]

@@ -1,0 +1,93 @@
+"""Registers operators' Python functions with a DuckDB connection."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import ints
+from refinery.operators import Function, is_shipped
+from refinery.workers.function_results import Contract, checked
+from refinery.workers.process_guard import guarded
+
+_OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
+
+
+def conduct(function: Function, run: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The Python code of a function, guarded; a kernel of refinery as it is. run: its code, where that is wrapped."""
+    run = run or function.resolve()
+    return run if is_shipped(function.path) and function.runs != "python" else guarded(run)
+
+
+Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
+
+
+def register(
+    con: duckdb.DuckDBPyConnection,
+    functions: Iterable[Function],
+    run: Callable[[Function], Callable[..., Any]] = conduct,
+    around: Wrap | None = None,
+) -> Contract:
+    """Make functions callable from SQL on this connection, by their names; what they return is checked.
+
+    run: gives what is called for each. around: gives what is called in place of the checked function, and calls that.
+    Statements that call them run within `kept` of what is returned.
+
+    Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
+    """
+    contract = Contract()
+    for function in functions:
+        types: list[Any] = [*function.columns, *function.constants]
+        returns: Any = function.returns
+        call = checked(function, run(function), contract)
+        call = around(function, call) if around is not None else call
+        con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
+    return contract
+
+
+def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa.Array]:
+    width = len(function.columns)
+
+    def call(*arguments: pa.ChunkedArray) -> pa.Array:
+        columns = [_one(argument) for argument in arguments[:width]]
+        return _by_constants(run, columns, [_one(argument) for argument in arguments[width:]])
+
+    # DuckDB counts the parameters of the function that it is given.
+    names = [f"a{i}" for i in range(width + len(function.constants))]
+    positional = inspect.Parameter.POSITIONAL_ONLY
+    call.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in names])  # type: ignore[attr-defined]
+    return call
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One array, whatever number of chunks."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constants: list[pa.Array]) -> pa.Array:
+    """Call `run` once per distinct set of constants; in a compiled recipe that is once."""
+    if not constants or all(_uniform(constant) for constant in constants):
+        return run(*columns, *(constant[0].as_py() if len(constant) else None for constant in constants))
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for row, key in enumerate(zip(*(constant.to_pylist() for constant in constants), strict=True)):
+        groups[repr(key)].append(row)
+    order = [row for rows in groups.values() for row in rows]
+    pieces = []
+    for rows in groups.values():
+        index = ints(np.array(rows))
+        pieces.append(run(*(c.take(index) for c in columns), *(constant[rows[0]].as_py() for constant in constants)))
+    joined = pa.concat_arrays([_one(piece) for piece in pieces])
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return joined.take(ints(np.array(back)))
+
+
+def _uniform(constant: pa.Array) -> bool:
+    return len(constant) <= 1 or constant[1:].equals(constant[:-1])  # lists too, which have no `unique`

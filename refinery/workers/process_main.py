@@ -1,0 +1,270 @@
+"""Worker processes: `python -m refinery.workers.process_main` is what they are forked from, so that a new one costs next to nothing.
+
+A worker process is given commands and gives answers on a socket, as JSON texts, one on a line (see `wire`). Before it
+runs rows it says which, so that whoever reads knows what it was at when it ends without an answer. It ends when its
+input does, and when its parent dies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.program import Program
+from refinery.errors import RefineryError
+from refinery.io.batch import Batch
+from refinery.io.readers.read import read
+from refinery.io.sources import Shard, Source
+from refinery.io.writers.write import PartWriter
+from refinery.monitoring.log import attach_where_told
+from refinery.operators import Function
+from refinery.workers import serialization
+from refinery.workers.process_guard import expendable
+from refinery.workers.row_timeouts import Timed
+from refinery.workers.threads import keep_memory
+from refinery.workers.worker import ShardResult, Task, Worker
+
+Tell = Callable[[dict[str, Any]], None]
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Watched(Worker):
+    """A worker that says which rows it is about to run, and ends operators that take too long.
+
+    timeout: seconds for a row, or None. one_by_one: functions are given one row at a time.
+    """
+
+    def __init__(self, program: Program, tell: Tell, settings: dict[str, Any]) -> None:
+        self._tell, self._timeout, self._one_by_one = tell, settings["timeout"], settings["one_by_one"]
+        super().__init__(program, settings["memory"], settings["temporary"], settings["threads"])
+
+    def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        run = super()._around(function, run)
+        return Timed(function, run, self._timeout, self._one_by_one) if self._timeout else run
+
+    def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
+        if not len(batch.rows):
+            return super()._query(sql, batch, first_row)
+        self._tell({"at": [int(batch.rows[0]), int(batch.rows[-1])]})
+        done = super()._query(sql, batch, first_row)
+        self._tell({"at": None})
+        return done
+
+    def look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
+        """Run pieces (first and last row) of one batch, each by itself; what becomes of the rows does not matter."""
+        for batch in self._some(shard, task, pieces[0][0], pieces[-1][1]):
+            for number, (first, last) in enumerate(pieces):
+                index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
+                if len(index):
+                    self._tell({"piece": number})
+                    self.attempt(batch.take(index), task.first_row)
+
+    def blame(self, shard: Shard, task: Task, row: int) -> None:
+        """Compute what the steps compute of a row, one expression after the other."""
+        for batch in self._some(shard, task, row, row):
+            for number in range(len(self.program.probes)):
+                self._tell({"probe": number})
+                self._attempts.error_of(number, batch, task.first_row)
+
+    def _some(self, shard: Shard, task: Task, first: int, last: int) -> Iterator[Batch]:
+        """The rows from first to last."""
+        for batch in self._read(shard, task):
+            index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
+            if len(index):
+                yield batch.take(index)
+            if len(batch.rows) and batch.rows[-1] >= last:
+                return
+
+
+class Child:
+    """Does what it is told; its worker stays for the next shard."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._program: Program | None = None
+        self._settings: dict[str, Any] = {}
+        self._worker: Watched | None = None
+
+    def do(self, command: dict[str, Any]) -> Any:
+        """Carry out a command; its answer."""
+        what = command.pop("do")
+        does: dict[str, Callable[..., Any]] = {"program": self._take, "run": self._run, "look": self._look}
+        return {**does, "blame": self._blame}[what](**command)
+
+    def _take(self, program: Program, settings: dict[str, Any]) -> None:
+        """What is to be run from now on, and with how much."""
+        self._program, self._settings = program, settings
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    @property
+    def worker(self) -> Watched:
+        """The worker, made when there is work for it."""
+        if self._worker is None:
+            assert self._program is not None
+            self._worker = Watched(self._program, self._tell, self._settings)
+        return self._worker
+
+    def _run(self, shard: Shard, task: Task) -> ShardResult:
+        return self.worker.run(shard, task)
+
+    def _look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
+        self.worker.look(shard, task, pieces)
+
+    def _blame(self, shard: Shard, task: Task, row: int) -> None:
+        self.worker.blame(shard, task, row)
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """An error as plain data; `processes.raised` makes it one again."""
+    text = str(error)
+    found: dict[str, Any] = {"class": type(error).__name__, "message": text}
+    if isinstance(error, (MemoryError, duckdb.OutOfMemoryException)):
+        found["kind"] = "memory"
+    elif isinstance(error, RefineryError):
+        found["kind"] = "refinery"
+    elif isinstance(error, duckdb.Error):
+        found["kind"] = "duckdb"
+    elif isinstance(error, OSError):
+        found |= {"kind": "os", "errno": error.errno, "strerror": error.strerror, "filename": error.filename}
+    else:
+        found |= {"kind": "other", "traceback": "".join(traceback.format_exception(error))}
+    return found
+
+
+def main() -> None:
+    """Import everything once, then become a worker process as often as the driver asks for one.
+
+    Standard input is a socket. Asked `fork`, with a socket for the worker: its number is answered. Asked `wait` and a number: the exit
+    status of that process, negative for a signal.
+    """
+    control = socket.socket(fileno=os.dup(0))
+    _apart_from_terminal()
+    _mortal(int(sys.argv[1]))
+    keep_memory()
+    if "lines" in sys.argv:
+        _warm()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, _go_on)
+    while True:
+        asked, files, _, _ = socket.recv_fds(control, 64, 1)
+        if asked == b"fork":
+            number = os.fork()
+            if not number:
+                control.close()
+                _serve(socket.socket(fileno=files[0]), os.getppid())
+            os.close(files[0])
+        elif asked:
+            number = _status(int(asked.split()[1]))
+        else:
+            _wait_for_all()
+            os._exit(0)
+        control.sendall(b"%d\n" % number)
+
+
+def _warm() -> None:
+    """Have the kernels in memory that every worker process needs for JSON lines: loading them takes half a second."""
+    with suppress(Exception), TemporaryDirectory(prefix="refinery-") as folder:
+        path = Path(folder) / "warm.jsonl"
+        path.write_text('{"text": "a"}\n{"text": "b\\u00e9"}\n', encoding="utf-8")
+        shard = Shard(0, (Source(str(path), "jsonl", None, ".jsonl", path.stat().st_size),))
+        for batch in read(shard, 1 << 16):
+            with PartWriter(Path(folder) / "part", True) as writer:
+                writer.write(batch, np.arange(2), {("text",): pa.array(["c", None], pa.string())}, {})
+
+
+def _serve(channel: socket.socket, parent: int) -> NoReturn:
+    """Be a worker process: carry out commands until there are no more."""
+    _mortal(parent)
+    faulthandler.disable()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with channel.makefile("r", encoding="ascii") as commands, channel.makefile("w", encoding="ascii") as answers:
+
+        def tell(message: dict[str, Any]) -> None:
+            try:
+                answers.write(serialization.to_json(message) + "\n")
+                answers.flush()
+            except OSError:  # nobody waits for an answer any more
+                os._exit(0)
+
+        attach_where_told()
+        expendable()
+        child = Child(tell)
+        for line in commands:
+            try:
+                answer = {"answer": child.do(serialization.from_json(line))}
+            except (Exception, KeyboardInterrupt, SystemExit) as error:
+                answer = {"error": told(error)}
+            tell(answer)
+    os._exit(0)
+
+
+def _status(pid: int) -> int:
+    """Exit status of a worker process that has hung up; one that goes on nevertheless is killed."""
+    for _ in range(100):
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _go_on(*_: Any) -> None:
+    """Wake worker processes that an operator, or somebody else, has stopped: the run would wait for them for ever."""
+    with suppress(ChildProcessError, AttributeError):  # not every system has waitid
+        while (found := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
+            os.kill(found.si_pid, signal.SIGCONT)
+
+
+def _wait_for_all() -> None:
+    """See worker processes end, which have nobody to work for: what they have used is then counted as the run's."""
+    with suppress(ChildProcessError):
+        for _ in range(100):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            time.sleep(0.01)
+
+
+def _apart_from_terminal() -> None:
+    """Operators that read find nothing; what they print goes where errors go; Ctrl-C is for the driver."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _mortal(parent: int) -> None:
+    """No orphan, and the first to go when the machine has no more memory."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(0)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("700")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Runs shards in worker processes, and finds the rows on which these die: each costs itself, and some time.
+
+A shard whose process died is run again in a new one. If that dies too, the rows that it was running are looked at: in
+pieces, then, where it dies once more, one by one. A row on which the process dies alone is blamed: it goes into
+quarantine, and the shard is run without it.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from refinery.compiler.program import Program
+from refinery.errors import OperatorError
+from refinery.io.sources import Shard
+from refinery.workers import serialization, statement_limits
+from refinery.workers.process_guard import STUCK
+from refinery.workers.processes import Died, Nursery, Process, Terms
+from refinery.workers.row_timeouts import too_long
+from refinery.workers.tasks import ShardResult, Task
+from refinery.workers.threads import Pool, Workers
+from refinery.workers.worker import Worker
+
+Blamed = tuple[int, int, str]
+
+# Input bytes of one query, at least, where processes were killed for want of memory.
+_SMALLEST_BATCH = 64 << 10
+_SMALLER = 8
+# How often a shard may end its process before somebody has to look: rows found meanwhile do not count.
+_PATIENCE = 4
+
+
+class ProcessWorker:
+    """What a pool takes for a worker: it passes shards on to a process, and sees to it when that dies."""
+
+    def __init__(
+        self,
+        program: Program,
+        memory_limit: str | None,
+        temporary: str | None,
+        *,
+        nursery: Nursery,
+        terms: Terms,
+        spool: serialization.Spool,
+    ) -> None:
+        self.program = program
+        self._nursery, self._terms, self._spool = nursery, terms, spool
+        self._settings = {"memory": memory_limit, "temporary": temporary, "threads": terms.threads}
+        self._process: Process | None = None
+        self._one_by_one = False  # functions are given one row at a time
+        self._stopped = False
+
+    def run(self, shard: Shard, task: Task) -> ShardResult:
+        """Run one shard. Raises OperatorError when its process dies, and no row is to blame."""
+        task, self._one_by_one = replace(task, output=None), False
+        fruitless = 0
+        while True:
+            try:
+                return cast(ShardResult, self._ask("run", shard=shard, task=task))
+            except MemoryError:
+                if task.batch_bytes <= _SMALLEST_BATCH:
+                    raise
+                task = _with_less(task)
+            except Died as death:
+                task = self._smaller(task, death)
+                again = fruitless or task.blamed or self._late(death) or death.status != -signal.SIGKILL
+                found = self._search(shard, task, death) if again else []
+                task = replace(task, blamed=(*task.blamed, *found))
+                fruitless += not found
+                if fruitless > _PATIENCE:
+                    raise OperatorError(_hopeless(shard, death)) from death
+
+    def _smaller(self, task: Task, death: Died) -> Task:
+        return _with_less(task) if death.status == -signal.SIGKILL else task
+
+    def _late(self, death: Died) -> bool:
+        """Whether the process has ended itself, because a row took too long; then rows are run one by one."""
+        late = self._terms.timeout is not None and death.status == 1
+        self._one_by_one = self._one_by_one or late
+        return late
+
+    def _search(self, shard: Shard, task: Task, death: Died) -> list[Blamed]:
+        """The rows that end the process, among those that it was running."""
+        if death.at is None:
+            return []
+        found: list[Blamed] = []
+        pieces = _pieces(*death.at)
+        while pieces:
+            try:
+                self._ask("look", shard=shard, task=task, pieces=pieces)
+                break
+            except Died as again:
+                if again.piece is None:
+                    break
+                (first, last), rest = pieces[again.piece], pieces[again.piece + 1 :]
+                if first < last:
+                    pieces = [(row, row) for row in range(first, last + 1)] + rest
+                else:
+                    found.append(self._blame(shard, task, first, again))
+                    pieces = rest
+        return found
+
+    def _blame(self, shard: Shard, task: Task, row: int, death: Died) -> Blamed:
+        """The row with the first step that ends the process on it; step 0 where none does by itself."""
+        step = 0
+        try:
+            self._ask("blame", shard=shard, task=task, row=row)
+        except Died as again:
+            if again.probe is not None:
+                step, death = self.program.probes[again.probe][1], again
+        if death.status == STUCK:
+            return row, step, statement_limits.too_long(self.program.seconds)
+        timeout = self._terms.timeout
+        return row, step, too_long(timeout) if timeout is not None and self._late(death) else death.reason
+
+    def _ask(self, what: str, **values: Any) -> Any:
+        """Have a process carry out a command; a new one where the last has died."""
+        if self._stopped:
+            raise InterruptedError("stopped")
+        process = self._process = self._process or self._nursery.take()
+        settings = self._settings | {"timeout": self._terms.timeout, "one_by_one": self._one_by_one}
+        if self._stopped:
+            process.kill()
+        try:
+            if process.program is not self.program or process.settings != settings:
+                process.ask(self._text("program", program=self.program, settings=settings))
+                process.program, process.settings = self.program, settings
+            return process.ask(self._text(what, **values))
+        except Died:
+            self._process = None
+            process.close()
+            if self._stopped:
+                raise InterruptedError("stopped") from None
+            raise
+
+    def _text(self, what: str, **values: Any) -> str:
+        return serialization.to_json({"do": what, **values}, self._spool)
+
+    def stop(self) -> None:
+        """End what runs, and start nothing any more; called from another thread."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """Leave the process to others; one that was ended is gone."""
+        process, self._process = self._process, None
+        if process is not None:
+            if self._stopped:
+                process.close()
+            else:
+                self._nursery.give_back(process)
+
+
+class ProcessRunner(Workers):
+    """Runs the shards of a stage in worker processes."""
+
+    def __init__(
+        self,
+        program: Program,
+        workers: int,
+        memory_limit: str | None,
+        temporary: str | None,
+        nursery: Nursery,
+        terms: Terms,
+        spool: serialization.Spool,
+    ) -> None:
+        make: Callable[..., Any] = partial(ProcessWorker, nursery=nursery, terms=terms, spool=spool)
+        self._own = Pool(program, workers, memory_limit, temporary, cast(Callable[..., Worker], make))
+        super().__init__(self._own)
+
+    def close(self) -> None:
+        """Leave the processes to the next stage."""
+        self._own.close()
+
+
+def _pieces(first: int, last: int) -> list[tuple[int, int]]:
+    """Rows first to last in about as many pieces as each has rows."""
+    step = math.isqrt(last - first) + 1
+    return [(row, min(row + step - 1, last)) for row in range(first, last + 1, step)]
+
+
+def _with_less(task: Task) -> Task:
+    size, rows = max(_SMALLEST_BATCH, task.batch_bytes // _SMALLER), max(1, task.batch_rows // _SMALLER)
+    return replace(task, batch_bytes=size, batch_rows=rows)
+
+
+def _hopeless(shard: Shard, death: Died) -> str:
+    rows = f" at rows {death.at[0]} to {death.at[1]} of it" if death.at else ""
+    cure = (
+        "Give it more memory, or lower np"
+        if death.status == -signal.SIGKILL
+        else "Run it with workers: threads to see more"
+    )
+    return f"{shard.source.path}: {death.reason} again and again{rows}, and no row by itself is to blame. {cure}"

@@ -1,0 +1,73 @@
+"""Operators are deterministic, so what a step did to a row is recomputed when somebody asks, not carried along."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.io.batch import as_json
+from refinery.io.sources import Shard
+from refinery.workers.worker import Task, Worker
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One row, recomputed.
+
+    row, line: its number and its line within the shard. sample: the record as it was read. values: every column.
+    """
+
+    row: int
+    line: int
+    sample: dict[str, Any]
+    values: dict[str, Any]
+
+
+def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[Replayed]:
+    """Recompute rows of a shard, in their order."""
+    for _, row in replay_all(worker, [(shard, rows, task)]):
+        yield row
+
+
+def replay_all(worker: Worker, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Replayed]]:
+    """Recompute rows of several shards, in their order, each under the position of its shard."""
+    for shard, part, done in worker.replay_all(places):
+        for values in done.to_pylist():
+            at = values["_i"]
+            yield shard, Replayed(int(part.rows[at]), part.line_number(at), part.sample(at), values)
+
+
+def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[str, Any]:
+    """The statistics that steps up to `step` computed for the row."""
+    return {s.column: values[s.column] for s in program.stats if s.step <= step and values[s.column] is not None}
+
+
+def sample_at(program: Program, row: Replayed, step: int) -> dict[str, Any]:
+    """The record as step `step` was given it: texts as earlier steps left them, everything else as read.
+
+    Plain JSON data: what JSON cannot say stands as its text, NaN as None.
+    """
+    plain = as_json(row.sample).decode("utf-8", "replace")
+    sample = json.loads(plain, parse_constant=lambda name: None)
+    for keys, column in versions_before(program, step).items():
+        _put(sample, keys, row.values[column])
+    return sample
+
+
+def versions_before(program: Program, step: int) -> dict[tuple[str, ...], str]:
+    """Column of each text field's version that step `step` is given."""
+    found = dict(program.read)
+    for change in program.changes:
+        if change.step < step:
+            found[change.field] = change.after
+    return found
+
+
+def _put(sample: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        sample = sample[key]
+    if keys[-1] in sample or value is not None:
+        sample[keys[-1]] = value

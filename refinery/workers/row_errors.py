@@ -1,0 +1,226 @@
+"""Finds the rows of a batch that a step raises on, so that each costs itself alone.
+
+Nothing is checked row by row in the good case: a batch that raises is halved until one row stands alone, and what is
+wrong with that one is then tried on all others at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.compiler.program import Program, pretty
+from refinery.errors import StatementTimeout
+from refinery.io.batch import Batch
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.workers.statement_limits import too_long
+
+# No row is to blame for these.
+_NO_ROWS_FAULT = (
+    duckdb.OutOfMemoryException,
+    duckdb.InterruptException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+    duckdb.IOException,
+    duckdb.PermissionException,
+)
+
+# What a row can be to blame for.
+_RAISED = (duckdb.Error, StatementTimeout)
+
+# Rows of a batch that fail in the same expression and are each asked for their own message.
+_MESSAGES = 100
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A row that a step raises on; at: its position in the batch."""
+
+    at: int
+    step: int
+    error: str
+
+
+class Attempts:
+    """Runs a program's statement over batches, leaving out rows that it raises on.
+
+    query: runs SQL over a batch whose first row has a number in the whole input, and gives the rows.
+    """
+
+    def __init__(self, program: Program, query: Callable[[str, Batch, int], pa.Table]) -> None:
+        self._program, self._query = program, query
+        self._suspects: set[int] = set()  # expressions that have raised, by their number among the probes
+
+    def run(self, batch: Batch, first_row: int = 0, left: np.ndarray | None = None) -> tuple[pa.Table, list[Failure]]:
+        """Run the statement over (rows `left` of) a batch, without the rows that it raises on.
+
+        `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame for it.
+        """
+        left = np.arange(len(batch.rows)) if left is None else left
+        failures: list[Failure] = []
+        while True:
+            try:
+                return self._over(batch, left, first_row), failures
+            except duckdb.OutOfMemoryException:
+                if len(left) < 2:
+                    raise
+                found = []
+            except _NO_ROWS_FAULT:
+                raise
+            except StatementTimeout:
+                found = self._too_slow(batch, left, first_row)
+            except duckdb.Error:
+                found = self._failing(batch, left, first_row)
+            if not found:  # together they are too much, each for itself is not
+                return self._in_halves(batch, first_row, left, failures)
+            failures += found
+            left = np.setdiff1d(left, [failure.at for failure in found])
+
+    def _too_slow(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """The first of rows that take too long together, if it does so alone.
+
+        Raises StatementTimeout when others do as well: SQL that is the same for every row is not tried on each.
+        """
+        at = int(left[0])
+        number = self._slow(batch, at, first_row)
+        if number is None:
+            return [] if len(left) > 1 else [Failure(at, 0, too_long(self._program.seconds))]
+        rows = len(batch.rows)
+        others = {rows - 1, rows // 2, 0} - {at}
+        if others and all(self._times_out(number, batch, other, first_row) for other in sorted(others)):
+            raise StatementTimeout(self._endless(self._program.probes[number][1], len(others) + 1))
+        return [Failure(at, self._program.probes[number][1], too_long(self._program.seconds))]
+
+    def _endless(self, step: int, tried: int) -> str:
+        where = next((f"{info.where}: " for info in self._program.steps if info.index == step and info.where), "")
+        reason = too_long(self._program.seconds)
+        return (
+            f"{where}{self._program.names.get(step, 'step')}: {reason} for each of {tried} rows alone: "
+            "it has no end, or needs a higher row_timeout"
+        )
+
+    def _slow(self, batch: Batch, at: int, first_row: int) -> int | None:
+        """The first expression that takes too long for a row."""
+        numbers = range(len(self._program.probes))
+        return next((number for number in numbers if self._times_out(number, batch, at, first_row)), None)
+
+    def _times_out(self, number: int, batch: Batch, at: int, first_row: int) -> bool:
+        sql = pretty(self._program.probe(number))
+        try:
+            self._query(sql, batch.take(np.array([at])), first_row)
+        except StatementTimeout:
+            return True
+        except duckdb.Error:
+            return False
+        return False
+
+    def _in_halves(
+        self, batch: Batch, first_row: int, left: np.ndarray, failures: list[Failure]
+    ) -> tuple[pa.Table, list[Failure]]:
+        done, failed = zip(*(self.run(batch, first_row, half) for half in np.array_split(left, 2)), strict=True)
+        return pa.concat_tables(done), [*failures, *failed[0], *failed[1]]
+
+    def _over(self, batch: Batch, left: np.ndarray, first_row: int) -> pa.Table:
+        """Run the statement over rows `left`."""
+        part = batch if len(left) == len(batch.rows) else batch.take(left)
+        done = self._query(self._program.pass_sql, part, first_row)
+        at = done.schema.get_field_index("_i")
+        return done.set_column(at, "_i", ints(left[numbers(done["_i"])]))
+
+    def _failing(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """Some of the rows that raise: those on which one expression does, or else a single row.
+
+        Expressions that have failed before are tried first, so that rows which all fail in the same way cost little.
+        """
+        for suspect in sorted(self._suspects):
+            if found := self._tried(suspect, batch, left, first_row):
+                return found
+        at = self._raising(batch, left, first_row)
+        failure, number = self._blamed(batch, at, first_row)
+        if failure is None or number is None:
+            return []
+        try:
+            found = self._tried(number, batch, left, first_row)
+        except duckdb.BinderException:  # it holds a function that DuckDB cannot try: error(), for one
+            return self._one_by_one(batch, left, first_row)
+        self._suspects.add(number)
+        return found or [failure]
+
+    def _one_by_one(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """All rows that raise, found by halving."""
+        try:
+            self._over(batch, left, first_row)
+            return []
+        except _NO_ROWS_FAULT:
+            raise
+        except _RAISED:
+            if len(left) == 1:
+                failure, _ = self._blamed(batch, int(left[0]), first_row)
+                return [failure] if failure else []
+        return [failure for half in np.array_split(left, 2) for failure in self._one_by_one(batch, half, first_row)]
+
+    def _blamed(self, batch: Batch, at: int, first_row: int) -> tuple[Failure | None, int | None]:
+        """The first step that raises on a row, with its expression's number; None when none does."""
+        number, message = self._guilty(batch.take(np.array([at])), first_row)
+        return (None, None) if number is None else (Failure(at, self._program.probes[number][1], message), number)
+
+    def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
+        """The rows on which expression `number` raises; none when an earlier one raises on any."""
+        try:
+            places = self._query(self._program.trial(number), batch.take(left), first_row)["_i"]
+        except _NO_ROWS_FAULT:
+            raise
+        except _RAISED:
+            return []
+        _, step = self._program.probes[number]
+        found: list[Failure] = []
+        for at in left[numbers(places)].tolist():
+            if len(found) < _MESSAGES:
+                message = self.error_of(number, batch.take(np.array([at])), first_row) or ""
+            found.append(Failure(at, step, message if len(found) < _MESSAGES else f"{message} (so did an earlier row)"))
+        return found
+
+    def _raising(self, batch: Batch, left: np.ndarray, first_row: int) -> int:
+        """A row that raises, found by halving."""
+        while len(left) > 1:
+            first, second = np.array_split(left, 2)
+            try:
+                self._over(batch, first, first_row)
+                left = second
+            except _NO_ROWS_FAULT:
+                raise
+            except _RAISED:
+                left = first
+        return int(left[0])
+
+    def _guilty(self, single: Batch, first_row: int) -> tuple[int | None, str]:
+        """The first expression that raises on a row, and its message; None when none does."""
+        for number in range(len(self._program.probes)):
+            message = self.error_of(number, single, first_row)
+            if message is not None:
+                return number, message
+        return None, ""
+
+    def error_of(self, number: int, batch: Batch, first_row: int) -> str | None:
+        """What is wrong with the expression of a probe over a batch; None when it does not raise."""
+        try:
+            self._query(pretty(self._program.probe(number)), batch, first_row)
+        except _RAISED as error:
+            return _message(error)
+        return None
+
+
+def _message(error: Exception) -> str:
+    """What is wrong, on one line: DuckDB's message without its advice on SQL, a function's own without DuckDB's."""
+    if isinstance(error, StatementTimeout):
+        return str(error).rpartition(": ")[2]
+    text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]
+    text = text.partition("Python exception occurred while executing the UDF: ")[2] or text
+    text = text.removeprefix("RowTimeout: ")
+    return " ".join(text.split())[:2000]

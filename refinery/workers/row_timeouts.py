@@ -1,0 +1,121 @@
+"""Ends a call of an operator's function that takes too long, and tells which row it was.
+
+A function is called with a few rows at a time; when time is up, an exception is raised inside it, and the rows are run
+one by one. One that takes too long by itself fails, and is known when it is met again, so that finding it among others
+costs no further wait. Native code that does not come back to the interpreter cannot be interrupted: the process ends.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.operators import Function
+
+# Rows of a call, of functions that hold the interpreter's lock; kernels have all of DuckDB's vector.
+_ROWS = 64
+
+# How many times the limit, and seconds, code that does not come back has until the process ends.
+_HARD_FACTOR, _HARD_SECONDS = 2, 1.0
+
+_SPARE = open(os.devnull, "w")  # for a traceback that nobody needs
+
+
+class _TimeIsUp(BaseException):
+    """Raised inside an operator's function; no `except Exception` there takes it for its own."""
+
+
+class RowTimeout(Exception):
+    """One row took longer than it may."""
+
+
+class Timed:
+    """A function that has so many seconds for each row. one_by_one: it is never given several rows at once.
+
+    Only for the main thread of a process that uses SIGALRM for nothing else.
+    """
+
+    def __init__(self, function: Function, run: Callable[..., Any], seconds: float, one_by_one: bool = False) -> None:
+        self._run, self._width, self._seconds = run, len(function.columns), seconds
+        self._rows = 1 if one_by_one else _ROWS if function.runs == "python" else 0
+        self._known: set[str] = set()
+
+    def __call__(self, *arguments: Any) -> Any:
+        columns, constants = arguments[: self._width], arguments[self._width :]
+        rows = len(columns[0]) if columns else 0
+        step = self._rows or rows
+        pieces = []
+        for start in range(0, rows, max(1, step)):
+            pieces += self._few([column.slice(start, step) for column in columns], constants)
+        return joined(pieces) if pieces else self._run(*arguments)
+
+    def _few(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> list[Any]:
+        rows = len(columns[0])
+        found = self._in_time(columns, constants) if rows > 1 else None
+        if found is not None:
+            return [found]
+        return [self._one([column.slice(at, 1) for column in columns], constants) for at in range(rows)]
+
+    def _one(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> Any:
+        if not self._known or _key(columns, constants) not in self._known:
+            found = self._in_time(columns, constants)
+            if found is not None:
+                return found
+            self._known.add(_key(columns, constants))
+        raise RowTimeout(too_long(self._seconds))
+
+    def _in_time(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> Any:
+        """What the function answers; None when it takes too long."""
+        found = None
+        with timer(self._seconds) as late:
+            found = self._run(*columns, *constants)
+        return None if late else found
+
+
+def _key(columns: Sequence[pa.Array], constants: Sequence[Any]) -> str:
+    return repr((*(column[0].as_py() for column in columns), *constants))
+
+
+def too_long(seconds: float) -> str:
+    """What is wrong with a row that was ended."""
+    return f"took longer than {seconds:g} seconds (row_timeout)"
+
+
+@contextmanager
+def timer(seconds: float) -> Iterator[list[bool]]:
+    """End what is inside when time is up; the list is not empty then, also where what is inside has gone on to its end."""
+    late: list[bool] = []
+
+    def ring(*_: Any) -> None:
+        late.append(True)
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    faulthandler.dump_traceback_later(seconds * _HARD_FACTOR + _HARD_SECONDS, exit=True, file=_SPARE)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield late
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except _TimeIsUp:
+        pass
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)
+
+
+def joined(pieces: Sequence[Any]) -> Any:
+    """Arrays one after another; texts that did not fit one array make all of them large."""
+    arrays = [piece.combine_chunks() if isinstance(piece, pa.ChunkedArray) else piece for piece in pieces]
+    kinds = {array.type for array in arrays}
+    if len(kinds) > 1:
+        kind = pa.unify_schemas([pa.schema([("v", k)]) for k in kinds], promote_options="permissive").field("v").type
+        arrays = [array.cast(kind) for array in arrays]
+    return pa.concat_arrays(arrays) if len(arrays) > 1 else arrays[0]

@@ -1,0 +1,133 @@
+"""Runs a stage's shards on this machine: a loop over worker threads.
+
+Kernels and DuckDB release the GIL, so threads share the work without copying programs or tables between processes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.io.sources import Shard
+from refinery.workers.machine import cores as cores
+from refinery.workers.runner import Report
+from refinery.workers.worker import ShardResult, Task, Worker
+
+# Of malloc.h: give memory back above 1 GB only, ask for 64 MB at once, map blocks from 32 MB on apart, one arena for all.
+_MALLOPT = {-1: 1 << 30, -2: 64 << 20, -3: 32 << 20, -8: 1}
+
+
+def keep_memory() -> None:
+    """Let the C library keep memory that batches free, for the next ones; only for a process that is all ours.
+
+    By default glibc gives each thread an arena of 64 MB, which is mapped and unmapped for every batch: a third of the
+    system time of a run goes into pages that the kernel has to clear again. Other C libraries are left alone.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    for parameter, value in _MALLOPT.items():
+        mallopt(parameter, value)
+
+
+def give_back() -> None:
+    """Return to the system what batches have freed, when there will be no more of them."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+class Pool:
+    """A fixed number of workers, each on a thread of its own; threads and workers are made when there is work for them."""
+
+    def __init__(
+        self,
+        program: Program,
+        workers: int,
+        memory_limit: str | None,
+        temporary: str | None,
+        make: Callable[[Program, str | None, str | None], Worker] = Worker,
+    ) -> None:
+        self._make = partial(make, program, memory_limit, temporary)
+        self._local = threading.local()
+        self._workers: list[Worker] = []
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="refinery")
+
+    def _worker(self) -> Worker:
+        if not hasattr(self._local, "worker"):
+            worker = self._make()
+            with self._lock:
+                self._workers.append(worker)
+            self._local.worker = worker
+        return self._local.worker
+
+    def _run(self, job: Callable[[Worker], Any]) -> Any:
+        return job(self._worker())
+
+    def map(self, jobs: Sequence[Callable[[Worker], Any]], done: Callable[[Any], None] | None = None) -> list[Any]:
+        """Run jobs, each given a worker; results in the order of the jobs. The first error ends the rest."""
+        futures: list[Future[Any]] = [self._executor.submit(self._run, job) for job in jobs]
+        pending = set(futures)
+        try:
+            while pending:
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    result = future.result()
+                    if done:
+                        done(result)
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            for worker in list(self._workers):
+                worker.stop()
+            raise
+        return [future.result() for future in futures]
+
+    def close(self) -> None:
+        """Wait for the threads and close the connections."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Workers:
+    """The runner whose shards are run by the workers of a pool; the pool stays open for whoever else uses it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def run(
+        self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
+    ) -> list[ShardResult]:
+        """Run every shard; see Runner."""
+
+        def job(shard: Shard) -> Callable[[Worker], ShardResult]:
+            return lambda worker: worker.run(shard, task(shard))
+
+        return self._pool.map([job(shard) for shard in shards], report)
+
+    def close(self) -> None:
+        """Nothing: the pool is closed by whoever made it."""
+
+
+def run_shards(
+    pool: Pool, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Report | None = None
+) -> list[ShardResult]:
+    """Run every shard; results in the order of the shards."""
+    return Workers(pool).run(shards, task, progress)
