@@ -10,8 +10,8 @@ from typing import Any
 
 import duckdb
 
-import refinery
 from refinery.common.paths import shorter
+from refinery.common.version import __version__
 from refinery.compiler.column_names import OF_BATCH
 from refinery.compiler.model import Around
 from refinery.compiler.program import build
@@ -98,7 +98,9 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
     recipe = seen_from_here(recipe, library.operators)
     prepared = ready(recipe, library, dataset, probes=False)
-    title = f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {refinery.__version__}"
+    title = (
+        f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {__version__}"
+    )
     writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)
     stats = stats_path(recipe.export_path) if writes else None
     path = "/dev/stdout" if is_stdout(recipe.export_path) else recipe.export_path

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
-import refinery
+from refinery.common.version import PACKAGE, __version__
 from refinery.operators import local_modules, shipped
 from refinery.operators.local_code import sources_in
 
@@ -36,7 +36,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 def versions() -> dict[str, str]:
     """Versions of what every result depends on."""
     python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
-    own = {"refinery": refinery.__version__, "python": python, "sources": own_sources(Path(refinery.__file__).parent)}
+    own = {"refinery": __version__, "python": python, "sources": own_sources(PACKAGE)}
     direct = sorted({*_required("refinery", _COMPUTING)} - _FOR_SHOW)
     return {name: version for name in direct if (version := _version(name)) is not None} | own
 

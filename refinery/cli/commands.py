@@ -64,7 +64,7 @@ def _tell_notes(recipe: Recipe) -> None:
 
 
 def _tell_compiling(recipe: Recipe, library: Any) -> None:
-    if kernels.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
+    if kernels.core.cache.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
         print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
 
 

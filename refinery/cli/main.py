@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-import refinery
 from refinery.cli.exits import end_well
 from refinery.cli.options import RecipeCommand, complete_operator, named, operators_option, recipe_options, safe_options
+from refinery.common.version import __version__
 
 EPILOG = (
     "Exit codes: 0 done, 2 the recipe or the command line is wrong, 3 the data cannot be read, 4 an operator or the run "
@@ -19,7 +19,7 @@ EPILOG = (
 
 
 @click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(refinery.__version__, message="refinery %(version)s")
+@click.version_option(__version__, message="refinery %(version)s")
 def cli() -> None:
     """Refine text for language-model training: a recipe becomes DuckDB SQL, and every row is accounted for."""
 
@@ -255,7 +255,7 @@ def merge_stats(source: str, target: str, **options: Any) -> None:
 @cli.command()
 def version() -> None:
     """Print the version."""
-    click.echo(f"refinery {refinery.__version__}")
+    click.echo(f"refinery {__version__}")
 
 
 @cli.command()

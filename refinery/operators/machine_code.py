@@ -21,7 +21,7 @@ def drop_stale(operator: Path, modules: Collection[Path]) -> None:
     texts = {path: path.read_bytes() for path in sorted({operator, *modules}) if path.is_file()}
     if not any(b"jit" in text for text in texts.values()):
         return
-    from refinery.kernels import CACHE
+    from refinery.kernels.core.cache import CACHE
 
     whole = hashlib.sha256()
     for path, text in texts.items():

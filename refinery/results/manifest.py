@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import refinery
+from refinery.common.version import __version__
 from refinery.execution.stage_runner import Done
 from refinery.results.database import Counts, Database
 from refinery.storage.run_folder import RunDir, aside
@@ -38,7 +38,7 @@ def size_of(folder: Path) -> int:
 def versions() -> dict[str, str]:
     """Versions of what results can depend on."""
     names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
-    return {"refinery": refinery.__version__, "python": platform.python_version()} | {
+    return {"refinery": __version__, "python": platform.python_version()} | {
         name: importlib.metadata.version(name) for name in names
     }
 

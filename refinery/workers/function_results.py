@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-import refinery
+from refinery.common.version import PACKAGE
 from refinery.errors import OperatorError
 from refinery.operators import Function, shipped
 from refinery.workers.function_result_types import acceptable, declared_type, same
@@ -80,7 +79,7 @@ def checked(function: Function, run: Callable[..., Any], contract: Contract) -> 
 
 def _trusted(function: Function) -> bool:
     """Whether it is one of refinery's own kernels, which write UTF-8: to look again takes a millisecond for 3 MB."""
-    ours = (shipped() / "udfs", Path(refinery.__file__).parent)
+    ours = (shipped() / "udfs", PACKAGE)
     return bool(function.runs == "kernel" and function.columns and any(map(function.path.is_relative_to, ours)))
 
 

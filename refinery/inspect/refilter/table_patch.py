@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import refinery
+from refinery.common.version import __version__
 from refinery.compiler.templates import ident, lit, template
 from refinery.execution.stage_runner import Done
 from refinery.inspect.finished_run import Stored
@@ -100,7 +100,7 @@ def _columns(stored: Stored, table: str) -> list[str]:
 def _sound(stored: Stored, rows: int) -> bool:
     """Whether the tables are as this refinery has left them: a row for each sample that could be read, in one order."""
     path = stored.run_dir.database
-    if stored.manifest["versions"]["refinery"] != refinery.__version__ or path.with_name(f"{path.name}.wal").exists():
+    if stored.manifest["versions"]["refinery"] != __version__ or path.with_name(f"{path.name}.wal").exists():
         return False
     if stored.count("SELECT count(*) FROM quarantine WHERE step > 0"):
         return False

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from refinery.kernels import CACHE
+from refinery.kernels.core.cache import CACHE
 from refinery.kernels.text.special_characters import code_points
 
 ALNUM = 1  # str.isalnum

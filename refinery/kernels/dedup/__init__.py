@@ -1,0 +1,10 @@
+"""Kernels of deduplicators: shingles, signatures, distances, clusters."""
+
+from typing import TYPE_CHECKING
+
+from refinery.kernels import lazy
+
+if TYPE_CHECKING:
+    from refinery.kernels.dedup import unionfind as unionfind
+else:
+    __getattr__ = lazy.modules_of(__name__, __file__)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from refinery import kernels
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -43,16 +41,18 @@ def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.
     Sums are taken in the order of the values. Distances are from a value near the mean, and what is left of the mean then
     corrects both, so that large values close to each other lose nothing.
     """
+    from refinery.kernels.stats import moment_sums  # not before: numba is slow to import
+
     if codes is None:
         return _of_all(values, valid)
     n, nans, infinities = (np.zeros(count, np.int64) for _ in range(3))
     total, rest, squares = (np.zeros(count) for _ in range(3))
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     counted = np.ones(0, np.bool_) if valid is None else np.require(valid, requirements="W")  # one signature
-    kernels.stats.moment_sums.add(codes, values, counted, n, total, low, high, nans, infinities)
+    moment_sums.add(codes, values, counted, n, total, low, high, nans, infinities)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         near = total / n
-        kernels.stats.moment_sums.spread(codes, values, counted, near, rest, squares)
+        moment_sums.spread(codes, values, counted, near, rest, squares)
         return _moments(n, near, rest, squares, low, high, total, nans, infinities)
 
 

@@ -1,0 +1,1 @@
+"""Kernels that repair texts as ftfy does."""

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from refinery.kernels import CACHE
+from refinery.kernels.core.cache import CACHE
 from refinery.kernels.core.charclass import CODE_POINTS
 from refinery.kernels.unicode.unicode_fixes_mojibake import clues
 

@@ -1,0 +1,1 @@
+"""Kernels over words: splitting, statistics, word lists."""

@@ -1,0 +1,46 @@
+"""The folder of compiled kernels, of its own per version of their sources.
+
+numba does not notice when a function that a kernel calls has changed, so the folder's name has a digest of all sources.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def cache_root() -> Path:
+    """Folder of everything that can be rebuilt: `$REFINERY_CACHE_DIR`, else the user's cache folder."""
+    base = os.environ.get("REFINERY_CACHE_DIR")
+    if base:
+        return Path(base)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "refinery"
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    home = Path(__file__).parent.parent
+    for path in sorted(home.rglob("*.py")):
+        digest.update(f"{path.relative_to(home)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _usable(folder: Path) -> Path:
+    """`folder` when it can be written to, else a folder of this user's under the temporary directory."""
+    import tempfile
+
+    for candidate in (folder, Path(tempfile.gettempdir()) / f"refinery-{os.getuid() if hasattr(os, 'getuid') else 0}"):
+        try:
+            candidate.mkdir(parents=True, exist_ok=True)
+            if os.access(candidate, os.W_OK):
+                return candidate
+        except OSError:
+            continue
+    return folder
+
+
+CACHE = _usable(cache_root() / f"kernels-{_sources_digest()}")
+
+
+def cold() -> bool:
+    """Whether no kernel has been compiled yet on this machine for these sources."""
+    return not any((CACHE / "numba").rglob("*.nbc"))
