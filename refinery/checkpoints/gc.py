@@ -11,7 +11,7 @@ from pathlib import Path
 
 from refinery.checkpoints.results import OF_RUNS, forget
 from refinery.errors import OutputError
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 from refinery.storage.shard_plan import NAME, noted
 
@@ -60,7 +60,7 @@ def strange(folders: Iterable[Path]) -> list[tuple[Path, str]]:
         for root, below, _ in os.walk(top):
             below[:] = sorted(name for name in below if not name.startswith("."))
             parts = RunDir(Path(root), flat=True).parts
-            if (parts / NAME).is_file() and noted(Store.open(str(parts))) and (reason := why_not_flat(Path(root))):
+            if (parts / NAME).is_file() and noted(open_store(str(parts))) and (reason := why_not_flat(Path(root))):
                 found[parts] = reason
     return sorted(found.items())
 
@@ -68,7 +68,7 @@ def strange(folders: Iterable[Path]) -> list[tuple[Path, str]]:
 def why_not_flat(folder: Path) -> str:
     """Why `parts/` in a folder is not taken for what a run of refinery 0.1.0 has kept; "" where it is."""
     run_dir = RunDir(folder, flat=True)
-    if not noted(Store.open(str(run_dir.parts))):
+    if not noted(open_store(str(run_dir.parts))):
         return "its run.json is not that of a run"
     try:
         made = "refinery" in json.loads(run_dir.manifest.read_text(encoding="utf-8"))["versions"]
@@ -82,7 +82,7 @@ def why_not_flat(folder: Path) -> str:
 
 def _kept(folder: Path, flat: bool) -> Kept:
     run_dir = RunDir(folder, flat)
-    store = Store.open(str(run_dir.parts))
+    store = open_store(str(run_dir.parts))
     used = (run_dir.parts / NAME).stat().st_mtime
     return Kept(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")), flat)
 
@@ -109,7 +109,7 @@ def free(kept: Kept) -> bool:
     run_dir = RunDir(kept.folder, kept.flat)
     try:
         with run_dir.held():
-            forget(Store.open(str(run_dir.parts)))
+            forget(open_store(str(run_dir.parts)))
     except OutputError:
         return False
     return True

@@ -17,12 +17,12 @@ from refinery.checkpoints.versions import libraries, versions
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.io.content_digest import how_cut
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.operators import Function, Library, is_shipped
 from refinery.operators.assets import by_contents
 from refinery.operators.local_code import stamp
 from refinery.planning.plan import Planned
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
 from refinery.workers.tasks import ShardResult, Task
 
@@ -107,5 +107,5 @@ def _digest(numbers: np.ndarray) -> str:
 def _units(shard: Shard, task: Task) -> str:
     """A digest of the parts that the deduplicator before takes out of the shard's texts."""
     names = [name for name in (shard.part.tables if shard.part else ()) if name.endswith(".units.parquet")]
-    store = Store.open(task.store)
+    store = open_store(task.store)
     return key_of([kernels.core.digest.digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])

@@ -17,11 +17,11 @@ from refinery import kernels
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
 from refinery.dedup.barrier import Findings
 from refinery.dedup.index import Index
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.io.writers.shared_file import Known, Placed
 from refinery.planning.plan import Planned, Prepared
-from refinery.storage import Store
 from refinery.storage.shard_plan import remember
+from refinery.storage.store import Store
 from refinery.workers import done_marks
 from refinery.workers.done_marks import Mark
 from refinery.workers.tasks import ShardResult, Task

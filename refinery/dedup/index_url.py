@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from refinery.dedup.index_place import LIST, Place, is_marks
 from refinery.errors import OutputError
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
 
 _NUMBERED = re.compile(r"index-(\d{5,})\.json")
@@ -29,7 +29,7 @@ class Bucket(Place):
     """A URL whose storage creates an object only if there is none (S3, Google Cloud Storage, Azure)."""
 
     def __init__(self, url: str) -> None:
-        store = Store.open(url.rstrip("/"))
+        store = open_store(url.rstrip("/"))
         assert isinstance(store, RemoteStore)
         self._store = store
         self.name, self.key = url, store.url

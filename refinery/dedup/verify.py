@@ -15,9 +15,9 @@ from refinery.compiler.deduplicators import CONTENT
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.marks import Room
-from refinery.io.sources import Part, Shard
+from refinery.io.model import Part, Shard
 from refinery.security.connections import connect
-from refinery.storage import Store
+from refinery.storage.store import Store
 from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.functions import register
 from refinery.workers.threads import Pool

@@ -13,8 +13,9 @@ import pyarrow as pa
 from refinery.compiler.model import Schema
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OutputError, Problem, RecipeError, RefineryError, by_place, joined
+from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
-from refinery.io.sources import Shard, Source, carrier, cut, find
+from refinery.io.sources import carrier, cut, find
 from refinery.operators import Library
 from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from refinery.errors import QuarantineError
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.workers.tasks import ShardResult
 
 # A share is held against an estimate of all rows while the run goes on: this much more than that must be in quarantine.

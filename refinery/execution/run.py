@@ -19,10 +19,11 @@ from refinery.dedup import index
 from refinery.errors import ConservationError
 from refinery.execution.preflight import ready
 from refinery.execution.stage_runner import BATCH, Done, Stages, folder_of
+from refinery.io.model import Written
 from refinery.io.readers.read import count_rows
 from refinery.io.side_files import SideFiles
 from refinery.io.unchanged import same_files
-from refinery.io.writers.export import Written, export, write_stats
+from refinery.io.writers.export import export, write_stats
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import Watch, last_of
 from refinery.operators import Library
@@ -48,9 +49,9 @@ from refinery.results.output_checks import require_objects
 from refinery.results.owned_files import Belongings
 from refinery.results.stat_summary import left_out, summarise, write_statistics
 from refinery.stats import step as merging
-from refinery.storage import Store
 from refinery.storage.holdings import Holdings
 from refinery.storage.run_folder import RunDir
+from refinery.storage.store import Store
 from refinery.storage.urls import is_stdout, is_url
 from refinery.storage.workplace import Workplace
 from refinery.workers import process_guard

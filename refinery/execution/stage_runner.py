@@ -21,14 +21,13 @@ from refinery.dedup.marks import Room
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
 from refinery.execution.quarantine_limit import Allowance
+from refinery.io.model import Part, Shard, Source, Written
 from refinery.io.readers.shared_decompression import relayed
-from refinery.io.sources import Part, Shard, Source
-from refinery.io.writers.export import Written
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.monitoring.log import event
 from refinery.planning.plan import Planned, Prepared, compile_comparison
 from refinery.planning.sizes import BATCH as BATCH
-from refinery.storage import Store
+from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.backends import Crew
 from refinery.workers.runner import Runner

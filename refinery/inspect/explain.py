@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.stage_runner import BATCH, Done, Stages
+from refinery.io.model import Part, Shard, Source
 from refinery.io.readers.read import read
-from refinery.io.sources import Part, Shard, Source
 from refinery.io.writers.write import PartWriter
 from refinery.planning.plan import Planned, Prepared
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.workers.worker import Worker
 
 # Input bytes that `--explain analyze` runs over.
@@ -174,7 +174,7 @@ def _forgiving(planned: Planned) -> Planned:
 def _run(prepared: Prepared, folder: Path) -> list[Done]:
     # Notes that a run leaves of itself go there too.
     prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
-    with Stages(prepared, Store.open(str(folder)), [0] * len(prepared.shards)) as stages:
+    with Stages(prepared, open_store(str(folder)), [0] * len(prepared.shards)) as stages:
         return stages.run(None)
 
 

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from refinery import kernels
 from refinery.errors import DataError
+from refinery.io.model import Shard, Source
 from refinery.io.objects import changed_at
-from refinery.io.sources import Shard, Source
+from refinery.io.open import open_source
 from refinery.storage.urls import is_url
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.
@@ -162,7 +163,7 @@ def _of_object(source: Source) -> str:
     URL; the digest of its bytes where nothing is told, or a time that is too short ago.
     """
     if not can_be_trusted(changed_at(source.version)):
-        with source.open() as stream:
+        with open_source(source) as stream:
             return kernels.core.digest.digest_of_stream(stream).hexdigest()
     return f"{source.size} {source.version}" + (f" {source.path}" if source.version[1:2] == ":" else "")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 
 from refinery.errors import DataError
+from refinery.io.model import Source
 from refinery.io.readers.read_buffer import stream
-from refinery.io.sources import Source
 
 _HEAD = 4096
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"PK\x03\x04": "zip", b"PAR1": "parquet"}

@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Any
 
 from refinery.io.batch import LINE
+from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.io.schema import schema_of
-from refinery.io.sources import Shard
 from refinery.io.text_columns import is_bytes, is_text, kinds_of
 from refinery.recipe.fields import field_name, keys_of
 from refinery.storage.urls import is_url

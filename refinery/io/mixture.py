@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from refinery.errors import DataError
+from refinery.io.model import Shard
 from refinery.io.readers.read import count_rows
-from refinery.io.sources import Shard
 
 _SEED = 42
 

@@ -22,7 +22,7 @@ from refinery.storage.urls import filesystem, said
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from refinery.io.sources import Source
+    from refinery.io.model import Source
 
 # Bytes that are asked for at once: few at first, for often only the start is read.
 _FIRST, _MOST = 256 << 10, 8 << 20

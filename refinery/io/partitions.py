@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 
-from refinery import kernels
-from refinery.kernels.core.arrow import strings, texts
-
-if TYPE_CHECKING:
-    from refinery.io.batch import Batch
-
-# Of each its key, its value, and whether it is an integer.
-Partitions = tuple[tuple[str, str | None, bool], ...]
+from refinery.io.model import Partitions
 
 # Hive's and Spark's word for a value that is missing.
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
@@ -58,26 +48,3 @@ def with_columns(table: pa.Table, partitions: Partitions) -> pa.Table:
             plain = int(value) if whole and value is not None else value
             table = table.append_column(key, pa.repeat(pa.scalar(plain, kind), len(table)))
     return table
-
-
-def with_fields(batch: Batch, partitions: Partitions) -> Batch:
-    """Samples that are lines with the partitions' fields at their end; one that a line has by itself stays."""
-    from dataclasses import replace
-
-    from refinery.io.batch import LINE
-    from refinery.io.writers.write import set_members
-
-    column = batch.table[LINE]
-    rows = np.arange(len(batch))
-    for key, value, whole in partitions:
-        lines = texts(column)
-        absent = np.zeros(len(lines), np.bool_)
-        name = key.encode()
-        kernels.json.jsontext.lacking(
-            lines.data, lines.offsets, np.frombuffer(name + b"\0", np.uint8)[: len(name)], absent
-        )
-        text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
-        values = pa.array([text if lacks else None for lacks in absent.tolist()], pa.string())
-        data, offsets = set_members(column, rows, (key,), values, quote=False)
-        column = strings(data, offsets, np.ones(len(rows), np.bool_))
-    return replace(batch, table=pa.table({LINE: column}))

@@ -7,14 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery.errors import DataError
 from refinery.io.column_types import known_kind
+from refinery.io.model import Partitions, Source
 from refinery.io.objects import footer, mapped, open_exactly
-from refinery.io.partitions import Partitions, with_columns
-from refinery.io.sources import Source
-from refinery.io.text_columns import Keys, cast_to, read_anew, with_texts
+from refinery.io.partitions import with_columns
+from refinery.io.text_columns import Keys, read_anew, with_texts
 from refinery.storage.urls import is_url
 
 TEXT = pa.schema([("text", pa.string())])
@@ -195,29 +194,3 @@ def record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
         yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
     else:
         yield from reader
-
-
-def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partitions = ()) -> pa.Table:
-    """The table of a file, and its partitions, with exactly the schema's columns; NULL in those that it lacks."""
-    table = with_columns(table, partitions)
-    if table.schema.equals(schema):
-        return table.replace_schema_metadata(None)
-    columns = []
-    known = dict(zip(table.column_names, table.columns, strict=True))
-    for field in schema:
-        if field.name not in known:
-            columns.append(pa.chunked_array([pa.nulls(len(table), field.type)]))
-            continue
-        try:
-            columns.append(cast_to(_decoded(known[field.name]), field.type))
-        except pa.ArrowException as error:
-            what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
-            raise DataError(f"{path}: {what}") from error
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of runs as its values, which nothing casts otherwise."""
-    if not pa.types.is_run_end_encoded(column.type):
-        return column
-    return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from refinery.io.duplicate_keys import last_of_each
-from refinery.io.writers.write import set_members
+from refinery.io.writers.set_fields import set_members
 from refinery.kernels.core.arrow import ints, texts
 from refinery.kernels.json import jsoncheck
 from refinery.operators import Function

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from refinery.io.model import Source
 from refinery.io.partitions import with_columns
-from refinery.io.sources import Source, weight
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,6 +16,10 @@ _FILES_PER_SHARD = 10_000
 _CUTS_PER_ROW_GROUP = 8
 _ROW_GROUPS_ENOUGH = 16
 _LARGE_ROW_GROUP = 64 << 20
+
+# Text that a byte of a compressed file stands for, roughly; what opening a file costs, in bytes of text.
+_EXPANDS = 4
+_LEAST = 16 << 10
 
 
 class Piece(NamedTuple):
@@ -153,3 +157,10 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
         first += rows
     if first > start or first == 0:
         yield Piece((source,), start, first, share(pending, before))
+
+
+def weight(source: Source) -> int:
+    """About how many bytes of text are read from a file; opening a small one counts too."""
+    if source.format == "text":
+        return source.size
+    return max(source.size * (_EXPANDS if source.compression else 1), _LEAST)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from refinery.errors import DataError
-from refinery.io.sources import Source
+from refinery.io.model import Source
 from refinery.storage.urls import is_url
 
 # By path: device, inode, size in bytes, time of change in ns.

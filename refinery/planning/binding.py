@@ -15,8 +15,8 @@ from refinery.common.paths import printable
 from refinery.compiler.program import Program
 from refinery.compiler.stages import Stage
 from refinery.errors import OperatorError, Problem, RecipeError, StatementTimeout
+from refinery.io.model import Shard
 from refinery.io.side_files import files
-from refinery.io.sources import Shard
 from refinery.recipe.model import StatSummary
 from refinery.security.connections import refused
 from refinery.workers.statement_limits import too_long

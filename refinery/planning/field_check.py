@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import Glimpse, Look, closer_look, first_look
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.operators import Library
 from refinery.recipe import Recipe
 from refinery.recipe.fields import field_name, keys_of

@@ -20,8 +20,8 @@ from refinery.compiler.filter_order import Needs, Ordering, arranged
 from refinery.compiler.model import Chain, Stat, bytes_name
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
+from refinery.io.model import Shard
 from refinery.io.readers.read import read
-from refinery.io.sources import Shard
 from refinery.kernels.core.arrow import numbers
 from refinery.operators import Library
 from refinery.storage.run_folder import RunDir, aside

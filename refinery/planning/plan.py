@@ -21,7 +21,9 @@ from refinery.compiler.stages import Stage, cut_at_barriers, ordered
 from refinery.compiler.step_columns import needs_of
 from refinery.errors import DataError, Problem, RecipeError, RefineryError, by_place, did_you_mean
 from refinery.io.mixture import sample
-from refinery.io.sources import Shard, Source, carrier, cut, find, weight
+from refinery.io.model import Shard, Source
+from refinery.io.sources import carrier, cut, find
+from refinery.io.splitting import weight
 from refinery.io.unchanged import Stamps, stamps
 from refinery.operators import Library
 from refinery.planning.binding import bind

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from refinery.compiler.model import Chain
+from refinery.io.model import Shard
 from refinery.io.readers.read import read
-from refinery.io.sources import Shard
 from refinery.workers.machine import share_of_memory
 
 # Input bytes and rows of one query: its texts, in every version, are in memory at once.

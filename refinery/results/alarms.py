@@ -9,7 +9,7 @@ from typing import Any
 from refinery.execution.stage_runner import Done
 from refinery.io.file_errors import likely_reason
 from refinery.io.line_errors import DAMAGED, NOT_CLOSED
-from refinery.io.sources import Source
+from refinery.io.model import Source
 from refinery.results.database import Counts, Database
 from refinery.results.tables import quarantine_source
 

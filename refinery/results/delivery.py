@@ -13,11 +13,11 @@ from typing import Any
 
 from refinery.common.redaction import hide
 from refinery.errors import DataError, OutputError
+from refinery.io.model import Written
 from refinery.io.objects import info_of, version_of
-from refinery.io.writers.export import Written
 from refinery.io.writers.write import writing
-from refinery.storage import Store
 from refinery.storage.holdings import Holdings
+from refinery.storage.open import open_store
 from refinery.storage.urls import is_url
 
 # Beside the files: which of them are where they belong.
@@ -66,7 +66,7 @@ class Delivery:
         there = before if before and before == _state_or_none(url) else None
         if there is None:
             with writing(url):
-                place = Store.open(self.folder)
+                place = open_store(self.folder)
                 self._put.append(local.name)
                 place.put(local, local.name)
                 there = state_of(url)
@@ -84,7 +84,7 @@ class Delivery:
         for url in urls:
             folder, _, name = url.rpartition("/")
             with suppress(OSError):  # what has failed before is told
-                Store.open(folder).discard(name)
+                open_store(folder).discard(name)
         with suppress(OSError):
             self._holdings.forget(urls if self.url else ())
         for item in others:
@@ -126,7 +126,7 @@ def why_not(export_path: str, folder: bool) -> str | None:
     above = url if folder else url.rpartition("/")[0]
     name = f".refinery-{secrets.token_hex(8)}"
     try:
-        place = Store.open(above)
+        place = open_store(above)
         place.write_text(name, "")
         with suppress(OSError):  # who may put objects need not be one who may remove them
             place.discard(name)

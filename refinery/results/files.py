@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.kernels.core.arrow import ints, of_texts
 from refinery.workers.tasks import ShardResult
 

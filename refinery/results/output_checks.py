@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refinery.errors import OutputError
-from refinery.io.sources import Source
+from refinery.io.model import Source
 from refinery.io.writers.export import stats_path
 from refinery.io.writers.write import writing
 from refinery.planning.plan import Prepared

@@ -18,7 +18,7 @@ from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
 from refinery.results.owned_files import Belongings, pattern
 from refinery.results.tables import listed
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout, is_url
 
@@ -57,7 +57,7 @@ def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
         return [url, *beside]
     folder, _, stem = stem_of(url, recipe.export_format).rpartition("/")
     pieces = re.compile(rf"{re.escape(stem)}-\d+-of-\d+\.{re.escape(recipe.export_format)}")
-    there = Store.open(folder).names_in()
+    there = open_store(folder).names_in()
     return [*(f"{folder}/{name}" for name in there if pieces.fullmatch(name)), *beside]
 
 
@@ -67,7 +67,7 @@ def statistics_objects(summary: StatSummary) -> list[str]:
         return []
     name = re.compile(rf"[^/]+/[^/]+/{summary.rank:05d}\.json")
     url = summary.export.rstrip("/")
-    return [f"{url}/{path}" for path in Store.open(url).names() if name.fullmatch(path)]
+    return [f"{url}/{path}" for path in open_store(url).names() if name.fullmatch(path)]
 
 
 def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:

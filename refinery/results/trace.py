@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from refinery.compiler.program import Program, StepInfo
 from refinery.compiler.templates import lit
 from refinery.execution.stage_runner import Done
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.kernels.core.arrow import of_records
 from refinery.results import pairs
 from refinery.results.database import Database

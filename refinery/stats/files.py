@@ -9,10 +9,8 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
 
 import duckdb
 import pyarrow as pa
@@ -21,12 +19,11 @@ import pyarrow.compute as pc
 from refinery.compiler.templates import template
 from refinery.errors import OutputError
 from refinery.operators import read_sql
+from refinery.stats.placing import replacing
 from refinery.stats.topk import TopKConfig
-from refinery.storage.run_folder import aside
 from refinery.storage.urls import is_url
 
 MERGED = "metric.json"
-PARTIAL = re.compile(r"[0-9]{5}\.json")
 _LONGEST = 200  # bytes of a folder's name; file systems allow 255
 
 
@@ -108,40 +105,6 @@ def folder_name(name: str) -> str:
 
 def _percent(match: re.Match[str]) -> str:
     return f"%{ord(match[0]):02X}"
-
-
-@contextmanager
-def replacing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write, which takes the place of `path` when it is whole; durable: it outlives a power cut.
-
-    Raises OutputError when it cannot be written; `path` is then what it was.
-    """
-    beside = aside(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with beside.open("wb") as file:
-                yield file
-                if durable:
-                    file.flush()
-                    os.fsync(file.fileno())
-            os.replace(beside, path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-        if durable:
-            _sync_folder(path.parent)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def contents(entries: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, str, Iterator[bytes]]]:

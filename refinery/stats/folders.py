@@ -6,7 +6,6 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,21 +13,12 @@ import numpy as np
 
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, room
-from refinery.stats.files import PARTIAL, replacing
+from refinery.stats.placing import PARTIAL, File, replacing
 from refinery.storage.run_folder import seal
 
 # As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself. Beside
 # that: a fsspec.implementations.dirfs.DirFileSystem, as datatrove's DataFolder is one.
 Location = str | os.PathLike[str] | tuple[str, Any] | Any
-
-
-@dataclass(frozen=True)
-class File:
-    """A file of a folder: its path below the root, its size, and a mark that changes when it is written again."""
-
-    path: str
-    size: int
-    mark: str
 
 
 class Folder(Protocol):

@@ -19,7 +19,8 @@ from refinery.errors import DataError, did_you_mean
 from refinery.kernels.core.arrow import ints, numbers, of_texts
 from refinery.stats.entries import Buffers, Keys, Rows, read
 from refinery.stats.files import MERGED, contents, placed_entries
-from refinery.stats.folders import File, Location, open_folder
+from refinery.stats.folders import Location, open_folder
+from refinery.stats.placing import File
 from refinery.stats.removal import NOTE, Removal
 from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TOP_K_GROUPS, TopKConfig, top_k_of
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
-from refinery.stats.files import PARTIAL
-from refinery.stats.folders import File
+from refinery.stats.placing import PARTIAL, File
 from refinery.storage.urls import filesystem, said
 
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")

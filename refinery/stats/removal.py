@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterable
 
 from refinery.stats.files import MERGED
-from refinery.stats.folders import File, Folder
+from refinery.stats.folders import Folder
+from refinery.stats.placing import File
 
 NOTE = ".removing.json"
 

@@ -1,5 +1,1 @@
-"""Where the parts of a run are: files under names, there whole or not at all, in a folder or on object storage."""
-
-from refinery.storage.store import Store
-
-__all__ = ["Store"]
+"""Where files of runs are: under names, there whole or not at all, in a folder or on object storage."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from refinery.common.redaction import hide
 from refinery.errors import OutputError
+from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.storage.urls import said
 
@@ -95,7 +96,7 @@ def _pairs(plain: Any) -> dict[str, tuple[str, str]]:
 
 def _parted(url: str) -> tuple[str, Store, str]:
     folder, _, name = url.rpartition("/")
-    return folder, Store.open(folder), name
+    return folder, open_store(folder), name
 
 
 def _version(url: str) -> str:

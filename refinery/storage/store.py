@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import re
 from abc import ABC, abstractmethod
-from functools import lru_cache
 from pathlib import Path
-from typing import cast
 
 
 class Store(ABC):
@@ -18,12 +14,7 @@ class Store(ABC):
     be read or written, FileNotFoundError for a name that is not there.
     """
 
-    url: str  # what `Store.open` makes the same store of, also in another process or on another machine
-
-    @staticmethod
-    def open(url: str) -> Store:
-        """The store at a path of this machine, or at an fsspec URL such as `s3://bucket/folder`."""
-        return _opened(url if "://" in url else os.path.abspath(url))  # the current folder may be another next time
+    url: str  # what `open_store` makes the same store of, also in another process or on another machine
 
     @abstractmethod
     def scratch(self) -> Path:
@@ -104,13 +95,3 @@ class Store(ABC):
     @abstractmethod
     def tidy(self) -> None:
         """Remove what killed processes have left in scratch folders. Only for the run that holds the run folder."""
-
-
-@lru_cache(maxsize=8)
-def _opened(url: str) -> Store:
-    if "://" in url:
-        remote = importlib.import_module("refinery.storage.remote")
-        return cast(Store, remote.RemoteStore(url))
-    from refinery.storage.local import LocalStore
-
-    return LocalStore(url)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.storage.holdings import Holdings
+from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
 from refinery.storage.urls import is_stdout, is_url
@@ -45,11 +46,11 @@ class Workplace:
 
     def parts(self) -> Store:
         """What the shards leave. Raises DataError when there is no driver for the URL."""
-        return Store.open(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
+        return open_store(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
 
     def own(self) -> Store:
         """The folder of files that only runs need. Raises DataError when there is no driver for the URL."""
-        return Store.open(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))
+        return open_store(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))
 
     @property
     def temporary(self) -> Path:
@@ -89,7 +90,7 @@ class Workplace:
     def require(self, holdings: Holdings) -> None:
         """See that no object at the URL is in the way which no run has put there. Raises OutputError."""
         if self.url:
-            traces = Store.open(self.url).names(f"{self.run_dir.trace.name}/")
+            traces = open_store(self.url).names(f"{self.run_dir.trace.name}/")
             holdings.require(f"{self.url}/{name}" for name in (self._below(self.run_dir.database), *traces))
 
     def publish(self, overwrite: bool = False) -> list[str]:
@@ -99,7 +100,7 @@ class Workplace:
         """
         if not self.url:
             return []
-        place, manifest, here = Store.open(self.url), self.run_dir.manifest, self.run_dir
+        place, manifest, here = open_store(self.url), self.run_dir.manifest, self.run_dir
         files = (here.database, here.recipe, here.plan, *here.traces(), manifest)
         holdings, urls = self.holdings(overwrite), [f"{self.url}/{self._below(path)}" for path in files]
         holdings.begin(self.url, urls)

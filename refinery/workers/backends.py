@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from refinery.compiler.program import Program
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.recipe import Recipe
 from refinery.workers import serialization
 from refinery.workers.crash_marker import died, noted

@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 from refinery import kernels
 from refinery.common.paths import shorter
 from refinery.io.content_digest import can_be_trusted, content_of, is_lines, stamp_of
+from refinery.io.model import Shard
 from refinery.io.readers.read_buffer import digested
-from refinery.io.sources import Shard
 from refinery.io.writers.shared_file import Placed
-from refinery.storage import Store
+from refinery.storage.open import open_store
+from refinery.storage.store import Store
 from refinery.workers.tasks import ShardResult, Task
 
 _FORMAT = 1
@@ -49,7 +50,7 @@ class Leaving:
     """Publishes what a shard leaves, and its mark at last."""
 
     def __init__(self, shard: Shard, task: Task) -> None:
-        self.store, self.task, self.shard = Store.open(task.store), task, shard
+        self.store, self.task, self.shard = open_store(task.store), task, shard
         self.files: dict[str, tuple[int, str]] = {}
         self.key = self.content = self.stamp = ""
         if task.key and shard.part is None and is_lines(shard):  # its key is known when it has been read

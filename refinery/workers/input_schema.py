@@ -12,8 +12,8 @@ import pyarrow as pa
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
+from refinery.io.model import Shard
 from refinery.io.readers.read import read
-from refinery.io.sources import Shard
 from refinery.operators import Library, Operator
 from refinery.security.connections import connect
 

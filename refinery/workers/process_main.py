@@ -29,8 +29,8 @@ import pyarrow as pa
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.io.batch import Batch
+from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
-from refinery.io.sources import Shard, Source
 from refinery.io.writers.write import PartWriter
 from refinery.monitoring.log import attach_where_told
 from refinery.operators import Function

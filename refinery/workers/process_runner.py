@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from refinery.compiler.program import Program
 from refinery.errors import OperatorError
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.workers import serialization, statement_limits
 from refinery.workers.process_guard import STUCK
 from refinery.workers.processes import Died, Nursery, Process, Terms

@@ -9,7 +9,7 @@ from typing import Any
 
 from refinery.compiler.program import Program
 from refinery.io.batch import as_json
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.workers.worker import Task, Worker
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.workers.worker import ShardResult, Task
 
 Report = Callable[[ShardResult], None]

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from refinery.compiler.model import Change, Given, Order, Stat
 from refinery.compiler.program import Program, StepInfo
-from refinery.io.sources import Part, Shard, Source
+from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, shipped
 from refinery.workers.worker import ShardResult, Task
 

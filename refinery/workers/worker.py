@@ -25,16 +25,16 @@ from refinery.common.redaction import hide
 from refinery.compiler.model import Given
 from refinery.compiler.program import Program, pretty
 from refinery.errors import ConservationError
+from refinery.io.model import Shard
 from refinery.io.readers.read import Batch, explain_json, read
 from refinery.io.readers.shared_decompression import keep_in
 from refinery.io.side_files import SideFiles
-from refinery.io.sources import Shard
 from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import from_zero, ints, numbers, of_records, of_texts
 from refinery.operators import Function
 from refinery.recipe.fields import field_name
 from refinery.security.connections import connect, lock
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.workers import joined_shards
 from refinery.workers.dedup_marks import SHARD_BITS, marks_table, unwritable, write_marks
 from refinery.workers.done_marks import Leaving
@@ -422,7 +422,7 @@ def fetched(shard: Shard, url: str) -> Shard:
     part = shard.part
     if part is None or not url:
         return shard
-    store = Store.open(url)
+    store = open_store(url)
     source = part.source and replace(part.source, path=str(store.fetch(part.source.path)))
     return replace(
         shard, part=replace(part, source=source, tables=tuple(str(store.fetch(name)) for name in part.tables))

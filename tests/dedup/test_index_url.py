@@ -19,7 +19,7 @@ import refinery
 from refinery.dedup import index as indexes
 from refinery.dedup.index_url import Bucket
 from refinery.errors import OperatorError, OutputError
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from tests.s3 import make_bucket, s3_server
 from tests.workers.runs import exported, lines_of, refine, settings, texts, write_lines
 
@@ -44,14 +44,14 @@ def step(url: str, **more: Any) -> list[Any]:
 
 
 def objects(url: str) -> dict[str, bytes]:
-    store = Store.open(url)
+    store = open_store(url)
     return {name: store.fetch(name).read_bytes() for name in store.names()}
 
 
 def listed(url: str) -> list[str]:
     """The files of marks that the index lists."""
-    found = [name for name in Store.open(url).names() if re.fullmatch(r"index.*\.json", name)]
-    return [item["file"] for item in json.loads(Store.open(url).read_text(found[-1]))["generations"]] if found else []
+    found = [name for name in open_store(url).names() if re.fullmatch(r"index.*\.json", name)]
+    return [item["file"] for item in json.loads(open_store(url).read_text(found[-1]))["generations"]] if found else []
 
 
 def kept(run: Any) -> list[str]:
@@ -90,10 +90,10 @@ def test_an_index_of_another_kind_is_refused(url: str, tmp_path: Path) -> None:
     ):
         with pytest.raises(OperatorError, match=f"index {url} was made with other {what}"):
             refine(tmp_path / "2", texts(["a"]), steps)
-    Store.open(url).discard(listed(url)[0])
+    open_store(url).discard(listed(url)[0])
     with pytest.raises(OperatorError, match=r"has lost marks-00001-\w+\.parquet"):
         refine(tmp_path / "2", texts(["b"]), step(url))
-    Store.open(f"{url}/other").write_text("mine.txt", "x")
+    open_store(f"{url}/other").write_text("mine.txt", "x")
     with pytest.raises(OperatorError, match="is neither an index nor an empty folder"):
         refine(tmp_path / "2", texts(["b"]), step(f"{url}/other"))
     assert set(before) - set(objects(url)) == {name for name in before if name.startswith("marks")}
@@ -156,7 +156,7 @@ def test_a_list_is_created_by_one_of_many(url: str, tmp_path: Path) -> None:
 def test_a_request_that_the_driver_repeats_finds_its_own_object(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store: Any = Store.open(url)
+    store: Any = open_store(url)
     real = store._fs.pipe_file
 
     def twice(*given: Any, **more: Any) -> None:
@@ -198,7 +198,7 @@ def test_a_run_that_is_killed_leaves_the_index_as_it_was(server: str, tmp_path: 
 
 def test_a_storage_that_cannot_keep_runs_apart_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "memory://conditions-without-effect/seen"
-    store: Any = Store.open(url)
+    store: Any = open_store(url)
     real = store._fs.pipe_file
     monkeypatch.setattr(store._fs, "pipe_file", lambda path, content, mode="": real(path, content))
     with pytest.raises(OperatorError, match=r"the storage does not follow conditions \(If-None-Match\)"):
@@ -214,7 +214,7 @@ def test_a_storage_that_cannot_be_reached_is_named_before_anything_is_processed(
 
 def test_an_index_may_be_copied_from_a_folder(url: str, tmp_path: Path) -> None:
     refine(tmp_path / "1", texts(["a"]), step(str(tmp_path / "seen")))
-    store = Store.open(url)
+    store = open_store(url)
     for path in (tmp_path / "seen").iterdir():
         store.put(path, path.name)
     assert kept(refine(tmp_path / "2", texts(["a", "b"]), step(url))) == ["b"]

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.io.batch import Bad
+from refinery.io.model import Shard, Source
 from refinery.io.readers import shared_decompression
 from refinery.io.readers.read import count_rows, read
-from refinery.io.sources import Shard, Source, cut, find
+from refinery.io.sources import cut, find
 
 WHOLE = 1 << 40
 

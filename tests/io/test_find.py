@@ -11,8 +11,9 @@ import pytest
 
 from refinery.errors import DataError
 from refinery.io.mixture import choose, sample, sample_numbers
+from refinery.io.model import Source
 from refinery.io.readers.read import count_rows, read
-from refinery.io.sources import Source, carrier, cut, find
+from refinery.io.sources import carrier, cut, find
 
 LINE = b'{"text":"a"}\n'
 

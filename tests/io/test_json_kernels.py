@@ -14,7 +14,7 @@ from refinery.compiler.templates import json_path, lit
 from refinery.io.duplicate_keys import last_of_each
 from refinery.io.json_fields import find_member
 from refinery.io.readers.read import explain_json
-from refinery.io.writers.write import set_members
+from refinery.io.writers.set_fields import set_members
 from refinery.kernels.core import scan
 from refinery.kernels.json import jsoncheck, jsontext
 from refinery.kernels.text import lines

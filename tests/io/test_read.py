@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.io.batch import Batch
+from refinery.io.model import Shard, Source
 from refinery.io.readers.read import count_rows, read
-from refinery.io.sources import Shard, Source, cut, find
+from refinery.io.sources import cut, find
 
 
 def batches(path: Path, shard_size: int = 1 << 30, **options: int) -> list[Batch]:

@@ -22,9 +22,10 @@ import pytest
 from refinery.errors import DataError
 from refinery.io import objects
 from refinery.io.content_digest import content_of, stamp_of
+from refinery.io.model import Shard, Source
 from refinery.io.readers import read_buffer
 from refinery.io.readers.read import count_rows, read
-from refinery.io.sources import Shard, Source, cut, find
+from refinery.io.sources import cut, find
 from tests.s3 import make_bucket, s3_server
 
 ROWS = [{"id": i, "text": f"word {i} " * (i % 40 + 1), "n": i / 2} for i in range(1200)]

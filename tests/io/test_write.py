@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from refinery.errors import OutputError
+from refinery.io.model import Source
 from refinery.io.readers.read import read
-from refinery.io.sources import Source, cut, find
+from refinery.io.sources import cut, find
 from refinery.io.writers import export as exporting
 from refinery.io.writers.export import export, names, stats_path, write_stats
 from refinery.io.writers.write import PartWriter

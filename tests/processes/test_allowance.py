@@ -14,7 +14,7 @@ from refinery.api import Run
 from refinery.cli.main import main
 from refinery.errors import QuarantineError, RecipeError
 from refinery.execution.quarantine_limit import Allowance
-from refinery.io.sources import Shard, Source
+from refinery.io.model import Shard, Source
 from refinery.workers.tasks import ShardResult
 from tests.workers.runs import refine, settings, texts, write_lines
 

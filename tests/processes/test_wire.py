@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from refinery.compiler.model import Around
-from refinery.io.sources import Part, Shard, Source
+from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, Library, shipped
 from refinery.planning.plan import prepare
 from refinery.recipe import Recipe

@@ -16,7 +16,7 @@ import yaml
 
 from refinery.errors import DataError, OperatorError
 from refinery.execution.ray import environment
-from refinery.io.sources import Shard, Source
+from refinery.io.model import Shard, Source
 from refinery.storage.run_folder import RunDir
 from tests.workers.runs import lines_of, operator_folder, write_lines
 

@@ -19,7 +19,7 @@ import refinery
 from refinery.api import Run
 from refinery.errors import OperatorError
 from refinery.execution.ray.runner import RayRunner, _Job
-from refinery.io.sources import Shard, Source
+from refinery.io.model import Shard, Source
 from tests.ray.conftest import SMALL
 from tests.ray.runs import assert_same, content, local, on_ray, samples
 from tests.workers.runs import operator_folder, rows, settings, texts, write_lines

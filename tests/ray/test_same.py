@@ -15,8 +15,8 @@ from refinery.errors import OutputError
 from refinery.execution.ray import export as exporting
 from refinery.execution.ray.export_list import MARKER, Listing
 from refinery.execution.ray.temporary import temporary
-from refinery.io.writers.export import Written
-from refinery.storage import Store
+from refinery.io.model import Written
+from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.ray.runs import assert_same, local, on_ray, samples
 from tests.workers.runs import operator_folder, rows, settings, write_lines
@@ -137,7 +137,7 @@ def test_a_list_names_what_is_there(tmp_path: Path) -> None:
         (folder / name).write_text("{}\n")
     (folder / f".{names[0]}.77.tmp").touch()  # of a task that was killed
     (folder / ".refinery-77-abc").mkdir()
-    exporting.check_folder(str(folder), listing(), Store.open(str(tmp_path)))
+    exporting.check_folder(str(folder), listing(), open_store(str(tmp_path)))
     exporting.publish(str(folder), listing(), written)
     assert listing().names == names == there() and not listing().begun
     (folder / names[1]).unlink()
@@ -160,7 +160,7 @@ def test_a_run_that_is_killed_while_it_exports_leaves_nothing_unknown(tmp_path: 
     Listing(place, str(folder)).publish(
         [{"name": new, "rows": 1, "bytes": 0}]
     )  # killed before the old part was removed
-    exporting.check_folder(str(folder), Listing(place, str(folder)), Store.open(str(tmp_path)))
+    exporting.check_folder(str(folder), Listing(place, str(folder)), open_store(str(tmp_path)))
     exporting.publish(str(folder), Listing(place, str(folder)), [Written(str(folder / new), 1, 0)])
     assert [path.name for path in folder.iterdir()] == [new]
 
@@ -173,7 +173,7 @@ def test_parts_of_another_work_dir_are_left_alone(tmp_path: Path) -> None:
     first, second = (Listing(Workplace.of(str(tmp_path / name)), str(folder)) for name in ("one", "two"))
     exporting.publish(str(folder), first, [Written(str(part), 1, 0)])
     with pytest.raises(OutputError, match="holds 'a{16}_000000.json', which is of a run with another work_dir"):
-        exporting.check_folder(str(folder), second, Store.open(str(tmp_path)))
+        exporting.check_folder(str(folder), second, open_store(str(tmp_path)))
     exporting.correct(str(folder), second)
     assert part.exists()
 
@@ -185,7 +185,7 @@ def test_the_marker_of_an_earlier_version_goes(tmp_path: Path) -> None:
     old.touch()
     (folder / MARKER).write_text(json.dumps({"files": [{"name": old.name, "rows": 0, "bytes": 0}]}))
     listing = Listing(Workplace.of(str(tmp_path / "run")), str(folder))
-    exporting.check_folder(str(folder), listing, Store.open(str(tmp_path)))
+    exporting.check_folder(str(folder), listing, open_store(str(tmp_path)))
     exporting.publish(str(folder), listing, [])
     assert list(folder.iterdir()) == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.io.objects import located
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from tests.ray.runs import assert_same, local, on_ray, samples
 from tests.s3 import make_bucket
 from tests.workers.runs import rows, write_lines
@@ -27,7 +27,7 @@ def test_parts_on_object_storage(driver: Any, tmp_path: Path) -> None:
     other = on_ray(tmp_path, STEPS, **KEYS | {"work_dir": url, "export_path": tmp_path / "ray" / "kept"})
     assert rows(one, "duplicates", "count(DISTINCT step)") == [(3,)]
     assert_same(one, other)
-    names = Store.open(url).names()
+    names = open_store(url).names()
     assert {".refinery/manifest.json", "refinery.duckdb", ".refinery/parts/stage_1/00000.done.json"} <= set(names)
     assert not [name for name in names if "/joined/" in name]
     again = on_ray(tmp_path, STEPS, **KEYS | {"work_dir": url, "export_path": tmp_path / "ray" / "kept"})

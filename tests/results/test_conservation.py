@@ -24,7 +24,7 @@ from refinery.recipe.model import StatSummary
 from refinery.results import database, tables
 from refinery.results import stat_summary as summary
 from refinery.results.database import Counts, Database
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 from refinery.workers.worker import ShardResult, Worker
 from tests.workers.runs import content, refine, settings, write_lines
@@ -42,7 +42,7 @@ class Books:
         write_lines(folder / "in.jsonl", LINES)
         recipe, library = open_recipe(settings(folder, STEPS))
         self.prepared = prepare(recipe, library, shard_size=40)
-        with Stages(self.prepared, Store.open(str(RunDir(folder).parts)), [0] * len(self.prepared.shards)) as stages:
+        with Stages(self.prepared, open_store(str(RunDir(folder).parts)), [0] * len(self.prepared.shards)) as stages:
             self.done = stages.run(None)
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from refinery.storage import Store
+from refinery.storage.open import open_store
 
 
 @pytest.mark.parametrize("kind", ["memory", "local"])
 def test_one_file_goes_and_no_other(tmp_path: Path, kind: str) -> None:
-    store = Store.open("memory://discarding/x" if kind == "memory" else str(tmp_path))
+    store = open_store("memory://discarding/x" if kind == "memory" else str(tmp_path))
     for name in ("a.jsonl", "a.jsonl.old"):
         store.write_text(name, name)
     store.discard("a.jsonl")

@@ -12,8 +12,9 @@ import pytest
 
 from refinery.checkpoints.results import OF_RUNS
 from refinery.errors import DataError
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
+from refinery.storage.store import Store
 from tests.s3 import make_bucket, s3_server
 
 
@@ -74,7 +75,7 @@ def test_names_sizes_and_removal_go_by_prefix(store: RemoteStore) -> None:
 
 
 def test_vacating_leaves_what_is_of_others(store: RemoteStore, tmp_path: Path) -> None:
-    for place in (store, Store.open(str(tmp_path / "here"))):
+    for place in (store, open_store(str(tmp_path / "here"))):
         for name in ("stage_1/a", "stage_1/b", "run.json", "run.json.bak", "notes.txt", "stages/a"):
             place.write_text(name, "{}")
         place.vacate(OF_RUNS)
@@ -132,4 +133,4 @@ def test_an_unknown_place_is_an_error(server: str) -> None:
         RemoteStore("s3://no-such-bucket-here/parts").write_text("a", "")
     with pytest.raises(DataError, match="nowhere"):
         RemoteStore("nowhere://bucket/parts")
-    assert isinstance(Store.open("memory://opened"), RemoteStore)
+    assert isinstance(open_store("memory://opened"), RemoteStore)

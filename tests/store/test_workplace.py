@@ -12,7 +12,7 @@ import pytest
 
 import refinery
 from refinery.errors import OperatorError
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.s3 import make_bucket, s3_server
 from tests.workers.runs import content, rows, settings, texts, write_lines
@@ -37,7 +37,7 @@ def test_tables_and_traces_are_those_of_a_folder(server: str, tmp_path: Path) ->
     here = refinery.run(recipe(tmp_path, tmp_path / "run"))
     there = refinery.run(recipe(tmp_path, url))
     assert content(here) == content(there)
-    place = Store.open(url)
+    place = open_store(url)
     names = [name for name in place.names() if not name.startswith(".refinery/parts/")]
     traced = [f"trace/{path.name}" for path in (tmp_path / "run" / "trace").iterdir()]
     assert names == sorted(
@@ -62,7 +62,7 @@ def test_another_run_finds_what_is_done(server: str, tmp_path: Path) -> None:
     rail = {"document_minhash_deduplicator": {"max_removed_share": 0.01}}
     with pytest.raises(OperatorError, match="max_removed_share"):
         refinery.run(recipe(tmp_path, url, "clean_email_mapper", rail))
-    assert ".refinery/manifest.json" not in Store.open(url).names()
+    assert ".refinery/manifest.json" not in open_store(url).names()
     rail = {"document_minhash_deduplicator": {"max_removed_share": 0.99}}
     again = refinery.run(recipe(tmp_path, url, "clean_email_mapper", rail))
     assert rows(again, "shards", "min(reused)") == [(1,)]
@@ -74,7 +74,7 @@ def test_another_run_finds_what_is_done(server: str, tmp_path: Path) -> None:
 def test_nothing_is_kept_where_the_recipe_says_so(server: str, tmp_path: Path) -> None:
     url = f"{make_bucket('nothing')}/one"
     refinery.run(recipe(tmp_path, url) | {"use_cache": False})
-    assert Store.open(url).names(".refinery/parts/") == []
+    assert open_store(url).names(".refinery/parts/") == []
 
 
 def test_a_folder_is_itself() -> None:

@@ -15,7 +15,7 @@ import yaml
 import refinery
 from refinery.api import Run
 from refinery.execution import stage_runner
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.workers.worker import Worker
 from tests.conftest import ROOT
 from tests.workers.runs import content, exported, settings

@@ -24,7 +24,7 @@ from refinery.execution.ray import joins
 from refinery.execution.ray.connection import Joined
 from refinery.execution.ray.map import every
 from refinery.security.connections import connect
-from refinery.storage import Store
+from refinery.storage.store import Store
 from refinery.workers.functions import register
 
 Item = TypeVar("Item")

@@ -19,7 +19,7 @@ from typing import Any
 from refinery.checkpoints.keys import versions
 from refinery.common.paths import CONTENTS
 from refinery.errors import DataError, OperatorError
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.operators import Function, Library, shipped
 from refinery.operators.assets import digest_of
 from refinery.storage.urls import is_url

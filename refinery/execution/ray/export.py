@@ -19,10 +19,12 @@ from pathlib import Path
 
 from refinery.errors import OutputError
 from refinery.execution.ray.export_list import MARKER, Listing
+from refinery.io.model import Written
 from refinery.io.objects import info_of, version_of
-from refinery.io.writers.export import Written, export
+from refinery.io.writers.export import export
 from refinery.io.writers.write import writing
-from refinery.storage import Store
+from refinery.storage.open import open_store
+from refinery.storage.store import Store
 from refinery.storage.urls import is_url
 from refinery.workers.done_marks import key_of
 from refinery.workers.worker import ShardResult
@@ -50,12 +52,12 @@ def folder_of(export_path: str) -> str:
 
 def export_part(store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
     """Write a part under its name into the folder; runs on the cluster. The answer is `Written` as JSON."""
-    files = [str(Store.open(store).fetch(part))]
+    files = [str(open_store(store).fetch(part))]
     lasting = "jsonl" if kind == "json" else kind
     if not is_url(folder):
         [written] = export(files, os.path.join(folder, name), lasting, 0, lines, in_parallel=False)
         return json.dumps(asdict(written))
-    target, url = Store.open(folder), f"{folder}/{name}"
+    target, url = open_store(folder), f"{folder}/{name}"
     with writing(url):
         aside = target.scratch() / name
         [written] = export(files, str(aside), lasting, 0, lines, in_parallel=False)
@@ -101,7 +103,7 @@ def correct(folder: str, listing: Listing) -> None:
 
 def _remove(folder: str, listing: Listing, names: Sequence[str]) -> None:
     """Remove parts of ours, and all that is there only while parts are written: by now, no task writes any."""
-    place = Store.open(folder)
+    place = open_store(folder)
     for name in (*filter(_PART.fullmatch, names), MARKER):
         place.discard(name)
     if is_url(folder):
@@ -116,5 +118,5 @@ def _remove(folder: str, listing: Listing, names: Sequence[str]) -> None:
 
 def _there(folder: str) -> set[str]:
     if is_url(folder):
-        return set(Store.open(folder).names_in())
+        return set(open_store(folder).names_in())
     return {path.name for path in Path(folder).iterdir()} if os.path.isdir(folder) else set()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.urls import is_url
 from refinery.storage.workplace import Workplace
 
@@ -83,6 +83,6 @@ def _seen_from(root: str, folder: str) -> str:
 def _before(folder: str) -> list[dict[str, Any]]:
     """The parts that a marker of refinery 0.1.0 names."""
     try:
-        return _files(json.loads(Store.open(folder).read_text(MARKER))["files"])
+        return _files(json.loads(open_store(folder).read_text(MARKER))["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return []

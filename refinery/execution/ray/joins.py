@@ -21,8 +21,9 @@ from refinery.compiler.templates import ident, lit
 from refinery.dedup.pairs import statement_of
 from refinery.kernels.core.arrow import ints
 from refinery.security.connections import connect
-from refinery.storage import Store
+from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
+from refinery.storage.store import Store
 
 # Where a task works: the store with the marks, DuckDB's memory, the folder to spill to.
 Place = tuple[str, str | None, str]
@@ -30,7 +31,7 @@ Place = tuple[str, str | None, str]
 
 def look(place: Place, names: Sequence[str]) -> str:
     """The columns of some files of marks, and how many rows they have."""
-    store, columns, rows = Store.open(place[0]), list[str](), 0
+    store, columns, rows = open_store(place[0]), list[str](), 0
     for name in names:
         with _opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
@@ -65,7 +66,7 @@ def _of_share(column: str, share: int, shares: int) -> str:
 def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: str, sql: str, to: str) -> str:
     """Write what a statement over `marks` gives; how many rows that is."""
     url, memory, spill = place
-    store = Store.open(url)
+    store = open_store(url)
     with TemporaryDirectory(dir=store.scratch()) as folder:
         files = [_local(store, name, columns, Path(folder)) for name in names]
         target = Path(folder) / "found.parquet"
@@ -80,7 +81,7 @@ def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: s
 
 def only(place: Place, names: Sequence[str], members: bytes, to: Sequence[str]) -> str:
     """Write the marks of some samples (ascending int64) without their bands, a file for each that has any."""
-    store, wanted = Store.open(place[0]), np.frombuffer(members, np.int64)
+    store, wanted = open_store(place[0]), np.frombuffer(members, np.int64)
     found = []
     for name, target in zip(names, to, strict=True):
         with _opened(store, name) as file:

@@ -15,7 +15,7 @@ from refinery.execution.ray import tasks
 from refinery.execution.ray.connection import Joined
 from refinery.execution.ray.environment import here, stamps
 from refinery.execution.ray.resources import Wants
-from refinery.io.sources import Shard
+from refinery.io.model import Shard
 from refinery.workers.runner import Report
 from refinery.workers.serialization import Spool, from_json, to_json
 from refinery.workers.worker import ShardResult, Task

@@ -19,10 +19,9 @@ from refinery.execution.ray.map import every
 from refinery.execution.ray.resources import of_stage
 from refinery.execution.ray.runner import RayRunner
 from refinery.execution.stage_runner import Done, Stages
-from refinery.io.sources import Shard
-from refinery.io.writers.export import Written
+from refinery.io.model import Shard, Written
 from refinery.planning.plan import Planned, Prepared
-from refinery.storage import Store
+from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.runner import Runner
 from refinery.workers.serialization import spooled

@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
-from refinery.io.sources import Shard
-from refinery.storage import Store
+from refinery.io.model import Shard
+from refinery.storage.open import open_store
+from refinery.storage.store import Store
 from refinery.workers.process_guard import expendable
 from refinery.workers.process_runner import ProcessRunner
 from refinery.workers.processes import Nursery, Terms
@@ -85,7 +86,7 @@ def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task:
     try:
         terms = Terms(1, timeout)
         runner = ProcessRunner(
-            from_json(program), 1, memory, spill, nursery, terms, partial(_spool, Store.open(task.store))
+            from_json(program), 1, memory, spill, nursery, terms, partial(_spool, open_store(task.store))
         )
         with closing(runner):
             [result] = runner.run([shard], lambda _: task)
@@ -126,7 +127,7 @@ def forget(url: str) -> None:
     """Remove copies of objects that were made for one task."""
     from refinery.storage.remote import RemoteStore
 
-    store = Store.open(url)
+    store = open_store(url)
     if isinstance(store, RemoteStore):
         store.forget()
 

@@ -10,7 +10,8 @@ import numpy as np
 from refinery.compiler.templates import lit
 from refinery.inspect.finished_run import Stored
 from refinery.inspect.refilter.exported_texts import as_left
-from refinery.io.writers.export import Written, names, put, stats_path
+from refinery.io.model import Written
+from refinery.io.writers.export import names, put, stats_path
 from refinery.io.writers.temp_files import tidy
 from refinery.recipe import Recipe
 from refinery.storage.urls import is_url

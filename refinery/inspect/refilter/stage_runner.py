@@ -24,11 +24,10 @@ from refinery.inspect.refilter.exported_texts import exported_texts
 from refinery.inspect.refilter.stored_facts import Knowledge, Place, Teller
 from refinery.inspect.refilter.table_patch import Amended, amend
 from refinery.inspect.refilter.worker import KnowingWorker
-from refinery.io.sources import Shard
-from refinery.io.writers.export import Written
+from refinery.io.model import Shard, Written
 from refinery.kernels.core.arrow import ints
 from refinery.planning.plan import Planned, Prepared
-from refinery.storage import Store
+from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.runner import Runner

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from refinery.compiler.program import Program
 from refinery.inspect.refilter.stored_facts import Knowledge
+from refinery.io.model import Shard
 from refinery.io.readers.read import Batch, read
-from refinery.io.sources import Shard
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers.worker import ShardResult, Task, Worker, fetched
 

@@ -15,8 +15,8 @@ from refinery.execution.stage_runner import BATCH
 from refinery.inspect.report.replayed import Again
 from refinery.inspect.report.tables import Row, Tables
 from refinery.io.batch import Batch
+from refinery.io.model import Shard
 from refinery.io.readers.read import read
-from refinery.io.sources import Shard
 from refinery.kernels.core.arrow import ints
 
 # Sources that are listed, and bytes of input that are read again for the sake of a column.

@@ -18,8 +18,8 @@ from refinery.compiler.program import Program
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
 from refinery.io.batch import Batch
+from refinery.io.model import Part, Shard, Source
 from refinery.io.readers.read import read
-from refinery.io.sources import Part, Shard, Source
 from refinery.io.writers.write import PartWriter
 from refinery.planning.plan import Planned, Prepared, compile_stage
 from refinery.recipe.fields import keys_of

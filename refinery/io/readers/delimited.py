@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, Bad, Batch
+from refinery.io.conform import conform
 from refinery.io.line_errors import not_utf8
+from refinery.io.model import Source
 from refinery.io.readers.json_lines import Limits
 from refinery.io.readers.read_buffer import Window
-from refinery.io.schema import conform
-from refinery.io.sources import Source
 
 _MISSING = pa.array(
     "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")

@@ -13,8 +13,8 @@ from refinery import kernels
 from refinery.io.batch import LINE, RAW_LIMIT, Bad, Batch
 from refinery.io.duplicate_keys import last_of_each
 from refinery.io.line_errors import NOT_CLOSED, explain_json, not_utf8
+from refinery.io.model import Source
 from refinery.io.readers.read_buffer import Window
-from refinery.io.sources import Source
 from refinery.kernels.core.arrow import strings
 
 _NOT_JSON = 3

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.io.batch import Batch
+from refinery.io.model import Shard, Source
 from refinery.io.objects import one_by_one
 from refinery.io.readers.json_lines import Limits
-from refinery.io.sources import Shard, Source
 
 _BLOCK = 256 << 10
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from refinery.io.batch import Batch
-from refinery.io.sources import Part
+from refinery.io.model import Part
 from refinery.kernels.core.arrow import ints, numbers
 
 

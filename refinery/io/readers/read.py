@@ -9,11 +9,12 @@ import numpy as np
 
 from refinery.io.batch import Bad, Batch, in_vectors
 from refinery.io.line_errors import explain_json
-from refinery.io.partitions import with_columns, with_fields
+from refinery.io.model import Part, Shard
+from refinery.io.partitions import with_columns
 from refinery.io.readers.json_lines import Limits, read_lines, read_values
 from refinery.io.readers.multi_file import read_packed
+from refinery.io.readers.partition_fields import with_fields
 from refinery.io.readers.parts import left
-from refinery.io.sources import Part, Shard
 
 __all__ = ["Bad", "Batch", "count_rows", "explain_json", "read"]
 
@@ -116,9 +117,10 @@ def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
 
 
 def _typed(shard: Shard, limits: Limits) -> Iterator[Batch]:
+    from refinery.io.conform import conform
     from refinery.io.readers.delimited import read_csv
     from refinery.io.readers.typed import read_table, read_texts
-    from refinery.io.schema import conform, schema_of
+    from refinery.io.schema import schema_of
 
     source = shard.source
     if source.format == "text":

@@ -13,8 +13,9 @@ import numpy as np
 from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.formats import encoding_mark
+from refinery.io.model import Source
+from refinery.io.open import open_source
 from refinery.io.readers.shared_decompression import Decoder, open_piece
-from refinery.io.sources import Source
 
 _STEP = 256 << 10
 
@@ -36,7 +37,7 @@ class LineRange:
     """The lines of a file that start in [start, end), as a stream of bytes."""
 
     def __init__(self, source: Source, start: int, end: int) -> None:
-        self._file = source.open(end)
+        self._file = open_source(source, end)
         self._at = start
         self._end = end
         self._last = 10  # the byte before `_at`
@@ -82,7 +83,7 @@ class ByteRange:
     """The bytes [start, end) of a file as a stream; to its end with -1."""
 
     def __init__(self, source: Source, start: int, end: int) -> None:
-        self._file = source.open(end)
+        self._file = open_source(source, end)
         self._file.seek(start)
         self._left = end - start if end >= 0 else -1
 
@@ -178,5 +179,5 @@ def stream(source: Source, start: int, end: int, lines: bool) -> Any:
             return Decoder(source)
         return open_piece(source, start, end, lines)
     if start == 0 and end < 0:
-        return source.open()
+        return open_source(source)
     return LineRange(source, start, end) if lines and end >= 0 else ByteRange(source, start, end)

@@ -20,8 +20,9 @@ from typing import Any
 from refinery.errors import DataError
 from refinery.io.formats import open_compressed
 from refinery.io.line_errors import DAMAGED
+from refinery.io.model import Source
+from refinery.io.open import open_source
 from refinery.io.readers.padding import Members
-from refinery.io.sources import Source
 from refinery.storage.urls import is_url
 
 # Decompressed bytes that are made at once; where pieces are cut depends on it.
@@ -70,7 +71,7 @@ class Decoder:
         """Read on with zeros between members passed over, after so many bytes of text; whether they are all there is."""
         if self._source.compression != "gzip" or isinstance(self._stream, Members):
             return False
-        stream = Members(self._source.open(buffering=-1))
+        stream = Members(open_source(self._source, buffering=-1))
         scratch = memoryview(bytearray(UNIT))
         try:
             while size > 0 and (got := stream.readinto(scratch[:size])):
@@ -113,7 +114,7 @@ def _damage(source: Source, size: int, error: OSError) -> str:
 def _opened(source: Source) -> tuple[Any, Any]:
     """A compressed file, and the stream of what it holds."""
     assert source.compression is not None
-    raw = source.open() if is_url(source.path) else None
+    raw = open_source(source) if is_url(source.path) else None
     return open_compressed(source.path, source.compression, raw)
 
 

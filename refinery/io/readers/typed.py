@@ -10,11 +10,13 @@ import pyarrow as pa
 from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, VECTOR, Bad, Batch, as_json
+from refinery.io.conform import conform
 from refinery.io.line_errors import not_utf8
+from refinery.io.model import Source
 from refinery.io.objects import one_by_one
+from refinery.io.open import open_source
 from refinery.io.readers.json_lines import Limits
-from refinery.io.schema import conform, open_table, record_batches
-from refinery.io.sources import Source
+from refinery.io.schema import open_table, record_batches
 from refinery.io.times import require_times
 from refinery.kernels.core.arrow import flags, texts
 
@@ -170,7 +172,7 @@ def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
 def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | None:
     """The text of a file as UTF-8; None, and an entry in `bad`, when it is none."""
     try:
-        with source.open(buffering=-1) as file:
+        with open_source(source, buffering=-1) as file:
             content = file.read(limits.line + 1)
     except OSError as error:
         raise DataError(f"{source.path}: {error.strerror or error}") from error

@@ -15,24 +15,14 @@ import numpy as np
 from refinery import kernels
 from refinery.errors import OutputError, did_you_mean
 from refinery.io.formats import open_bytes
-from refinery.io.writers.temp_files import aside_of as aside_of
-from refinery.io.writers.temp_files import scratch_in, tidy
+from refinery.io.model import Written
+from refinery.io.writers.temp_files import aside_of, scratch_in, tidy
 from refinery.io.writers.write import open_output, writing
 
 KINDS = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet")
 _BLOCK = 4 << 20
 
 STATS = "__dj__stats__"
-
-
-@dataclass(frozen=True)
-class Written:
-    """One file of the result: rows as counted in it, bytes on disk. version: of an object at a URL, see `objects`."""
-
-    path: str
-    rows: int
-    bytes: int
-    version: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from refinery import kernels
+from refinery.io.model import Written
 from refinery.io.writers import parquet_footer
-from refinery.io.writers.export import Written, names
+from refinery.io.writers.export import names
 from refinery.io.writers.temp_files import aside_of, scratch_in, tidy
 from refinery.io.writers.write import open_output, writing
 

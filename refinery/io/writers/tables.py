@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 
 from refinery.errors import OutputError
 from refinery.io.batch import LINE
+from refinery.io.conform import conform
 from refinery.io.convert import Converter
+from refinery.io.model import Source, Written
 from refinery.io.readers.json_lines import Limits, read_lines
-from refinery.io.schema import conform
-from refinery.io.sources import Source
-from refinery.io.writers.export import Written, aside_of
+from refinery.io.writers.temp_files import aside_of
 from refinery.io.writers.write import ROW_GROUP, parquet_writer, writing
 
 _MOST_COLUMNS = 20_000

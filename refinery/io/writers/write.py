@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,9 @@ import pyarrow.compute as pc
 from refinery import kernels
 from refinery.errors import OutputError
 from refinery.io.batch import LINE, Batch
+from refinery.io.model import Keys
+from refinery.io.writers.set_fields import plain_texts, set_members
 from refinery.kernels.core.arrow import ints, texts
-
-if TYPE_CHECKING:
-    from refinery.io.writers.shared_file import Piece
-
-Keys = tuple[str, ...]
 
 SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst", "lz4": ".lz4"}
 _CODECS: dict[str, tuple[str, int | None]] = {".gz": ("gzip", 4), ".zst": ("zstd", 3), ".lz4": ("lz4", None)}
@@ -33,66 +30,25 @@ _LINES_OF_A_RUN = 8
 ROW_GROUP = 32 << 20
 
 
-def _letters() -> np.ndarray:
-    """What stands after the backslash for each byte that a JSON string must escape; 'u' is the long form."""
-    table = np.zeros(256, np.uint8)
-    table[:32] = ord("u")
-    for byte, letter in zip(b'\b\t\n\f\r"\\', b'btnfr"\\', strict=True):
-        table[byte] = letter
-    return table
+class SharedPart(Protocol):
+    """One shard's bytes of a file that several shards write (see `shared_file`)."""
 
+    @property
+    def target(self) -> str:
+        """The file that it becomes a part of."""
 
-_LETTERS = _letters()
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
 
+    def count(self, rows: int) -> None:
+        """Note that `rows` samples more are in what is written."""
 
-def set_members(
-    column: pa.Array | pa.ChunkedArray,
-    rows: np.ndarray,
-    keys: Keys,
-    values: pa.Array | pa.ChunkedArray,
-    quote: bool,
-    spans: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Lines `rows` of a column of JSON objects, the k-th with member `keys` set to value k; (bytes, int64 offsets).
+    def write_table(self, file: Any) -> None:
+        """Add a complete Parquet file."""
 
-    Where the value is NULL the line stays as it is. Else every member of that name gets it (a name that stands twice
-    would else keep an old value for readers that take the last), and a missing one is added at the end. All other bytes
-    are kept, except that white space after the line becomes one line feed. quote: values are texts; else JSON.
-    spans: of the member in every line of the column, as in `Member`, where they are known.
-    Raises ValueError when something on the way to a nested member is no object.
-    """
-    lines, new = texts(_plain(column)), texts(_plain(values))
-    encoded = [key.encode() for key in keys]
-    path = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
-    ends = np.cumsum([len(key) for key in encoded]).astype(np.int64)
-    rows = np.ascontiguousarray(rows, np.int64)
-    spans = np.full((len(lines), 2), -1, np.int64) if spans is None else spans
-    old = int((lines.offsets[rows + 1] - lines.offsets[rows]).sum())
-    room = (
-        old + int(new.size * 1.125) + len(rows) * (int(ends[-1]) + 8 * len(keys) + 16) + 2 * kernels.core.blocks.BLOCK
-    )
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    while True:
-        out = np.empty(room, np.uint8)
-        used = kernels.json.jsonsplice.splice(
-            *(lines.data, lines.offsets, rows, spans, path, ends),
-            *(new.data, new.offsets, new.valid, quote, _LETTERS, out, offsets),
-        )
-        if used >= 0:
-            return out[:used], offsets
-        if used < -1:
-            raise ValueError(f"{'.'.join(keys)!r} cannot be set: something on its path is no object")
-        room *= 2
-
-
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column of texts without the layouts and names that others know it by."""
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return column
-    if isinstance(kind, pa.BaseExtensionType):
-        column = column.cast(kind.storage_type)
-    return column.cast(pa.large_string())
+    def close(self) -> None:
+        """End the shard's bytes."""
 
 
 class PartWriter:
@@ -110,7 +66,7 @@ class PartWriter:
         base: str | os.PathLike[str],
         lines: bool,
         compression: str | None = None,
-        into: Piece | None = None,
+        into: SharedPart | None = None,
     ) -> None:
         self.suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
         self._final = Path(f"{os.fspath(base)}{self.suffix}")
@@ -156,7 +112,7 @@ class PartWriter:
             os.replace(self._aside, self._final)
             self.path = self._final
 
-    def _end_piece(self, piece: Piece, failed: BaseException | None) -> None:
+    def _end_piece(self, piece: SharedPart, failed: BaseException | None) -> None:
         if failed is not None:
             return
         if self._pending:
@@ -204,7 +160,7 @@ class PartWriter:
 
     def _copy_runs(self, batch: Batch, keep: np.ndarray) -> bool:
         """Write lines as they stand, without copying them; not done (False) where there are many gaps between them."""
-        lines = texts(_plain(batch.table[LINE]))
+        lines = texts(plain_texts(batch.table[LINE]))
         ends = np.empty((len(keep) // _LINES_OF_A_RUN + 1, 2), np.int64)
         runs = kernels.json.jsonsplice.runs(lines.data, lines.offsets, np.asarray(keep, np.int64), ends)
         for start, end in ends[: max(0, runs)].tolist():

@@ -1,0 +1,37 @@
+"""Fits tables of single files to the schema that all files have in common."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.errors import DataError
+from refinery.io.model import Partitions
+from refinery.io.partitions import with_columns
+from refinery.io.text_columns import cast_to
+
+
+def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partitions = ()) -> pa.Table:
+    """The table of a file, and its partitions, with exactly the schema's columns; NULL in those that it lacks."""
+    table = with_columns(table, partitions)
+    if table.schema.equals(schema):
+        return table.replace_schema_metadata(None)
+    columns = []
+    known = dict(zip(table.column_names, table.columns, strict=True))
+    for field in schema:
+        if field.name not in known:
+            columns.append(pa.chunked_array([pa.nulls(len(table), field.type)]))
+            continue
+        try:
+            columns.append(cast_to(_decoded(known[field.name]), field.type))
+        except pa.ArrowException as error:
+            what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
+            raise DataError(f"{path}: {what}") from error
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of runs as its values, which nothing casts otherwise."""
+    if not pa.types.is_run_end_encoded(column.type):
+        return column
+    return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)

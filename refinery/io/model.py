@@ -1,0 +1,125 @@
+"""Input files and the shards that they are cut into: data only."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from refinery.storage.urls import is_url
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+
+# The path of a field, such as ("meta", "body").
+Keys = tuple[str, ...]
+
+# Of each its key, its value, and whether it is an integer.
+Partitions = tuple[tuple[str, str | None, bool], ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input file.
+
+    format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
+    (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
+    bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
+    version: of an object at a URL, see `objects`. partitions: fields of all its samples, from the names of folders.
+    texts: keys of the fields that the recipe names as text, which are read as that.
+    """
+
+    path: str
+    format: str
+    compression: str | None
+    suffix: str
+    size: int
+    dataset: int = 0
+    table: pa.Table | None = field(default=None, compare=False, repr=False)
+    version: str = ""
+    partitions: Partitions = ()
+    texts: tuple[Keys, ...] = ()
+
+    def state(self) -> tuple[str, int, int | str]:
+        """Path, size and what tells that it has changed: its time (ns), or the object's version. Raises OSError."""
+        if is_url(self.path):
+            return self.path, self.size, self.version
+        found = os.stat(self.path)
+        return self.path, found.st_size, found.st_mtime_ns
+
+    @staticmethod
+    def of_table(table: pa.Table) -> Source:
+        """Samples that are in memory."""
+        return Source("dataset", "arrow", None, "", table.nbytes, 0, table)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What earlier stages have left of a shard.
+
+    source: the file that holds it; None: the samples are still as they stand in the input. picked: ascending positions
+    of those samples in the file that are still there. numbers, line_numbers: of every sample in the file, its number
+    and its line in the shard; unused without a file. tables: Parquet files with `_row` and further columns of samples.
+    """
+
+    source: Source | None
+    picked: np.ndarray
+    numbers: np.ndarray | None = None
+    line_numbers: np.ndarray | None = None
+    tables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A piece of the input that is worked on at once.
+
+    index: 0 and up in the order of the input. sources: one file, or several whole ones. start, end: bytes of a JSON
+    Lines file (the shard owns the lines that start there; the cuts need not fall between lines), of the text of a CSV
+    file or JSON array (between samples), or rows of tables; end -1 is the end. Of compressed JSON Lines they are bytes
+    of the compressed file (see `relay.Cursor`). rows_of: how many samples each of several files has, where that is
+    known; text files have one each. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
+    size: about how many bytes of the input it is; the shards' sizes add up to the sources'. only: ascending numbers of
+    the rows that are samples of this run, when not all are; they are then counted anew, from 0. part: what earlier
+    stages have left of it, which is then what is read; numbers, lines and files stay those of the input.
+    """
+
+    index: int
+    sources: tuple[Source, ...]
+    start: int = 0
+    end: int = -1
+    lines: bool = True
+    schema: pa.Schema | None = None
+    size: int = 0
+    only: np.ndarray | None = field(default=None, compare=False, repr=False)
+    part: Part | None = field(default=None, compare=False, repr=False)
+    rows_of: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def source(self) -> Source:
+        """The file; the first one of several."""
+        return self.sources[0]
+
+    @property
+    def starts_file(self) -> bool:
+        """Whether its lines are counted from a file's first line."""
+        return self.start == 0
+
+    def path_of(self, row: int) -> str:
+        """The file that holds row `row` of the shard; of several files whose rows are not known, the first."""
+        if self.source.format == "text":
+            return self.sources[row if len(self.sources) > 1 else 0].path
+        return self.sources[bisect_right(list(accumulate(self.rows_of[:-1])), row)].path
+
+
+@dataclass(frozen=True)
+class Written:
+    """One file of the result: rows as counted in it, bytes on disk. version: of an object at a URL, see `objects`."""
+
+    path: str
+    rows: int
+    bytes: int
+    version: str = ""

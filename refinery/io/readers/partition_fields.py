@@ -1,0 +1,33 @@
+"""Sets the fields of partitions into samples that are JSON lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.io.batch import LINE, Batch
+from refinery.io.model import Partitions
+from refinery.io.writers.set_fields import set_members
+from refinery.kernels.core.arrow import strings, texts
+
+
+def with_fields(batch: Batch, partitions: Partitions) -> Batch:
+    """Samples that are lines with the partitions' fields at their end; one that a line has by itself stays."""
+    column = batch.table[LINE]
+    rows = np.arange(len(batch))
+    for key, value, whole in partitions:
+        lines = texts(column)
+        absent = np.zeros(len(lines), np.bool_)
+        name = key.encode()
+        kernels.json.jsontext.lacking(
+            lines.data, lines.offsets, np.frombuffer(name + b"\0", np.uint8)[: len(name)], absent
+        )
+        text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
+        values = pa.array([text if lacks else None for lacks in absent.tolist()], pa.string())
+        data, offsets = set_members(column, rows, (key,), values, quote=False)
+        column = strings(data, offsets, np.ones(len(rows), np.bool_))
+    return replace(batch, table=pa.table({LINE: column}))
