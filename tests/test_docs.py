@@ -1,7 +1,8 @@
-"""What the documentation says is so: its links, its lists of keys and operators, its recipes, commands and code."""
+"""The documentation is true: its links, its lists of keys and operators, its recipes, commands and code."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from tests.conftest import ROOT
 
 README = ROOT / "README.md"
 DEDUPLICATION = ROOT / "docs" / "deduplication.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {".md", ".py", ".sql", ".yaml", ".yml", ".jsonl", ".txt", ".json", ".toml"}
 
 
@@ -63,12 +64,56 @@ def test_every_key_is_documented(key: str) -> None:
     assert f"`{key}`" in (ROOT / "docs" / "recipes.md").read_text("utf-8")
 
 
+def prose(page: Path, code: bool = False) -> str:
+    """A page without its fenced blocks; without its inline code, too, unless `code`."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return text if code else re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.+)$", prose(page, code=True), re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in headings]
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_resolve(page: Path) -> None:
-    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    targets = re.findall(r"\]\(([^)\s]+)\)", prose)
-    local = [target.partition("#")[0] for target in targets if "://" not in target and not target.startswith("#")]
-    assert not [target for target in local if not (page.parent / target).exists()]
+    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if "://" not in target]
+    wrong = []
+    for target in targets:
+        name, _, heading = target.partition("#")
+        file = page.parent / name if name else page
+        if not file.exists() or (heading and file.suffix == ".md" and heading not in anchors(file)):
+            wrong.append(target)
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_exist(page: Path) -> None:
+    """Paths of the checkout in backticks; patterns are left out."""
+    named = re.compile(r"(?<![\w./:<>~{}-])(?:refinery|sql|udfs|docs|tests)/[\w./*-]*")
+    found = [path for code in re.findall(r"`([^`\n]+)`", prose(page, code=True)) for path in named.findall(code)]
+    assert not [path for path in found if "*" not in path and not (ROOT / path.rstrip(".,")).exists()]
+
+
+def functions(source: str) -> dict[str, str]:
+    """The functions of a Python text without their docstrings and comments, by name."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef):
+            if ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+            found[node.name] = ast.unparse(node)
+    return found
+
+
+def test_functions_of_the_kernels_page_are_those_of_the_code() -> None:
+    quoted = blocks(ROOT / "docs" / "writing-kernels.md", "python")
+    assert quoted
+    for block in quoted:
+        code = functions((ROOT / block.partition("\n")[0].removeprefix("# ")).read_text("utf-8"))
+        assert functions(block) and functions(block).items() <= code.items()
 
 
 def test_no_machine_paths() -> None:
