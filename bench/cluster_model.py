@@ -1,7 +1,8 @@
-"""How long a deduplication would take on more workers than there are, from costs measured on one.
+"""Model of the time of a deduplication on many workers, from costs measured on one worker.
 
-Nothing here is a measurement: it is arithmetic on measured costs, for a cluster whose workers are as fast as the measured
-one. What cannot be spread over workers (start, union-find, tables) is counted in full, so the curve shows where it bends.
+Nothing here is a measurement: it is arithmetic on measured costs, for a cluster whose workers are as fast as the
+measured one. Work that cannot be spread over workers (start, union-find, tables) is counted in full, so the curve shows
+where it bends.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured on one worker. Sizes in bytes of input, times in seconds.
+    """Costs measured on one worker. Sizes in bytes of input, times in seconds.
 
-    start: a command's fixed time. shards: (bytes, seconds of the stage before the barrier, seconds of the one after it) of
-    each measured shard. rows_per_byte: samples. marks_per_row: bytes that a shard leaves for the barrier. band: time to
-    group one band, of one sample. bands: how many there are. pairs_per_row, pair: matched pairs, and the driver's time for
-    one. tables: the driver's time for the tables of one sample. task: time to hand a task to a worker and take its answer.
+    start: a command's fixed time. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
+    it) of each measured shard. rows_per_byte: samples. marks_per_row: bytes of match keys for the barrier. band: time
+    to group one band, per sample. bands: their number. pairs_per_row, pair: matched pairs, and the driver's time for
+    one. tables: the driver's time for the tables, per sample. task: time to hand out a task and receive its answer.
     """
 
     start: float
@@ -38,7 +39,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Cluster:
-    """workers: of one core each. per_node: how many share a network link of `link` bytes a second."""
+    """workers: number, of one core each. per_node: workers that share a network link of `link` bytes a second."""
 
     workers: int
     per_node: int = 160
@@ -61,12 +62,12 @@ class Times:
 
 
 def simulate(costs: Costs, size: float, cluster: Cluster) -> Times:
-    """A run over `size` bytes. Shards are those that were measured, over and over, each given to the first free worker."""
+    """Simulate a run over `size` bytes. The measured shards are repeated, each goes to the first free worker."""
     rows = size * costs.rows_per_byte
     first, second = zip(*_repeated(costs, size), strict=True)
     shards = makespan(first, cluster.workers, costs.task) + makespan(second, cluster.workers, costs.task)
     nodes = -(-cluster.workers // cluster.per_node)
-    # Every node reads the marks that others wrote, but for its own share.
+    # Every node reads the match keys of all nodes, except its own share.
     moving = rows * costs.marks_per_row * (nodes - 1) / nodes / (cluster.link * nodes)
     barrier = makespan([rows * costs.band] * costs.bands, cluster.workers, costs.task)
     driver = rows * (costs.pairs_per_row * costs.pair + costs.tables)
@@ -74,7 +75,7 @@ def simulate(costs: Costs, size: float, cluster: Cluster) -> Times:
 
 
 def makespan(times: Sequence[float], workers: int, overhead: float = 0.0) -> float:
-    """When the last task ends, each begun in order by the worker that is free first; the driver hands out one at a time."""
+    """End time of the last task; tasks go in order to the first free worker, and the driver hands out one at a time."""
     free = [0.0] * min(workers, len(times))
     given = last = 0.0
     for time in times:
@@ -86,7 +87,7 @@ def makespan(times: Sequence[float], workers: int, overhead: float = 0.0) -> flo
 
 
 def _repeated(costs: Costs, size: float) -> list[tuple[float, float]]:
-    """Costs of as many shards as hold `size` bytes."""
+    """Costs of shards that together have `size` bytes."""
     mean = sum(shard for shard, _, _ in costs.shards) / len(costs.shards)
     count = max(1, round(size / mean))
     return [(first, second) for _, first, second in islice(cycle(costs.shards), count)]

@@ -1,8 +1,8 @@
-"""Do two exports hold the same rows with the same texts?
+"""Compare the rows and texts of two exports.
 
     python bench/compare.py OURS.jsonl THEIRS.jsonl
 
-Only `id` and `text` are compared, and not the order. Exit 1 on a difference.
+Only `id` and `text` are compared, regardless of the order. Exit 1 on a difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHOWN = 10
 
 @dataclass
 class Kept:
-    """The rows of an export: how often each (id, text) occurs, as digests, by id."""
+    """The rows of an export: number of each (id, text), as digests, by id."""
 
     texts: dict[str, Counter[bytes]] = field(default_factory=dict)
     rows: int = 0

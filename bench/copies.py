@@ -1,15 +1,15 @@
-"""Make a larger corpus for deduplication out of a real one: copies whose words are altered, so that they are no duplicates.
+"""Make a larger corpus for deduplication from a real one: copies with altered words, which are not duplicates.
 
     python bench/copies.py documents.jsonl OUT.jsonl                    copies until there are 300 MB of text
     python bench/copies.py documents.parquet OUT.jsonl --megabytes 600
     python bench/copies.py documents.jsonl OUT.jsonl --times 5          five times the input
 
-The first copy is the input as it is. In each later one 40 % of the distinct words (runs of letters and digits) are
-replaced everywhere by other words of the corpus that are about as frequent, other ones in each copy. Two documents that
-resemble each other still do so to the same degree in every copy, while a document and its copy have few shingles in
-common (of five words in a row, one run in thirteen stays): the share of duplicates is about that of the input. Lines,
-markup, white space and the size stay as well. `id` is shifted (integers) or suffixed (text). All depends on the seed.
-An existing OUT.jsonl is left alone unless --force is given.
+The first copy is the unchanged input. In each later copy 40 % of the distinct words (runs of letters and digits) are
+replaced everywhere by other words of the corpus that are about as frequent, different ones in each copy. Two similar
+documents keep their similarity in every copy, while a document and its copy have few shingles in common (of five words
+in a row, one run in thirteen stays): the share of duplicates is about that of the input. Lines, markup, white space and
+the size stay as well. `id` is shifted (integers) or suffixed (text). Everything depends on the seed. An existing
+OUT.jsonl is kept unless --force is given.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 SEED = 2039
 MB = 1_000_000
 REPLACED = 0.4
-NEIGHBOURS = 64  # words of neighbouring ranks in frequency that change places
+NEIGHBOURS = 64  # words of neighbouring frequency ranks that are exchanged
 WORD = re.compile(r"\w+")
 
 Document = dict[str, Any]
@@ -48,7 +48,7 @@ def documents(path: Path) -> Iterator[Document]:
 
 
 def vocabulary(path: Path) -> tuple[list[str], int, int]:
-    """All distinct words, the most frequent first; the bytes of all texts; one more than the largest integer id."""
+    """All distinct words, the most frequent first; the bytes of all texts; the largest integer id plus one."""
     counts: Counter[str] = Counter()
     size = after = 0
     for document in documents(path):
@@ -60,7 +60,7 @@ def vocabulary(path: Path) -> tuple[list[str], int, int]:
 
 
 def replacements(words: list[str], seed: int, copy: int) -> dict[str, str]:
-    """Which word stands for which in one copy: a permutation among the chosen ones, each near its own frequency."""
+    """Replacements of words in one copy: a permutation of the chosen words, each near its own frequency."""
     dice = random.Random(f"{seed}-{copy}")
     chosen = [word for word in words if dice.random() < REPLACED]
     found: dict[str, str] = {}
@@ -77,7 +77,7 @@ def altered(text: str, words: dict[str, str]) -> str:
 
 
 def with_id(document: Document, copy: int, step: int) -> Document:
-    """The same fields, `id` told apart from that of the other copies."""
+    """The document with an `id` that differs from those of other copies."""
     if "id" not in document:
         return document
     own = document["id"]
@@ -85,7 +85,7 @@ def with_id(document: Document, copy: int, step: int) -> Document:
 
 
 def write_copies(source: Path, out: Path, *, times: int | None = None, megabytes: int = 300, seed: int = SEED) -> int:
-    """Write `times` copies, or as many as give the megabytes of text; answers how many."""
+    """Write `times` copies, or enough for the megabytes of text; returns their number."""
     words, size, step = vocabulary(source)
     count = times or max(1, -(-megabytes * MB // size))
     unfinished = out.with_name(out.name + ".part")

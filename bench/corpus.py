@@ -1,4 +1,4 @@
-"""Make the corpus to measure on: JSON lines of a given size.
+"""Make a corpus for measurements: JSON lines of a given size.
 
     python bench/corpus.py OUT.jsonl                            300 MB of synthetic documents
     python bench/corpus.py OUT.jsonl --megabytes 30             a small one
@@ -7,8 +7,8 @@
 
 The synthetic corpus depends on the seed alone, byte for byte: 70 % of the documents are ASCII (English, Markdown, code,
 links, e-mail addresses), 7 % English with curly quotes, the rest eight other languages. Documents have 0.5 to 18 kB.
-A real corpus is converted once; copies after the first get other ids and one word at the end that names the copy.
-An existing OUT.jsonl is left alone unless --force is given.
+A real corpus is converted once; copies after the first get different ids and a final word that names the copy.
+An existing OUT.jsonl is kept unless --force is given.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COPIED_PERCENT = 3
 SIZES: tuple[int, ...] = (500, 650, 800, 950, 1100, 1300, 1500, 1700, 1900, 2200)
 SIZES += (2500, 2800, 3200, 3700, 4300, 5000, 6000, 7500, 10_500, 18_000)
 
-# A unit is a piece of a document in UTF-8, already escaped for JSON, with the white space before it.
+# A unit is a part of a document in UTF-8, escaped for JSON, with the white space before it.
 Units = tuple[list[bytes], npt.NDArray[np.int64]]
 
 
@@ -57,7 +57,7 @@ def units_of(texts: list[str]) -> Units:
 
 
 def unit(w: Writer) -> str:
-    """Mostly a sentence that goes on, or that opens a paragraph; sometimes a heading, a list or code before it."""
+    """Mostly a sentence within or at the start of a paragraph; sometimes after a heading, a list or code."""
     dice, sentence = w.dice, w.sentence()
     kind = dice.random()
     if kind < 0.68:
@@ -143,7 +143,7 @@ def literal(value: object) -> str:
 
 
 def from_parquet(source: Path, out: Path, megabytes: int) -> None:
-    """Convert with DuckDB. `id` is shifted (integers) or suffixed (text) in each copy after the first."""
+    """Convert a Parquet file with DuckDB. `id` is shifted (integers) or suffixed (text) in copies after the first."""
     import duckdb
 
     table = f"read_parquet({literal(source)})"
@@ -162,7 +162,7 @@ def from_parquet(source: Path, out: Path, megabytes: int) -> None:
 
 
 def copy_query(table: str, columns: dict[str, str], copy: int, step: int) -> str:
-    """The rows of one copy. Its marker is a word of letters, since operators strip digits from words."""
+    """Query for the rows of one copy. Its marker is a word of letters, since operators strip digits from words."""
     if copy == 0:
         return f"FROM {table}"
     marker = "copy" + chr(ord("a") + copy % 26) * (1 + copy // 26)

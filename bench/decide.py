@@ -1,12 +1,13 @@
-"""Measure deciding from the numbers: `refinery tune` and `refinery refilter` on a run over a million short texts.
+"""Measure decisions from stored statistics: `refinery tune` and `refinery refilter` over a million short texts.
 
     python bench/decide.py
     python bench/decide.py --rows 100000 --repeat 1
 
-Makes the texts (a seed decides them, byte for byte), runs a recipe of two mappers and six filters over them, tries bounds
-on that run and makes new runs of it, and runs the changed recipe afresh to compare with. Every figure is a whole command,
-from its start to its exit, the best of --repeat; "decided" is when `refilter` knew of every sample whether it stays. The
-samples of each new run are compared with those of the fresh one. Exit 1 if they differ, or a command fails.
+Makes the texts (a seed determines every byte), runs a recipe of two mappers and six filters over them, tries bounds on
+that run, makes new runs from it, and runs the changed recipe from the start for comparison. Every figure is a whole
+command, from start to exit, the best of --repeat; "decided" is the time at which `refilter` had decided on every
+sample. The samples of each new run are compared with those of the run from the start. Exit 1 if they differ, or a
+command fails.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ STEP = "process.7.min_num"
 
 
 def make(path: Path, rows: int) -> None:
-    """Short texts of 1 to 40 words, a few of them with links, symbols or a word again and again."""
+    """Write short texts of 1 to 40 words, a few of them with links, symbols or a repeated word."""
     dice = np.random.default_rng(2037)
     words = WORDS.split()
     with path.open("w", encoding="utf-8") as file:
@@ -72,7 +73,7 @@ def make(path: Path, rows: int) -> None:
 
 
 class Bench:
-    """A scratch folder and the commands that are measured in it."""
+    """A scratch folder, and the commands measured in it."""
 
     def __init__(self, work: Path, repeat: int) -> None:
         self.work, self.repeat, self.failed = work, repeat, False
@@ -80,7 +81,7 @@ class Bench:
         self.env = os.environ | {"PYTHONPATH": path}
 
     def best(self, label: str, words: Sequence[object], *made: str) -> None:
-        """Run `refinery` with these words, print the best of several; made: folders that every run makes anew."""
+        """Run `refinery` with these words several times, print the best time. made: folders that every run makes."""
         command = [sys.executable, "-m", "refinery", *map(str, words)]
         runs: list[Run] = []
         for _ in range(self.repeat):
@@ -100,7 +101,7 @@ class Bench:
         )
 
     def same(self, one: str, other: str) -> None:
-        """See that two exports are the same, byte for byte."""
+        """Check that two exports are equal, byte for byte."""
         equal = (self.work / one).read_bytes() == (self.work / other).read_bytes()
         self.failed |= not equal
         print(f"  {one} and {other} are {'the same' if equal else 'NOT THE SAME'}", flush=True)

@@ -1,16 +1,15 @@
-"""Measure deduplication end to end: `refinery run`, and the peers on the same files in the same session.
+"""Measure deduplication end to end: `refinery run`, and its peers on the same files in the same session.
 
     python bench/copies.py documents.parquet corpus.jsonl
     python bench/dedup.py --corpus corpus.jsonl
     python bench/dedup.py --corpus corpus.jsonl --data-juicer path/to/dj-process --datatrove DATATROVE/bin/python \\
         --daft DAFT/bin/python --rensa RENSA/bin/python
 
-Four tasks: MinHash (256 permutations, bench/minhash.yaml), SimHash, exact and line. MinHash runs on the whole corpus, as
-JSONL and as Parquet; everything runs on a sample of each tenth row as well (--share), on which slow peers are measured.
-Every figure is a whole command, from its start to its exit; rates are bytes of the `text` field per second of the best
-run. A peer that is not named, or a script of it that fails, is left out with one line. The kept rows are compared with
-Data-Juicer's. Writes results.json (after each measurement) and results.md into --out. Exit 1 if a command failed or
-rows differ.
+Four tasks: MinHash (256 permutations, bench/minhash.yaml), SimHash, exact, line. MinHash runs on the whole corpus, as
+JSONL and as Parquet; everything also runs on a sample of every tenth row (--share), on which slow peers are measured.
+Every figure is a whole command, from start to exit; rates are bytes of the `text` field per second of the best run. A
+peer that is not named, or whose script fails, is left out with one line. The kept rows are compared with Data-Juicer's.
+Writes results.json (after each measurement) and results.md into --out. Exit 1 if a command failed or rows differ.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Data:
 
 
 class DiskWatch(threading.Thread):
-    """The highest number of bytes that a folder held, sampled as often as memory is."""
+    """Peak size of a folder in bytes, sampled as often as memory."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(daemon=True)
@@ -82,7 +81,7 @@ class DiskWatch(threading.Thread):
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of the blocks of all files below; what vanishes meanwhile counts nothing."""
+    """Bytes of the blocks of all files below a folder; files that vanish meanwhile count as zero."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -94,7 +93,7 @@ def folder_bytes(folder: Path) -> int:
 
 
 def helper(script: str, *words: object) -> None:
-    """Run one of our own scripts in a process of its own, so that this one stays small."""
+    """Run one of our own scripts in a separate process, so that this process stays small."""
     subprocess.run([sys.executable, str(BENCH / script), *map(str, words)], check=True)
 
 
@@ -142,7 +141,7 @@ class Bench:
         self.results["skipped"].append(line)
 
     def guarded(self, work: Callable[..., T], *arguments: object, **keywords: object) -> T | None:
-        """Do it; a failure is noted and ends nothing else, and the answer is None then."""
+        """Do the work; a failure is noted, returns None, and does not end the session."""
         try:
             return work(*arguments, **keywords)
         except (Failed, subprocess.CalledProcessError) as error:
@@ -155,7 +154,7 @@ class Bench:
     # -- inputs ------------------------------------------------------------------------------------------------------
 
     def data(self, name: str, path: Path, *, formats: Sequence[str]) -> Data:
-        """Count a corpus and convert it into the other format."""
+        """Count the rows of a corpus and convert it to the other format."""
         say(f"reading the corpus: {name}")
         folder = self.work / "input" / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -188,7 +187,7 @@ class Bench:
     # -- measuring ---------------------------------------------------------------------------------------------------
 
     def timed(self, command: list[str], folder: Path, what: str, env: dict[str, str] | None = None) -> tuple[Run, int]:
-        """A whole command, and the most that it had on disk in its folder."""
+        """Measure a whole command, and the peak size of its folder on disk."""
         say(what)
         log, disk = folder / "log", DiskWatch(folder)
         disk.start()
@@ -225,7 +224,7 @@ class Bench:
         )
 
     def refinery(self, task: str, form: str, data: Data, **changes: object) -> Path:
-        """Whole runs, each with a fresh run folder; answers the export of the last."""
+        """Measure whole runs, each with a fresh run folder; returns the export of the last."""
         name = f"{task} {changes}" if changes else task
         runs: list[tuple[Run, int]] = []
         repeats = self.arguments.repeats
@@ -248,7 +247,7 @@ class Bench:
         return export
 
     def data_juicer(self, task: str, form: str, data: Data) -> Path:
-        """Runs of dj-process, offline and without its caches; the time of the operator alone is read from its log."""
+        """Measure dj-process, offline and without its caches; the time of the operator alone is read from its log."""
         runs: list[tuple[Run, int]] = []
         for _ in range(self.arguments.peer_repeats):
             folder = self.fresh("data-juicer", task, form, data.name)
@@ -265,7 +264,7 @@ class Bench:
         return export
 
     def datatrove(self, form: str, data: Data) -> None:
-        """Its four stages; what its workers take of the processor is not seen from outside."""
+        """Measure datatrove's four stages; the processor time of its workers cannot be measured from outside."""
         source = self.work / "input" / data.name / f"split-{form}"
         helper("parts.py", "split", data.files[form], source, "--files", self.arguments.np)
         runs: list[tuple[Run, int]] = []
@@ -280,7 +279,7 @@ class Bench:
         self.add("datatrove", "minhash", form, data, runs, kept_rows=kept_rows(folder / "kept"), **more)
 
     def signatures(self, tool: str, python: str, data: Data) -> None:
-        """One script of bench/peers that computes signatures and nothing else."""
+        """Measure a script of bench/peers that computes only signatures."""
         folder = self.fresh("signatures", tool)
         command = [*shlex.split(python), str(BENCH / "peers" / f"signatures_{tool}.py"), str(data.files["jsonl"])]
         env = None if tool == "refinery" else quiet_environment(folder)
@@ -302,7 +301,7 @@ def last_line(log: Path) -> dict[str, Any]:
 
 
 def measure_start(bench: Bench, whole: Data) -> None:
-    """1,000 rows: start-up. The first of ours also compiles kernels that are not in the cache yet."""
+    """Measure start-up on 1,000 rows. Our first run also compiles kernels that are not cached yet."""
     small = Data("small", read_corpus(whole.corpus.small, bench.fresh("input", "small")), {"jsonl": whole.corpus.small})
     for task in bench.arguments.tasks:
         bench.guarded(bench.refinery, task, "jsonl", small)
@@ -313,7 +312,7 @@ def measure_start(bench: Bench, whole: Data) -> None:
 
 
 def measure_task(bench: Bench, task: str, data: Data, *, peers: bool) -> None:
-    """Ours and Data-Juicer's on one corpus, JSONL, and whether both keep the same. MinHash as Parquet too."""
+    """Measure refinery and Data-Juicer on one corpus as JSONL, and compare the kept rows. MinHash as Parquet too."""
     ours = bench.guarded(bench.refinery, task, "jsonl", data)
     parquet = task == "minhash" and "parquet" in bench.arguments.formats
     if task == "minhash":
@@ -330,7 +329,7 @@ def measure_task(bench: Bench, task: str, data: Data, *, peers: bool) -> None:
 
 
 def measure_growth(bench: Bench, whole: Data) -> None:
-    """MinHash on several times the data, JSONL."""
+    """Measure MinHash on multiples of the data, as JSONL."""
     times = bench.arguments.times
     larger = bench.work / "input" / f"times{times}.jsonl"
     say(f"making {times} times the corpus")
@@ -375,7 +374,7 @@ def measure(bench: Bench) -> None:
 
 
 def words(choices: Sequence[str]) -> Callable[[str], list[str]]:
-    """An argument that lists some of the choices, separated by commas."""
+    """Parser of an argument that lists some of the choices, separated by commas."""
 
     def parsed(text: str) -> list[str]:
         found = [word.strip() for word in text.split(",") if word.strip()]

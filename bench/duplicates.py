@@ -1,7 +1,7 @@
-"""Texts whose similarity is known: edited copies at a chosen Jaccard similarity, and exact similarities by brute force.
+"""Texts of known similarity: edited copies at a chosen Jaccard similarity, and exact similarities by brute force.
 
-Base texts are random words of `vocabulary/`, so that two of them share next to no shingles and every pair is an
-independent draw, which documents that share content are not. Shingles are formed by plain Python, apart from the
+Base texts are random words of `vocabulary/`, so that two of them share almost no shingles and every pair is an
+independent draw, unlike documents that share content. Shingles are computed in plain Python, independently of the
 kernels that are measured with them. The same seed gives the same texts.
 """
 
@@ -20,18 +20,18 @@ import regex
 from bench.prose import Dice, vocabulary
 
 CHARACTERS = ("zh", "ja")  # languages written without spaces
-FEW = 3  # in shingles of fewer words than this, words alone would repeat from text to text
+FEW = 3  # shingles of fewer words than this would repeat from text to text
 EDITS = ("replace", "delete", "insert")
-END_EDITS = 12  # most tokens that are cut off or added at the end to come near enough
-DRAWS = 200  # base texts that are tried, of slightly different lengths
+END_EDITS = 12  # most tokens that are cut off or added at the end to reach the similarity
+DRAWS = 200  # base texts to try, of slightly different lengths
 
 
 @dataclass(frozen=True)
 class Shingles:
-    """What texts are compared by, in lower case: every `window` tokens in a row.
+    """Shingles of texts in lower case: every `window` tokens in a row.
 
     tokenization: `space` (runs of anything but U+0020), `word` (runs of letters and digits) or `character`. A text of
-    fewer tokens than the window is one shingle, and has none without tokens, as with `hash: fast`.
+    fewer tokens than the window is one shingle; a text without tokens has none, as with `hash: fast`.
     """
 
     tokenization: str
@@ -67,21 +67,21 @@ class Pair(NamedTuple):
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Size of the intersection over that of the union; 1.0 for two empty sets."""
+    """Jaccard similarity: size of the intersection over size of the union; 1.0 for two empty sets."""
     shared = len(left & right)
     total = len(left) + len(right) - shared
     return shared / total if total else 1.0
 
 
 def all_pairs(texts: Sequence[str], shingles: Shingles, at_least: float = 0.0) -> dict[tuple[int, int], float]:
-    """The exact similarity of every pair (first, second) of texts that reaches `at_least`, each compared with each."""
+    """Exact similarities of all pairs (first, second) of texts that reach `at_least`, by brute force."""
     sets = [shingles.of(text) for text in texts]
     found = ((pair, jaccard(sets[pair[0]], sets[pair[1]])) for pair in combinations(range(len(sets)), 2))
     return {pair: similarity for pair, similarity in found if similarity >= at_least}
 
 
 def simhash(text: str, shingles: Shingles) -> int:
-    """The 64-bit SimHash over a text's shingles, as Data-Juicer computes it; for texts with at least one full shingle."""
+    """The 64-bit SimHash of a text's shingles, as Data-Juicer computes it; for texts with at least one full shingle."""
     digests = b"".join(md5(shingle.encode(), usedforsecurity=False).digest()[:8] for shingle in shingles.all(text))
     bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(-1, 64)
     return int.from_bytes(np.packbits(2 * bits.sum(axis=0, dtype=np.int64) > len(bits)).tobytes(), "big")
@@ -96,7 +96,7 @@ def pairs(
     seed: int | str = 0,
     tolerance: float = 0.01,
 ) -> Iterator[Pair]:
-    """Pairs of texts of about `length` tokens, at most `tolerance` from `similarity`; the languages take turns."""
+    """Pairs of texts of about `length` tokens, at most `tolerance` from `similarity`; languages alternate."""
     for number in range(count):
         dice = Dice(f"{seed} {shingles} {similarity:.4f} {length} {number}")
         yield pair(dice, shingles, similarity, length, languages[number % len(languages)], tolerance)
@@ -105,7 +105,7 @@ def pairs(
 def pair(
     dice: Dice, shingles: Shingles, similarity: float, length: int, lang: str = "en", tolerance: float = 0.01
 ) -> Pair:
-    """A base text and an edited copy of it. Raises ValueError when no edits lead so close to `similarity`."""
+    """A base text and an edited copy. Raises ValueError when no edits come close enough to `similarity`."""
     writer = _Words(dice, lang, shingles)
     for draw in range(DRAWS):
         by = draw % (length // 10 + 2)
@@ -119,7 +119,7 @@ def pair(
 def family(
     dice: Dice, shingles: Shingles, similarities: Sequence[float], length: int, lang: str = "en"
 ) -> Iterator[str]:
-    """A base text, then a copy of it for each similarity; two copies are less alike than each is to the base."""
+    """A base text, then a copy for each similarity; two copies are less similar than each is to the base."""
     base = _Words(dice, lang, shingles).some(length)
     yield join(base, lang)
     for similarity in similarities:
@@ -131,10 +131,10 @@ def family(
 def edited(
     dice: Dice, base: Sequence[str], shingles: Shingles, similarity: float, lang: str, tolerance: float
 ) -> Pair | None:
-    """The base text and a copy with tokens inserted, replaced or deleted at random places; None when it does not fit.
+    """The base text and a copy with tokens inserted, replaced or deleted at random places; None if none fits.
 
-    The more places are edited, the less is shared: bisection finds how many. Where one edit more is too much and one
-    less too little, single tokens are cut off or added at the end, which costs a shingle at a time.
+    More edits leave fewer shared shingles: bisection finds their number. If one edit more is too much and one less too
+    little, single tokens are cut off or added at the end, which changes one shingle at a time.
     """
     left = join(base, lang)
     of_left = shingles.of(left)
@@ -144,7 +144,7 @@ def edited(
         right = join(edits.applied(number, cut, added), lang)
         return Pair(left, right, jaccard(of_left, shingles.of(right)))
 
-    low, high = 0, len(base)  # copy(low) is at least so similar, copy(high) is not
+    low, high = 0, len(base)  # copy(low) is similar enough, copy(high) is not
     while high - low > 1:
         middle = (low + high) // 2
         if copy(middle).jaccard >= similarity:
@@ -158,7 +158,7 @@ def edited(
 
 
 class _Edits:
-    """Edits of a base text in a fixed order of places, of which any number can be applied."""
+    """Edits of a base text at places in a fixed order; any number of them can be applied."""
 
     def __init__(self, dice: Dice, base: Sequence[str], words: _Words) -> None:
         self.base = base
@@ -180,9 +180,9 @@ class _Edits:
 
 
 class _Words:
-    """Draws tokens of a language; numbered words where shingles of few words would be the same in many texts.
+    """Draws tokens of a language; numbered words where shingles of few words would be equal in many texts.
 
-    Raises ValueError for shingles of few characters, which are the same in many texts whatever is done.
+    Raises ValueError for shingles of few characters, which are equal in many texts in any case.
     """
 
     def __init__(self, dice: Dice, lang: str, shingles: Shingles) -> None:
@@ -198,7 +198,7 @@ class _Words:
 
 @cache
 def tokens_of(lang: str) -> tuple[str, ...]:
-    """The distinct words of a language's vocabulary in lower case; for Chinese and Japanese its characters."""
+    """Distinct words of a language's vocabulary in lower case; for Chinese and Japanese its characters."""
     lines = [regex.sub(r"\{[^{}]*\}", " ", line) for line in _lines(vocabulary(lang))]
     words = {word.lower() for line in lines for word in regex.findall(r"[\p{L}\p{M}]+", line)}
     return tuple(sorted(set("".join(words)) if lang in CHARACTERS else words))

@@ -1,11 +1,11 @@
-"""What a second worker gains on one large file of each format.
+"""Measure the gain of a second worker on one large file of each format.
 
     python bench/formats.py                                      300 MB of text in each format, 1 and 2 workers
     python bench/formats.py --formats csv json --megabytes 600
 
-A mapper or two, filters of words and characters, and the export; whole commands. The text is that of bench/memory.py, random words
-in 8 MB over and over. "gain" is the time of one worker by that of two, best of `--repeats`; 2.0 is all there is on two cores, and the
-start of a command, about a second, is not shared. Measure on an idle machine.
+A mapper or two, filters of words and characters, and the export; whole commands. The text is that of bench/memory.py,
+8 MB of random words, repeated. "gain" is the time of one worker divided by that of two, best of `--repeats`; 2.0 is the
+maximum on two cores, and the start of a command, about a second, is not shared. Measure on an idle machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEPS: list[dict[str, dict[str, float]]] = [
 
 
 def write_parquet(path: Path, size: int) -> None:
-    """A Parquet file of about `size` bytes of text, 8 MB to a row group."""
+    """Write a Parquet file of about `size` bytes of text, 8 MB per row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -43,7 +43,7 @@ def write_parquet(path: Path, size: int) -> None:
 
 
 def run(folder: Path, path: Path, workers: int) -> Run:
-    """One command, whose output is removed."""
+    """Measure one command, whose output is removed."""
     out = folder / "out"
     suffix = "parquet" if path.suffix == ".parquet" else "jsonl"
     recipe = {
@@ -80,7 +80,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="formats-") as name:
         folder = Path(name)
         write(folder / "first.jsonl", "jsonl", MB)
-        run(folder, folder / "first.jsonl", 1)  # compiles the kernels, where they are not yet
+        run(folder, folder / "first.jsonl", 1)  # compiles kernels that are not cached yet
         for form in arguments.formats:
             path = folder / f"in.{form}"
             if form == "parquet":

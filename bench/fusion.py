@@ -1,11 +1,11 @@
-"""What `fusion_strategy` and `adaptive_batch_size` save: the same recipes with and without, in turns.
+"""Measure the savings of `fusion_strategy` and `adaptive_batch_size`: the same recipes with and without, in turns.
 
     python bench/fusion.py --corpus CORPUS.jsonl [--rounds 3] [--short 500000]
 
-The first recipe has its cheap, strict filter at its end, behind filters that measure the same text;
-it is run in the recipe's order, by `greedy` and by `probe`. The second cleans and measures short texts,
-made here, with batches of the default size and with adapted ones. Every run is a process of its own; what is told is
-the least processor time of the rounds, for others may use the machine, and the kept rows, which have to be equal.
+The first recipe has its cheap, strict filter at its end, behind filters that measure the same text; it is run in the
+recipe's order, by `greedy` and by `probe`. The second cleans and measures short texts, made here, with batches of the
+default size and of adapted sizes. Every run is a separate process. Reported are the least processor time of the rounds,
+since other processes may use the machine, and the kept rows, which must be equal.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHORT: list[Any] = [
 
 
 def short_texts(path: Path, count: int) -> None:
-    """Documents of six words, 58 bytes a line."""
+    """Write documents of six words, 58 bytes per line."""
     dice = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
@@ -48,11 +48,11 @@ def short_texts(path: Path, count: int) -> None:
 
 
 def once(folder: Path, corpus: Path, steps: list[Any], keys: dict[str, Any]) -> tuple[Run, str]:
-    """One run of a recipe, and a digest of what it kept."""
+    """Measure one run of a recipe; returns also a digest of the kept samples."""
     recipe = {"dataset_path": str(corpus), "export_path": str(folder / "run" / "out.jsonl"), "np": 1, "process": steps}
     path = folder / "recipe.yaml"
     path.write_text(json.dumps(recipe | {"use_cache": False} | keys), encoding="utf-8")
-    (folder / "run" / ".refinery" / "order.json").unlink(missing_ok=True)  # so that a probe is part of what is measured
+    (folder / "run" / ".refinery" / "order.json").unlink(missing_ok=True)  # so that the measurement includes the probe
     run = measured(
         [sys.executable, "-m", "refinery", "run", str(path), "--quiet", "--fresh"], folder / "log", cwd=folder
     )
@@ -62,7 +62,7 @@ def once(folder: Path, corpus: Path, steps: list[Any], keys: dict[str, Any]) -> 
 
 
 def compare(title: str, corpus: Path, steps: list[Any], variants: dict[str, dict[str, Any]], rounds: int) -> None:
-    """Print a table of the variants, which all have to keep the same."""
+    """Print a table of the variants, which must all keep the same samples."""
     least: dict[str, Run] = {}
     with tempfile.TemporaryDirectory() as name:
         digests = set()

@@ -1,7 +1,7 @@
 """Write the sample data of the recipes: `recipes/data/web_sample.jsonl` and `recipes/data/papers_sample.jsonl`.
 
     python bench/make_sample.py            write both files
-    python bench/make_sample.py --check    compare them with what would be written; exit 1 on a difference
+    python bench/make_sample.py --check    compare both files with their contents from the seed; exit 1 on a difference
 
 The web sample is a small crawl with the flaws of a big one, broken input lines included. The output depends on the
 seed alone, byte for byte.
@@ -24,7 +24,7 @@ DATA = Path(__file__).resolve().parent.parent / "recipes" / "data"
 SEED = 2037
 NEWLINE = b"\n"
 
-# English more than half, as crawls are; every language often enough to see what the operators do to it.
+# More than half English, as in crawls; every language often enough to show the effect of the operators.
 LANGUAGE_MIX = ("en",) * 16 + tuple("es es de de fr fr zh zh ja ru ru pt ar ar hi hi".split())
 ACCENTED = ("es", "de", "fr", "pt", "ru", "zh", "ja")
 
@@ -84,7 +84,7 @@ def bad_pages(dice: Dice) -> Iterator[Page]:
 
 
 def all_pages(dice: Dice) -> list[Page]:
-    """Every page in its final order; a copy stands somewhere among the others, not beside its original."""
+    """Every page in its final order; copies are shuffled among the others, not beside their originals."""
     made = [*good_pages(dice), *damaged_pages(dice), *bad_pages(dice)]
     originals = dice.mixed(made[: sum(count for *_, count in GOOD)])
     for page in originals[:EXACT_COPIES]:
@@ -95,7 +95,7 @@ def all_pages(dice: Dice) -> list[Page]:
 
 
 def record(dice: Dice, number: int, page: Page) -> dict[str, Any]:
-    """One line of the sample. `meta` is nested, and holds an integer that a double cannot."""
+    """One line of the sample. `meta` is nested, and has an integer that a double cannot represent."""
     text, lang, source, title = page
     day = f"2025-{dice.between(1, 12):02}-{dice.between(1, 28):02}T{dice.below(24):02}:{dice.below(60):02}:00Z"
     return {

@@ -1,4 +1,4 @@
-"""Run a command and measure the whole of it: wall time, processor time, memory of its process tree."""
+"""Run a command and measure its wall time, processor time and the memory of its process tree."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Run:
     """One command from start to exit.
 
     `largest_rss` is the peak of the largest single process, as the kernel reports it. `tree_rss` is the highest sum
-    over all processes of the command that was seen at one moment (sampled twice a second; pages shared between
-    processes count in each), None where there is no /proc.
+    over all processes of the command at one moment (sampled twice a second; pages shared between processes count in
+    each), None where there is no /proc.
     """
 
     seconds: float
@@ -40,10 +40,10 @@ class Run:
 def measured(
     command: Sequence[str], log: Path, *, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 7200
 ) -> Run:
-    """Run the command with its output in `log`. It leads a session of its own, so that its tree can be told apart.
+    """Run the command with its output in `log`, in a session of its own, which identifies its process tree.
 
-    The kernel lets a child inherit its parent's peak at exec; callers stay small, or `largest_rss` shows them instead.
-    Python may keep compiled modules, as it does in a shell where nobody has forbidden it.
+    The kernel lets a child inherit its parent's peak at exec: callers must stay small, or `largest_rss` is theirs.
+    Python may cache compiled modules, as it does in a shell by default.
     """
     env = dict(os.environ if env is None else env)
     env.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -56,7 +56,7 @@ def measured(
         watch.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
-        except BaseException:  # nobody waits for it any more; its session would go on without us
+        except BaseException:  # without this process its session would go on
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -74,7 +74,7 @@ def measured(
 
 
 def quiet_environment(folder: Path) -> dict[str, str]:
-    """Caches and temporary files of a peer in its own folder, no network, no packages installed on the way."""
+    """Environment of a peer: caches and temporary files in its own folder, no network, no installation of packages."""
     cache = folder / "cache"
     cache.mkdir(exist_ok=True)
     own = {
@@ -117,17 +117,17 @@ def session_rss(session: int) -> int:
     total = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The command's name may hold blanks and brackets; the fields after it do not.
+            # The command's name may have blanks and brackets; the fields after it do not.
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended in the meantime
+            continue  # the process has ended meanwhile
         if int(fields[3]) == session:
             total += int(fields[21]) * PAGE
     return total
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on, the work of others on the machine included."""
+    """Conditions of the figures: the machine, its software, and its load."""
     model = platform.processor()
     memory = os.sysconf("SC_PHYS_PAGES") * PAGE
     cpuinfo = Path("/proc/cpuinfo")

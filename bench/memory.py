@@ -1,13 +1,12 @@
-"""How much memory a run needs when the input grows tenfold.
+"""Measure the memory of a run when the input grows tenfold.
 
     python bench/memory.py                                           JSON Lines of 0.5 and 5 GB, 1 and 2 workers
     python bench/memory.py --formats jsonl jsonl.gz json --sizes 100 1000 --workers 2
 
-Texts are made of random words, 8 MB of samples over and over; files are removed when they have been measured. The run
-normalises white space, removes short and long texts and exports the rest. "peak" is that of the process as the kernel
-tells it, with everything that it has mapped; "shards" is the most that was seen while shards ran, before the tables of
-all samples are built. Shards are as large for small inputs as for large ones, for memory
-follows their size.
+Texts are random words, 8 MB of samples, repeated; files are removed after their measurement. The run normalises white
+space, removes short and long texts and exports the rest. "peak" is the peak of the process as the kernel reports it,
+with everything that it has mapped; "shards" is the highest sample while shards ran, before the tables of all samples
+are built. Shards have the same size for small and large inputs, since memory follows it.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def samples(seed: int = 7) -> list[dict[str, object]]:
 
 
 def blocks(form: str) -> tuple[bytes, bytes, bytes]:
-    """What a file of a format begins with, what it repeats, and what it ends with."""
+    """Beginning, repeated part and end of a file of a format."""
     lines = [json.dumps(sample) for sample in samples()]
     if form == "json":
         return b'[{"id": -1, "text": "first"}', ("".join(",\n  " + line for line in lines)).encode(), b"\n]\n"
@@ -55,7 +54,7 @@ def blocks(form: str) -> tuple[bytes, bytes, bytes]:
 
 
 def pieces(form: str, size: int) -> Iterator[bytes]:
-    """The text of a file of about `size` bytes."""
+    """The contents of a file of about `size` bytes, in pieces."""
     first, block, last = blocks(form.partition(".")[0])
     yield first
     for _ in range(max(1, size // len(block))):
@@ -64,7 +63,7 @@ def pieces(form: str, size: int) -> Iterator[bytes]:
 
 
 def write(path: Path, form: str, size: int) -> None:
-    """A file of a format that holds about `size` bytes of text."""
+    """Write a file of a format with about `size` bytes of text."""
     with path.open("wb") as file:
         if form.endswith(".gz"):
             packer = zlib.compressobj(1, wbits=31)
@@ -83,7 +82,7 @@ def write(path: Path, form: str, size: int) -> None:
 
 
 def recipe(folder: Path, path: Path, workers: int, shard_size: int) -> Path:
-    """A recipe over the file."""
+    """Write a recipe for the file."""
     text = {
         "dataset_path": str(path),
         "export_path": str(folder / "out" / "out.jsonl"),
@@ -101,7 +100,7 @@ def recipe(folder: Path, path: Path, workers: int, shard_size: int) -> Path:
 
 
 def run(folder: Path, path: Path, workers: int, shard_size: int) -> tuple[Run, int]:
-    """One run, whose output is removed, and its memory while tables were not yet built, looked at once a second."""
+    """Measure one run, whose output is removed, and its memory before tables are built, sampled once a second."""
     command = [sys.executable, "-m", "refinery", "run", str(recipe(folder, path, workers, shard_size))]
     root = Path(__file__).resolve().parent.parent
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}

@@ -1,4 +1,4 @@
-"""The kinds of web pages of the sample: good ones, damaged ones, and ones that a filter should remove."""
+"""Kinds of web pages of the sample: good pages, damaged pages, and pages that a filter should remove."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def formulas(w: Writer) -> str:
 
 
 def menu(w: Writer) -> str:
-    """Nothing but navigation: very short lines."""
+    """Only navigation: very short lines."""
     return "\n".join(w.dice.pick(WORDS).capitalize() for _ in range(w.dice.between(40, 90)))
 
 
@@ -98,7 +98,7 @@ def symbols(w: Writer) -> str:
 
 
 def numbers(w: Writer) -> str:
-    """A table of measurements: letters and digits enough, but no language."""
+    """A table of measurements: enough letters and digits, but no language."""
     rows = []
     for index in range(w.dice.between(25, 60)):
         cells = " ".join(f"{w.dice.below(99999):05d}" for _ in range(6))
@@ -107,7 +107,7 @@ def numbers(w: Writer) -> str:
 
 
 def stutter(w: Writer) -> str:
-    """One short phrase, over and over, as keyword spam does it."""
+    """One short phrase, repeated, like keyword spam."""
     phrase = " ".join(w.dice.pick(WORDS) for _ in range(w.dice.between(2, 4)))
     return f"{w.title()}\n\n" + "\n".join([f"{phrase} " * w.dice.between(6, 9)] * w.dice.between(6, 12))
 
@@ -124,7 +124,7 @@ def stub(w: Writer) -> str:
 
 
 def terse(w: Writer) -> str:
-    """Words enough, but a text of a few dozen characters."""
+    """Enough words, but only a few dozen characters."""
     small = "so it is not me but we do go on if he is up to it or as an ox by a bay".split()
     return " ".join(w.dice.pick(small) for _ in range(w.dice.between(14, 20)))
 
@@ -198,7 +198,7 @@ def decomposed(text: str, dice: Dice) -> str:
 
 
 def addresses(text: str, dice: Dice) -> str:
-    """A page full of addresses: some that the cleaning operators know, some that they deliberately leave."""
+    """A page full of addresses: some that the cleaning operators know, some that they leave on purpose."""
     odd = (
         "JANE.DOE@EXAMPLE.COM",
         "first.last@mail.example.co",

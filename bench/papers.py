@@ -73,7 +73,7 @@ def paper(w: Writer) -> str:
 
 
 def letter(w: Writer) -> str:
-    """A text without any heading: remove_header_mapper leaves nothing of it."""
+    """A text without any heading: remove_header_mapper removes all of it."""
     return "\n\n".join([preamble(w), w.paragraphs(2, 3), "\\end{document}\n"])
 
 

@@ -1,6 +1,6 @@
-"""Prepare the inputs of bench/dedup.py in a process of its own, whose memory is then nobody else's.
+"""Prepare the inputs of bench/dedup.py in a separate process, so that its memory does not count in measurements.
 
-python bench/parts.py sample corpus.jsonl OUT.jsonl --every 10      each tenth row
+python bench/parts.py sample corpus.jsonl OUT.jsonl --every 10      every tenth row
 python bench/parts.py parquet corpus.jsonl OUT.parquet              the same rows as Parquet (zstd)
 python bench/parts.py split corpus.jsonl|corpus.parquet FOLDER --files 2
 """
@@ -28,7 +28,7 @@ def sample(source: Path, out: Path, every: int) -> None:
 
 
 def batches(source: Path) -> Iterator[pa.Table]:
-    """The rows of a JSONL file in tables of one row group each, all of the first one's types."""
+    """The rows of a JSONL file in tables of one row group each, all with the types of the first."""
     import pyarrow as pa
 
     schema: pa.Schema | None = None
@@ -39,7 +39,7 @@ def batches(source: Path) -> Iterator[pa.Table]:
 
 
 def known(schema: pa.Schema) -> pa.Schema:
-    """The schema with text for columns that have had no value yet."""
+    """The schema with text as the type of columns without a value so far."""
     import pyarrow as pa
 
     return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
@@ -57,7 +57,7 @@ def parquet(source: Path, out: Path) -> None:
 
 
 def split(source: Path, folder: Path, files: int) -> None:
-    """Consecutive runs of rows, about equally many bytes (JSONL) or row groups (Parquet) in each file."""
+    """Split rows into consecutive files with about equal bytes (JSONL) or row groups (Parquet)."""
     folder.mkdir(parents=True, exist_ok=True)
     outs = [folder / f"{number:03d}{source.suffix}" for number in range(files)]
     if source.suffix == ".parquet":

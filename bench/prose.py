@@ -1,7 +1,7 @@
 """Reproducible prose in ten languages, from the templates in `vocabulary/`.
 
-Everything is drawn through `Dice`, which uses nothing but `random()`: the one generator method whose sequence Python
-promises to keep, so a seed means the same text on every version.
+Everything is drawn through `Dice`, which uses only `random()`, the one generator method whose sequence Python promises
+to keep, so a seed gives the same text on every version.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Writer:
         return self.dice.pick(titles)
 
     def sentence(self) -> str:
-        """The next sentence; none comes twice before all have come once."""
+        """The next sentence; no sentence is repeated before all have been used once."""
         if not self._deck:
             own = [line for topic in self.topics for line in self.words["topics"][topic]["sentences"]]
             self._deck = self.dice.mixed(own + self.words["sentences"])
@@ -136,7 +136,7 @@ def link(dice: Dice) -> str:
 
 
 def ip(dice: Dice) -> str:
-    """An address out of the ranges reserved for documentation."""
+    """An address from the ranges reserved for documentation."""
     if dice.chance(0.2):
         return "2001:db8:0:0:" + ":".join(f"{dice.below(65536):x}" for _ in range(4))
     return f"{dice.pick(('192.0.2', '198.51.100', '203.0.113'))}.{dice.between(1, 254)}"

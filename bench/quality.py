@@ -1,10 +1,10 @@
-"""Measures how well near-duplicates are found: the operators themselves, on pairs whose similarity is known.
+"""Measure the quality of near-duplicate detection by the operators, on pairs of known similarity.
 
     python -m bench.quality            print the tables
     python -m bench.quality --write    put them into docs/deduplication.md, and the plot beside it (needs matplotlib)
 
-Every pair of texts is drawn independently (see `duplicates`). One run of refinery is given all of them at once, and the
-tables `duplicates` and `clusters` tell which pairs it found, to be held against what theory expects of each.
+Every pair of texts is drawn independently (see `duplicates`). One run of refinery deduplicates all pairs at once; its
+tables `duplicates` and `clusters` have the pairs that it found, which are compared with theory.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ FAMILIES, COPIES = 60, (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 
 
 def banding(similarity: np.ndarray, bands: int, rows: int) -> np.ndarray:
-    """How likely pairs of these similarities share all minima of a band."""
+    """Probability that pairs of these similarities share all minima of a band."""
     return 1 - (1 - np.asarray(similarity) ** rows) ** bands
 
 
 def near(similarity: np.ndarray, distance: int = SIMHASH_DISTANCE) -> np.ndarray:
-    """How likely the SimHashes of pairs of equally many, many shingles differ in at most `distance` bits.
+    """Probability that SimHashes of a pair differ in at most `distance` bits, for many, equally many shingles.
 
-    A bit differs with probability angle / pi (Charikar 2002), the cosine of two sets of one size being 2 s / (1 + s).
+    A bit differs with probability angle / pi (Charikar 2002); the cosine of two sets of equal size is 2 s / (1 + s).
     """
     p = np.arccos(np.clip(2 * np.asarray(similarity) / (1 + np.asarray(similarity)), 0, 1)) / np.pi
     return sum(comb(SIMHASH_BITS, k) * p**k * (1 - p) ** (SIMHASH_BITS - k) for k in range(distance + 1))
 
 
 def surprise(found: int, chances: np.ndarray) -> float:
-    """How likely independent trials with these chances succeed as far from their mean as `found`, or farther.
+    """Probability that independent trials with these chances have successes as far from their mean as `found`.
 
-    Exact and two-sided (twice the smaller tail), so that it holds for chances next to 0 and 1 as well.
+    Exact and two-sided (twice the smaller tail), so also valid for chances near 0 and 1.
     """
     distribution = np.ones(1)
     for chance in chances:
@@ -78,7 +78,7 @@ def surprise(found: int, chances: np.ndarray) -> float:
 
 
 def sigmas(found: int, chances: np.ndarray) -> float:
-    """By how many standard deviations `found` lies off; 0 where there is no chance about it."""
+    """Deviation of `found` from its mean in standard deviations; 0 where chances are all 0 or 1."""
     deviation = float(np.sqrt((chances * (1 - chances)).sum()))
     return (found - float(chances.sum())) / deviation if deviation > 1e-6 else 0.0
 
@@ -88,7 +88,7 @@ def sigmas(found: int, chances: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Found:
-    """What a run made of pairs: which it found, their estimated similarity (NaN where it has none), strange clusters."""
+    """Result of a run over pairs: found pairs, their estimated similarity (NaN for none), clusters of several pairs."""
 
     pairs: np.ndarray
     estimates: np.ndarray
@@ -96,7 +96,7 @@ class Found:
 
 
 def run(texts: Sequence[str], operator: str, params: Mapping[str, Any], queries: Sequence[str]) -> list[list[Any]]:
-    """Deduplicate texts, and ask the run's tables."""
+    """Deduplicate texts, and query the run's tables."""
     with tempfile.TemporaryDirectory() as folder:
         recipe = {"export_path": f"{folder}/kept.jsonl", "np": 2, "process": [{operator: dict(params)}]}
         done = refinery.run(recipe, dataset=pa.table({"text": list(texts)}))
@@ -104,7 +104,7 @@ def run(texts: Sequence[str], operator: str, params: Mapping[str, Any], queries:
 
 
 def found_pairs(given: Sequence[Pair], operator: str, params: Mapping[str, Any]) -> Found:
-    """Which pairs of one run over all of them end in one cluster. `strangers`: clusters of texts of several pairs."""
+    """Find the pairs that one run puts into one cluster. `strangers`: clusters with texts of several pairs."""
     texts = [text for pair in given for text in pair[:2]]
     queries = ("SELECT cluster, _row FROM clusters", "SELECT _row, kept, estimated_jaccard FROM duplicates")
     members, matches = run(texts, operator, params, queries)
@@ -150,7 +150,7 @@ def sample(
 
 
 def buckets(given: Sequence[Pair]) -> dict[float, np.ndarray]:
-    """Numbers of the pairs around each similarity."""
+    """Indices of the pairs around each similarity."""
     of = np.round(np.array([pair.jaccard for pair in given]) * 20) / 20
     return {float(similarity): np.flatnonzero(of == similarity) for similarity in np.unique(of)}
 
@@ -159,7 +159,7 @@ def buckets(given: Sequence[Pair]) -> dict[float, np.ndarray]:
 
 
 def recall(given: Sequence[Pair], shingles: Shingles) -> tuple[dict[str, dict[float, float]], list[str]]:
-    """Share found by similarity, of each layout; and the table with what theory expects."""
+    """Share of pairs found by similarity, for each layout; and the table with theory beside it."""
     settings = {f"{bands} × {rows}": minhash(shingles, (bands, rows)) for bands, rows in LAYOUTS}
     first = next(iter(settings))
     settings[f"{first}, `hash: data_juicer`"] = settings[first] | {"hash": "data_juicer"}
@@ -189,7 +189,7 @@ def recall(given: Sequence[Pair], shingles: Shingles) -> tuple[dict[str, dict[fl
 
 
 def kinds(count: int) -> list[str]:
-    """Pairs found (expected; standard deviations off) over kinds of shingles and lengths, in the default layout."""
+    """Pairs found (expected; deviation in sigmas) by kind of shingles and length, in the default layout."""
     layout, rows = LAYOUTS[0], []
     similarities = [similarity for similarity in SIMILARITIES if 0.5 <= similarity <= 0.95]
     for shingles in KINDS:
@@ -205,7 +205,7 @@ def kinds(count: int) -> list[str]:
 
 
 def estimator(given: Sequence[Pair], shingles: Shingles) -> tuple[list[tuple[float, float, float]], list[str]]:
-    """Errors of the estimated similarity against sampling error; and their table."""
+    """Errors of the estimated similarity beside the sampling error; and their table."""
     found = found_pairs(given, MINHASH, minhash(shingles, EVERYTHING))
     true = np.array([pair.jaccard for pair in given])
     points: list[tuple[float, float, float]] = []
@@ -234,7 +234,7 @@ def estimator(given: Sequence[Pair], shingles: Shingles) -> tuple[list[tuple[flo
 
 
 def precision(shingles: Shingles) -> list[str]:
-    """Share of links and of pairs within clusters that reach the threshold, by exact similarity of all pairs."""
+    """Share of links and of pairs within clusters that reach the threshold, by the exact similarity of all pairs."""
     dice = Dice("precision")
     texts = [
         text
@@ -268,7 +268,7 @@ def precision(shingles: Shingles) -> list[str]:
 
 
 def links(texts: Sequence[str], params: Mapping[str, Any]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Pairs of samples that were matched, and all pairs of samples in one cluster."""
+    """Matched pairs of samples, and all pairs of samples in one cluster."""
     queries = ("SELECT via, _row FROM duplicates", "SELECT list(_row ORDER BY _row) FROM clusters GROUP BY cluster")
     matches, clusters = run(texts, MINHASH, params, queries)
     together = {pair for (rows,) in clusters for pair in combinations(rows, 2)}
@@ -280,7 +280,7 @@ def _ratio(part: set[Any], whole: set[Any]) -> tuple[str, str]:
 
 
 def by_distance(given: Sequence[Pair]) -> tuple[dict[str, dict[float, float]], list[str]]:
-    """SimHash: share found by Hamming distance, and by similarity and length."""
+    """SimHash: share of pairs found by Hamming distance, and by similarity and length."""
     found = found_pairs(given, SIMHASH, {"window_size": SIMHASH_SHINGLES.window, "hamming_distance": SIMHASH_DISTANCE})
     distances = np.array(
         [(simhash(a, SIMHASH_SHINGLES) ^ simhash(b, SIMHASH_SHINGLES)).bit_count() for a, b, _ in given]
@@ -314,7 +314,7 @@ def by_distance(given: Sequence[Pair]) -> tuple[dict[str, dict[float, float]], l
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with two digits where it is next to none or all."""
+    """A share in per cent, with two digits near 0 and 100."""
     value = 100 * float(share)
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
@@ -340,7 +340,7 @@ def measured() -> tuple[dict[str, Any], dict[str, list[str]]]:
 
 
 def plot(points: Mapping[str, Any], path: Path) -> None:
-    """Draw recall, the estimator's error and SimHash: theory as lines, what was measured as dots."""
+    """Draw recall, the estimator's error and SimHash: theory as lines, measurements as dots."""
     import matplotlib
 
     matplotlib.use("svg")

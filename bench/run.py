@@ -5,9 +5,9 @@
     python bench/run.py --corpus corpus.jsonl --data-juicer path/to/dj-process
     python bench/run.py --corpus corpus.jsonl --data-juicer "env PYTHONPATH=extra path/to/dj-process"
 
-Every figure is a whole command, from its start to its exit: reading, processing, writing. The start-up time is that of
-the same recipe on the first 1,000 rows. Rates are bytes of the `text` field, or of the file, per
-second of the best run. Writes results.json and results.md into --out. Exit 1 if a command failed or rows differ.
+Every figure is a whole command, from start to exit: reading, processing, writing. The start-up time is that of the
+same recipe on the first 1,000 rows. Rates are bytes of the `text` field, or of the file, per second of the best run.
+Writes results.json and results.md into --out. Exit 1 if a command failed or rows differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ALL_DONE = re.compile(r"All OPs are done in ([\d.]+)s")
 
 
 class Failed(Exception):
-    """A measured command did not end well."""
+    """A measured command failed."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Corpus:
 
 
 def read_corpus(path: Path, work: Path) -> Corpus:
-    """Count rows and bytes, and put the first rows into a file of their own. Warms the page cache for everybody."""
+    """Count rows and bytes, and copy the first rows into another file. Warms the page cache for all measurements."""
     rows = text_bytes = 0
     small = work / "small.jsonl"
     with path.open("rb") as lines, small.open("wb") as head:
@@ -108,7 +108,7 @@ class Bench:
         return self.work / name / "export" / "kept.jsonl"
 
     def refinery(self, name: str, data: Path, *, repeats: int, **changes: object) -> list[Run]:
-        """Whole runs of the recipe with some keys changed. Each has a fresh run folder: nothing is resumed."""
+        """Measure whole runs of the recipe with some keys changed, each with a fresh run folder: nothing is resumed."""
         recipe, runs = self.write_recipe(name, **changes), []
         for attempt in range(repeats):
             command = [*shlex.split(self.arguments.refinery), "run", str(recipe), "--fresh"]
@@ -120,7 +120,7 @@ class Bench:
         return runs
 
     def data_juicer(self, name: str, data: Path) -> tuple[Run, dict[str, Any]]:
-        """One run of dj-process, offline and without its caches; its own figures per operator are read from the log."""
+        """Measure one run of dj-process, offline and without its caches; its figures per operator come from the log."""
         export, log = self.export_of(name), self.work / f"{name}.log"
         recipe = self.write_recipe(name, dataset_path=str(data), export_path=str(export), use_cache=False)
         command = [*shlex.split(self.arguments.data_juicer), "--config", str(recipe)]
@@ -147,7 +147,7 @@ def measure_refinery(bench: Bench, results: dict[str, Any]) -> None:
 
 
 def measure_tracing(bench: Bench, results: dict[str, Any]) -> None:
-    """The same run with ten traced samples per operator, and with all of them."""
+    """Measure the same run with ten traced samples per operator, and with all samples traced."""
     results["tracing"] = {}
     for name, count in (("trace-10", 10), ("trace-all", bench.corpus.rows)):
         runs = bench.refinery(
@@ -224,7 +224,7 @@ def say(message: str) -> None:
 
 
 def show(text: str) -> None:
-    """Print the report, laid out when rich is there and somebody looks."""
+    """Print the report, formatted if rich is installed and the output is a terminal."""
     try:
         from rich.console import Console
         from rich.markdown import Markdown

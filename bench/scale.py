@@ -1,12 +1,12 @@
-"""The scaling study: time against data, against workers, and what that comes to on clusters that are not there.
+"""Scaling study: time by data and by workers, and simulated for larger clusters.
 
     python -m bench.scale corpus.jsonl            measure, print the tables
     python -m bench.scale corpus.jsonl --write    put them into docs/scale.md, and the plot beside it (needs matplotlib)
 
-The corpus is cut at line ends to 1, 2, 4, 8 and 16 times `--megabytes`; it must hold the largest. Each size is deduplicated by
-MinHash (bench/minhash.yaml) as a whole command, with one worker and with two. What a larger cluster would take is computed
-(bench/cluster_model.py) from the costs of the run with one worker over the most data: of each shard, of the barrier, of the
-tables.
+The corpus is cut at line ends to 1, 2, 4, 8 and 16 times `--megabytes`; it must be large enough for the last. Each size
+is deduplicated by MinHash (bench/minhash.yaml) as a whole command, with one worker and with two. The time of a larger
+cluster is computed (bench/cluster_model.py) from the costs of the run with one worker over the most data: of each
+shard, of the barrier, of the tables.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ PUBLISHED = {
 }
 CORES = (1, 2, 4, 8, 16, 32, 64, 160, 320, 640, 1280)
 ASSUMED_TASK = 1e-3
-SERIAL = ("deduplicator", "tables")  # phases that are not of shards
+SERIAL = ("deduplicator", "tables")  # phases other than shards
 
 
 @dataclass(frozen=True)
 class Phases:
-    """A run's log: seconds from its first event to the tables' end by phase, bytes, seconds and rows of each shard by stage."""
+    """Phases of a run's log: seconds by phase until the tables' end; bytes, seconds and rows of each shard by stage."""
 
     seconds: Mapping[str, float]
     shards: Mapping[int, Sequence[tuple[int, float, int]]]
@@ -76,7 +76,7 @@ def phases(log: Path) -> Phases:
 
 @dataclass(frozen=True)
 class Measured:
-    """One command: what it took, its log, and what the barrier was given."""
+    """One command: its time and memory, its log, and the input of its barrier."""
 
     run: Run
     phases: Phases
@@ -88,15 +88,15 @@ class Measured:
 
 
 def costs(most: Measured, least: Measured, task: float) -> Costs:
-    """What the model needs, from runs with one worker over the most and the least data.
+    """Costs for the model, from runs with one worker over the most and the least data.
 
-    What the barrier and the tables take for a sample is told by both: the line through them, which begins with fixed time.
+    Time per sample of the barrier and the tables is the slope of the line through both runs; its start is fixed time.
     """
     spent, before = most.phases.seconds, least.phases.seconds
     slope = {name: max(0.0, spent[name] - before[name]) / (most.rows - least.rows) for name in SERIAL}
     fixed = sum(max(0.0, spent[name] - slope[name] * most.rows) for name in SERIAL)
     pair = _union_find()
-    pairs_per_row = most.bands * most.removed / most.rows  # at most: one in each band, if all are shared
+    pairs_per_row = most.bands * most.removed / most.rows  # an upper limit: one in each band, if all bands are shared
     first, second = most.phases.shards[1], most.phases.shards[2]
     return Costs(
         start=most.run.seconds - sum(spent.values()) + spent["start"] + fixed,
@@ -122,12 +122,12 @@ def _bands(marks: Path) -> int:
 
 
 def _union_find(pairs: int = 2_000_000) -> float:
-    """Seconds that the union-find takes for a pair."""
+    """Seconds of the union-find per pair."""
     from refinery.kernels.dedup.unionfind import Components
 
     rng = np.random.default_rng(7)
     best = float("inf")
-    for _ in range(2):  # the first time compiles
+    for _ in range(2):  # the first call compiles
         components, started = Components(), time.perf_counter()
         components.add(rng.integers(0, pairs, pairs), rng.integers(0, pairs, pairs))
         components.labels()
@@ -136,7 +136,7 @@ def _union_find(pairs: int = 2_000_000) -> float:
 
 
 def task_time(tasks: int = 2000) -> tuple[float, str]:
-    """Seconds of a Ray task that does nothing, where Ray is installed; and how the figure came about."""
+    """Seconds of an empty Ray task, if Ray is installed; and the source of the figure."""
     try:
         import ray
     except ImportError:
@@ -153,7 +153,7 @@ def task_time(tasks: int = 2000) -> tuple[float, str]:
 
 
 def cut(corpus: Path, size: int, out: Path) -> int:
-    """The first lines of a corpus, about `size` bytes; how many bytes that are. Raises ValueError when it is too small."""
+    """Copy the first lines of a corpus, about `size` bytes; returns the bytes. Raises ValueError if it is too small."""
     if corpus.stat().st_size < size:
         raise ValueError(f"{corpus}: holds {corpus.stat().st_size / MB:,.0f} MB, but {size / MB:,.0f} are needed")
     with corpus.open("rb") as lines, out.open("wb") as file:
@@ -168,7 +168,7 @@ def cut(corpus: Path, size: int, out: Path) -> int:
 def measure(
     corpus: Path, megabytes: float, factors: Sequence[int], folder: Path, repeats: int, task: float
 ) -> dict[str, Any]:
-    """Every size with every number of workers, best of `repeats`."""
+    """Measure every size with every number of workers, best of `repeats`."""
     found: dict[tuple[int, int], Measured] = {}
     for factor in factors:
         data = folder / "data.jsonl"
@@ -192,7 +192,7 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
         "export_path": work / "out.jsonl",
         "work_dir": work,
         "np": workers,
-        "use_cache": "true",  # so that the marks are still there to be weighed
+        "use_cache": "true",  # keeps the match keys, so that their size can be measured
     }
     sets = [f"--set={name}={value}" for name, value in settings.items()]
     command = [sys.executable, "-m", "refinery", "run", str(HERE / "minhash.yaml"), "--json", *sets]
@@ -212,7 +212,7 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
 
 
 def tables(results: Mapping[str, Any], task: str) -> dict[str, list[str]]:
-    """Lines of the tables, by their name in the page."""
+    """Lines of the tables, by name in the page."""
     runs, model = results["runs"], results["costs"]
     return {"data": _by_data(runs), "costs": _costs(model, task), "clusters": _clusters(model)}
 
@@ -297,7 +297,7 @@ def _clusters(model: Costs) -> list[str]:
 
 
 def plot(results: Mapping[str, Any], path: Path) -> None:
-    """Time against data and workers as measured, and against cores as simulated."""
+    """Draw time by data and workers as measured, and by cores as simulated."""
     import matplotlib
 
     matplotlib.use("svg")

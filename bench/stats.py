@@ -5,12 +5,11 @@
     python bench/stats.py --corpus corpus.jsonl --datatrove DATATROVE/bin/python
 
 DocStats, LineStats and WordStats in the groups summary, histogram, fqdn and suffix, from JSON lines to merged files.
-`words: fast` runs on the whole corpus; `words: spacy` and datatrove, which are slow, on every --share-th row, in as many
-files as there are workers. Rows without a url get one of a made-up host. Every figure is a whole command, from its
-start to its exit (of refinery: both commands together); rates are bytes of the `text` field per second of the best run.
-The merged summaries of the sample are compared, the total of every statistic (n is not: datatrove loses it for files
-whose total is zero). Writes results.json into --out. Exit 1
-when they differ, or a command fails.
+`words: fast` runs on the whole corpus; `words: spacy` and datatrove, which are slow, on every --share-th row, in one
+file per worker. Rows without a url get one of a made-up host. Every figure is a whole command, from start to exit (for
+refinery: both commands together); rates are bytes of the `text` field per second of the best run. In the merged
+summaries of the sample the totals of all statistics are compared (not n: datatrove loses it for files whose total is
+zero). Writes results.json into --out. Exit 1 when they differ, or a command fails.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PEER = ROOT / "bench" / "peers" / "datatrove_stats.py"
 
 
 def prepare(corpus: Path, folder: Path, every: int, files: int) -> int:
-    """Copy every so-manieth row with a url into so many files; bytes of their texts."""
+    """Copy every `every`-th row, with a url, into `files` files; returns the bytes of the texts."""
     folder.mkdir(parents=True)
     size = 0
     outputs = [(folder / f"{number:03}.jsonl").open("wb") for number in range(files)]
@@ -67,7 +66,7 @@ class Bench:
         return checked(measured(command, log, cwd=ROOT, env=env, timeout=self.arguments.timeout), log, name)
 
     def refinery(self, name: str, source: Path, words: str, size: int, repeats: int) -> float:
-        """Run and merge; the seconds of the best of `repeats`. Merged files are in `work`/name/merged."""
+        """Run and merge; returns the seconds of the best of `repeats`. Merged files are in `work`/name/merged."""
         folder = self.work / name
         recipe = {
             "project_name": name,
@@ -91,7 +90,7 @@ class Bench:
         return self.note(name, size, runs)
 
     def datatrove(self, source: Path, size: int) -> float:
-        """The peer on the same files."""
+        """Measure the peer on the same files."""
         folder = self.work / "datatrove"
         folder.mkdir()
         command = [self.arguments.datatrove, str(PEER), str(source), str(folder), "--workers", str(self.arguments.np)]
@@ -111,7 +110,7 @@ class Bench:
 
 
 def differences(ours: Path, theirs: Path) -> list[str]:
-    """Statistics whose summaries differ, or that only one of the two has."""
+    """Statistics whose summaries differ, or that only one side has."""
     found = []
     names = {path.parent.name for folder in (ours, theirs) for path in (folder / "summary").glob("*/metric.json")}
     for name in sorted(names):
@@ -127,7 +126,7 @@ def differences(ours: Path, theirs: Path) -> list[str]:
 
 
 def bench(arguments: argparse.Namespace, work: Path) -> int:
-    """Make the inputs, measure, compare; the exit code."""
+    """Make the inputs, measure, compare; returns the exit code."""
     session = Bench(arguments, work)
     say("copying the corpus")
     size = prepare(arguments.corpus, work / "whole", 1, arguments.np)

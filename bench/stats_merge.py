@@ -3,9 +3,10 @@
     python bench/stats_merge.py --datatrove DATATROVE/bin/python
     python bench/stats_merge.py --folders 1 --keys 100000 --distinct 20
 
-Makes partial files as datatrove writes them, of hosts with all fields in an order of its own in each file. --distinct: only so many
-different files are made, the others are links to them (a gigabyte a minute is made). Every figure is a whole command from its start to its
-exit. The merged files are compared: equal keys, n and totals. Writes results.json into --out. Exit 1 when they differ.
+Makes partial files as datatrove writes them: hosts with all fields, in a different order in each file. --distinct:
+number of different files, the others are links to them (a gigabyte takes a minute to make). Every figure is a whole
+command from start to exit. The merged files are compared: equal keys, n and totals. Writes results.json into --out.
+Exit 1 when they differ.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def entry(dice: random.Random) -> dict[str, Any]:
 
 
 def make(folder: Path, arguments: argparse.Namespace) -> int:
-    """Write the partial files; how many bytes they have."""
+    """Write the partial files; returns their size in bytes."""
     dice = random.Random(7)
     hosts = [
         f"www.site-{dice.randrange(10**9)}.{dice.choice(('com', 'org', 'de', 'co.uk'))}" for _ in range(arguments.keys)
@@ -87,7 +88,7 @@ def row(name: str, run: Run, size: int) -> str:
 
 
 def bench(arguments: argparse.Namespace, work: Path) -> int:
-    """Make data, measure, compare; the exit code."""
+    """Make data, measure, compare; returns the exit code."""
     say(f"making {arguments.folders} x {arguments.files} files of {arguments.keys:,} keys")
     size = make(work / "partials", arguments)
     results: dict[str, Any] = {

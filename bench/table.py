@@ -3,7 +3,7 @@
     python bench/table.py bench/results/dedup/results.json
     python bench/table.py bench/results/dedup/results.json --into docs/performance.md
 
-With --into the part of the page between the two marks is replaced, and nothing else of it.
+With --into only the part of the page between the two marks is replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = {
 TASKS = {"minhash": "MinHash", "simhash": "SimHash", "exact": "exact", "line": "line"}
 FORMATS = {"jsonl": "JSONL", "parquet": "Parquet"}
 
-# How many times as fast as a peer we want to be: (peer, task, format).
+# Speed goals, as a multiple of a peer's speed: (peer, task, format).
 AIMS: dict[tuple[str, str, str], float] = {
     ("data_juicer", "minhash", "jsonl"): 20,
     ("data_juicer", "minhash", "parquet"): 25,
@@ -55,7 +55,7 @@ def row(*cells: object) -> str:
 
 
 def head(*names: str) -> list[str]:
-    """A header line; names that end in `:` head columns of numbers."""
+    """A header line; names that end in `:` are those of columns of numbers."""
     return [
         row(*(name.rstrip(":") for name in names)),
         row(*("---:" if name.endswith(":") else "---" for name in names)),
@@ -91,7 +91,7 @@ class Results:
         return self.all["corpora"][corpus]["text_bytes"] / MB
 
     def largest(self, task: str, form: str) -> dict[str, Any] | None:
-        """Ours on the whole corpus: start-up weighs least there."""
+        """Refinery's result on the whole corpus, where start-up weighs least."""
         return self.ours(task, form, "whole")
 
 
@@ -110,7 +110,7 @@ def introduction(results: Results) -> Iterator[str]:
 
 
 def commands(results: Results) -> Iterator[str]:
-    """Every measured command but the start-up ones."""
+    """Rows of every measured command except start-up."""
     shown = [one for one in results.measurements if one["corpus"] in results.all["corpora"]]
     if not shown:
         return
@@ -143,7 +143,7 @@ def commands(results: Results) -> Iterator[str]:
 
 
 def ratios(results: Results) -> Iterator[str]:
-    """Per peer: the same file, whole commands; and our whole command against the peer's work without its start-up."""
+    """Ratios per peer on the same file: of whole commands, and of our whole command to the peer's without start-up."""
     peers = [one for one in results.measurements if one["tool"] != "refinery" and one["corpus"] != "small"]
     if not peers:
         return
@@ -214,7 +214,7 @@ def signature_lines(found: list[dict[str, Any]]) -> Iterator[tuple[str, str, int
 
 
 def scale(results: Results) -> Iterator[str]:
-    """Growth with the data, and rates per core beside the published ones."""
+    """Growth with the data, and rates per core beside published rates."""
     workers, whole = results.all["workers"], results.largest("minhash", "jsonl")
     larger = next((name for name in results.all["corpora"] if name.startswith("times")), None)
     grown = results.ours("minhash", "jsonl", larger) if larger else None

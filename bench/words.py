@@ -1,10 +1,10 @@
-"""How far `words: fast` and `words: spacy` are apart on real text, statistic by statistic, as a table in Markdown.
+"""Table (Markdown) of the differences between `words: fast` and `words: spacy` on real text, by statistic.
 
     python bench/words.py documents.parquet
     python bench/words.py corpus.jsonl --rows 2000
 
-Runs word_stats, sentence_stats and words_contamination_stats with both on the same rows, and prints of each statistic the
-mean by both, the mean absolute difference, Pearson's correlation, and in how many texts they differ. Needs
+Runs word_stats, sentence_stats and words_contamination_stats with both on the same rows, and prints for each statistic
+both means, the mean absolute difference, Pearson's correlation, and the number of texts that differ. Needs
 refinery[spacy].
 """
 
@@ -31,7 +31,7 @@ COMPARED = """
 
 
 def measure(source: Path, folder: Path, words: str, rows: int) -> refinery.Run:
-    """The statistics of the first rows with words from there."""
+    """Statistics of the first rows, with words from `fast` or `spacy`."""
     steps = [
         {name: {**own, "words_from" if name.startswith("words_") else "words": words}} for name, own in STEPS.items()
     ]
@@ -46,7 +46,7 @@ def measure(source: Path, folder: Path, words: str, rows: int) -> refinery.Run:
 
 
 def compare(fast: refinery.Run, spacy: refinery.Run) -> list[tuple[Any, ...]]:
-    """Name, both means, mean difference, correlation, differing texts and all of them, of each statistic."""
+    """Name, both means, mean difference, correlation, differing texts and all texts, for each statistic."""
     import duckdb
 
     with duckdb.connect() as con:

@@ -1,4 +1,4 @@
-"""The process of a command: what `refinery` and `python -m refinery` start."""
+"""Entry point of the commands `refinery` and `python -m refinery`."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import sys
 
 from refinery.common import process_end
 
-_UNTOLD = 120  # Python's own exit code where what was printed could not be written
+_UNTOLD = 120  # Python's own exit code for output that could not be written
 
 
 def start() -> None:
-    """Run the command line, and leave at once when it has ended.
+    """Run the command line, and leave the process at once when it has ended.
 
-    To take apart what its libraries have set up (compiled kernels, tables of types, arenas of memory) takes a fifth of
-    a second, and changes nothing: files are closed, threads have been joined and everybody's handlers called by then.
+    Python's teardown of the libraries (compiled kernels, tables of types, arenas of memory) takes a fifth of a second
+    and has no effect: by then files are closed, threads are joined and all exit handlers called.
     """
     _open_missing()
     process_end.reserve()
-    process, code = os.getpid(), 1  # 1: an exception that nobody has caught
+    process, code = os.getpid(), 1  # 1: an uncaught exception
 
     def leave() -> None:
-        if os.getpid() == process:  # not in one that was forked
+        if os.getpid() == process:  # not in a forked process
             process_end.leave(code if _flushed() else code or _UNTOLD)
 
-    atexit.register(leave)  # before anybody else's, so that it is called after theirs
+    atexit.register(leave)  # registered first, so called after all other handlers
     try:
         from refinery.cli.main import main
 
@@ -40,15 +40,15 @@ def start() -> None:
 
 
 def _open_missing() -> None:
-    """Put something in the place of standard files that are closed: else a file of the run would get their numbers.
+    """Open /dev/null for closed standard files: otherwise a file of the run would get their numbers.
 
-    What is printed to a closed standard output cannot be written, and ends the command so; messages go nowhere.
+    Output to a closed standard output fails, and the command with it; messages are dropped.
     """
     for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flags)  # the lowest number that is free
+            os.open(os.devnull, flags)  # opened at the lowest free number
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:

@@ -1,4 +1,4 @@
-"""`refinery.run`, `refinery.compile`, `refinery.register`: what Python programs call."""
+"""The Python API: `refinery.run`, `refinery.compile`, `refinery.register`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from refinery.storage.urls import is_stdout
 from refinery.workers import input_schema as schemas
 from refinery.workers.functions import register as register_functions
 
-# Types that a CSV column can get, as Arrow and as DuckDB name them.
+# Types of CSV columns, by their names in Arrow and DuckDB.
 _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
 
 
@@ -43,8 +43,9 @@ _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
 class Run:
     """A finished run.
 
-    work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples, URLs as texts. counts: rows read, kept,
-    removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input processed.
+    work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples, URLs as texts. counts: rows
+    read, kept, removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input
+    processed.
     """
 
     work_dir: Path
@@ -71,8 +72,8 @@ def run(
     """Run a recipe to its end.
 
     recipe: a YAML file, or its content as a dict. dataset: an Arrow table, DuckDB relation, pandas or polars frame in
-    place of `dataset_path`. progress: called with (bytes done, bytes in all). overwrite: also files that no run has written.
-    overrides: recipe keys with new values.
+    place of `dataset_path`. progress: called with (bytes done, bytes in all). overwrite: overwrite also files that no
+    run has written. overrides: recipe keys with new values.
     Raises RecipeError, DataError, OperatorError, ConservationError or OutputError.
     """
     opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
@@ -90,7 +91,7 @@ def run(
 
 
 def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overrides: Any) -> str:
-    """The recipe as a readable SQL script. Raises as `run` does; the input must be there, for its columns."""
+    """Compile a recipe to a readable SQL script. Raises as `run` does; the input must exist, for its columns."""
     return script_of(*open_recipe(recipe, overrides, need_inputs=dataset is None), dataset)
 
 
@@ -111,7 +112,7 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
 
 
 def _refuse_columns(prepared: Prepared) -> None:
-    """Raise DataError for columns of the input that have no name of their own in a script, which reads them as they are."""
+    """Raise DataError for columns of the input whose names clash in a script, which reads columns by name."""
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     seen: set[str] = set()
     for name in schema.names if schema is not None else ():
@@ -126,7 +127,7 @@ def _refuse_columns(prepared: Prepared) -> None:
 
 
 def _part(prepared: Prepared, planned: Planned) -> ScriptStage:
-    """What a script needs of a stage."""
+    """The parts of a stage that a script needs."""
     step, comparison = planned.stage.after, None
     operator = None if step is None else prepared.library.operators[step.name]
     if step is not None and step.params.get("verify"):
@@ -160,7 +161,7 @@ def _files(prepared: Prepared) -> list[File]:
 
 
 def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
-    """What the recipe asks for and a plain script does not do."""
+    """Lines on the settings of the recipe that a plain script does not follow."""
     found = []
     if recipe.export_shard_size:
         found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
@@ -187,10 +188,10 @@ def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
 
 
 def register(con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = ()) -> list[str]:
-    """Make the functions that compiled recipes call available on a connection; returns their names.
+    """Register the functions that compiled recipes call on a connection; returns their names.
 
-    A function `clean_links_delta` gives NULL where nothing changes, as compiled SQL wants it; beside it stands a macro
-    `clean_links` that gives the text in any case.
+    A function such as `clean_links_delta` returns NULL where nothing changes, as compiled SQL expects; the macro
+    `clean_links` beside it always returns the text.
     """
     library = Library(tuple(operators))
     functions = [function for function in library.functions() if _installed(library, function)]

@@ -1,6 +1,6 @@
-"""What can go wrong, with the exit code of each: a command that fails says which of these it was.
+"""Errors of refinery, with the exit code that a command ends with for each.
 
-Messages name the place, what is wrong there and the cure; an error that can hold several problems tells all of them.
+Messages name the place, the problem and the cure; an error with several problems lists all of them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from refinery.common.redaction import hide
 
 SUCCESS = 0
 
-# Names and values in messages may hold anything; none of it may move a terminal's cursor.
+# Names and values in messages may have any characters, which must not move a terminal's cursor.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem.
 
     where: the place as a user finds it, `recipe.yaml:14`, `--trace_num` or `process.3`. what: half a sentence without
-    its full stop. hint: the cure as a whole sentence, or None. kind: `recipe`, `data` or `output`, as of the error that
-    it would be alone.
+    its full stop. hint: the cure as a whole sentence, or None. kind: of the error that the problem alone would be:
+    `recipe`, `data` or `output`.
     """
 
     where: str
@@ -41,7 +41,7 @@ class Problem:
 
 
 def by_place(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once: by line of the recipe, then what has no line, as it came."""
+    """Distinct problems, ordered by line of the recipe; problems without a line last, in their order."""
 
     def line(problem: Problem) -> tuple[int, int]:
         found = re.search(r":(\d+)$", problem.where)
@@ -54,14 +54,14 @@ class RefineryError(Exception):
     """Base of every error that refinery raises on purpose. exit_code: what a command ends with."""
 
     exit_code = 1
-    problems: tuple[Problem, ...] = ()  # each of them, where there are several
+    problems: tuple[Problem, ...] = ()  # all problems, if there are several
 
 
 class RecipeError(RefineryError):
     """The recipe, or an option that changes it, is wrong; nothing was run. Holds every problem that was found."""
 
     exit_code = 2
-    partial: Any = None  # what the rest of the recipe comes to, so that it can be looked at too
+    partial: Any = None  # the result of the rest of the recipe, so that it can be checked too
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -78,7 +78,7 @@ class DataError(RefineryError):
 
 
 class UnreadableError(DataError):
-    """No row of the input could be read. The run has ended: its tables say of every row why."""
+    """No row of the input could be read. The run has ended; its tables have the reason for every row."""
 
 
 class OperatorError(RefineryError):
@@ -88,7 +88,7 @@ class OperatorError(RefineryError):
 
 
 class StatementTimeout(OperatorError):
-    """SQL that took longer than it may."""
+    """SQL took longer than its limit."""
 
 
 class ConservationError(RefineryError):
@@ -116,7 +116,7 @@ class Interrupted(RefineryError):
 
 
 def problems_of(error: RefineryError, where: str = "") -> list[Problem]:
-    """What an error says, as problems; where: the place for those that name none."""
+    """The problems of an error. where: the place for problems that name none."""
     if error.problems:
         return list(error.problems)
     kind = "data" if isinstance(error, DataError) else "output" if isinstance(error, OutputError) else "run"
@@ -129,9 +129,9 @@ def problems_of(error: RefineryError, where: str = "") -> list[Problem]:
 
 
 def joined(errors: Sequence[tuple[RefineryError, str]]) -> RefineryError:
-    """One error with the problems of several, by their place; of the kind that has the least exit code.
+    """Join errors into one with all their problems, ordered by place, of the class with the least exit code.
 
-    errors: each with the place for problems that name none. One alone that needs no place stays as it is.
+    errors: each with the place for problems that name none. A single error that needs no place is returned unchanged.
     """
     if len(errors) == 1 and (isinstance(errors[0][0], RecipeError) or not errors[0][1]):
         return errors[0][0]

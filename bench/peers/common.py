@@ -1,4 +1,4 @@
-"""What the scripts of the peers share; only the standard library, since each runs in an environment of its own."""
+"""Shared functions of the peers' scripts; only the standard library, since each script has its own environment."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def size(found: list[str]) -> int:
 
 
 def one_core() -> None:
-    """Keep this process, and the thread pools that it will start, on one core where the system can do that."""
+    """Keep this process, and the thread pools that it will start, on one core if the system can do that."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def best_of(work: Callable[[], object], repeats: int) -> dict[str, float]:
-    """Least wall and least processor seconds (of all threads) of some calls, after one that does not count."""
+    """Least wall and least processor seconds (of all threads) of some calls, after one warm-up call."""
     work()
     walls, cpus = [], []
     for _ in range(repeats):
@@ -44,5 +44,5 @@ def best_of(work: Callable[[], object], repeats: int) -> dict[str, float]:
 
 
 def report(**figures: Any) -> None:
-    """The last line that a script prints."""
+    """Print the figures as the last line of a script."""
     print(json.dumps(figures), flush=True)

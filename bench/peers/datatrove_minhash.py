@@ -2,8 +2,8 @@
 
     DATATROVE/bin/python bench/peers/datatrove_minhash.py INPUT_FOLDER WORK_FOLDER --format jsonl --workers 2
 
-Run by the python that has datatrove and spaCy. The files of the input folder are shared out among as many tasks as
-there are workers. Prints the seconds of each stage as its last line; kept rows are in WORK_FOLDER/kept.
+Needs a Python with datatrove and spaCy. The files of the input folder are distributed to one task per worker. Prints
+the seconds of each stage as its last line; kept rows are in WORK_FOLDER/kept.
 """
 
 from __future__ import annotations

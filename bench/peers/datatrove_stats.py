@@ -2,8 +2,8 @@
 
     DATATROVE/bin/python bench/peers/datatrove_stats.py INPUT_FOLDER WORK_FOLDER --workers 2
 
-Run by the python that has datatrove and spaCy. The files of the input folder are shared out among as many tasks as there
-are workers. Prints the seconds of both parts as its last line; the merged files are in WORK_FOLDER/merged.
+Needs a Python with datatrove and spaCy. The files of the input folder are distributed to one task per worker. Prints
+the seconds of both parts as its last line; the merged files are in WORK_FOLDER/merged.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     DATATROVE/bin/python bench/peers/datatrove_stats_merge.py INPUT OUTPUT
 
-Run by the python that has datatrove. Prints the seconds of the merge itself as its last line.
+Needs a Python with datatrove. Prints the seconds of the merge itself as its last line.
 """
 
 from __future__ import annotations

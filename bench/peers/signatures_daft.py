@@ -1,8 +1,8 @@
-"""Daft's `minhash` expression alone, one thread: signatures from a table in memory. Run by the python that has Daft.
+"""Daft's `minhash` expression alone, one thread: signatures from a table in memory. Needs a Python with Daft.
 
     DAFT/bin/python bench/peers/signatures_daft.py part.jsonl
 
-Its tokens are what lies between spaces, in the case they have; the hash is its default, murmurhash3.
+Its tokens are separated by spaces, in their original case; the hash is its default, murmurhash3.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from common import PERMUTATIONS, WINDOW, best_of, one_core, report, size, texts
 
 
 def main() -> None:
-    one_core()  # before its thread pools look how many cores there are
+    one_core()  # before its thread pools count the cores
     os.environ.setdefault("DAFT_ANALYTICS_ENABLED", "0")
     os.environ.setdefault("DO_NOT_TRACK", "true")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common import PERMUTATIONS, WINDOW, best_of, one_core, report, size, texts
 
-CHUNK = 2048  # rows of a vector as DuckDB hands them over
+CHUNK = 2048  # rows of a vector of DuckDB
 
 
 def main() -> None:

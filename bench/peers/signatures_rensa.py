@@ -1,8 +1,8 @@
-"""rensa's RMinHash digests alone, one thread, from shingles in memory. Run by the python that has rensa.
+"""rensa's RMinHash digests alone, one thread, from shingles in memory. Needs a Python with rensa.
 
     RENSA/bin/python bench/peers/signatures_rensa.py part.jsonl
 
-rensa takes sets of tokens, so shingles are made in Python first; `seconds` is without that work, `with_shingles` with it.
+rensa takes sets of tokens, so Python makes the shingles first; `seconds` is without that work, `with_shingles` with it.
 """
 
 from __future__ import annotations

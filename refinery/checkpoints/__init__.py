@@ -1,1 +1,1 @@
-"""What earlier runs have left that still holds, and what it holds for."""
+"""Results of earlier runs that are still valid, and the keys that decide it."""

@@ -1,4 +1,4 @@
-"""Code of a person's operators: all that stands in their folders, modules that they import, files that they declare."""
+"""Code of a person's operators: files in their folders, modules that they import, files that they declare."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _CODE = (".py", ".sql", ".so", ".pyd")
 
 
 def code_of(planned: Planned, library: Library, elsewhere: Collection[str]) -> dict[str, str]:
-    """What the files are called in keys, by their paths, for the operators of a stage that are none of refinery's.
+    """Names in keys, by path, of the code files of a stage's operators that are none of refinery's.
 
-    elsewhere: what the recipe reads and writes, which is no code wherever it is.
+    elsewhere: paths that the recipe reads and writes, which are never code.
     """
     found: dict[str, str] = {}
     for operator in _operators(planned, library):
@@ -35,7 +35,7 @@ def code_of(planned: Planned, library: Library, elsewhere: Collection[str]) -> d
 
 
 def _operators(planned: Planned, library: Library) -> Iterator[Any]:
-    """Operators of the stage, and features, that are Python files of a person."""
+    """Operators and features of the stage that are Python files of a person."""
     stage = planned.stage
     steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
     operators: list[Any] = [library.operators[step.name] for step in steps]
@@ -62,7 +62,7 @@ def _in_folder(path: Path, imported: Collection[str], elsewhere: Collection[str]
 
 
 def _of_a_run(file: str, root: Path, elsewhere: Iterable[str]) -> bool:
-    """Whether a file is read or written by the recipe, or stands in the folder of a run."""
+    """True if the recipe reads or writes a file, or the file stands in the folder of a run."""
     if any(_is_below(file, place) and _is_below(place, str(root)) for place in elsewhere):
         return True
     folders = [folder for folder in Path(file).parents if folder.is_relative_to(root)]

@@ -1,4 +1,4 @@
-"""All that results of a stage depend on besides the samples: files that its SQL reads, files of its parameters, code."""
+"""Dependencies of a stage's results besides the samples: files that its SQL reads, files of its parameters, code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from refinery.storage.urls import is_url
 
 
 def with_digests(prepared: Prepared) -> None:
-    """Give every stage's program the digests of the files that it depends on, as they are now. Raises DataError."""
+    """Add to every stage's program the present digests of the files that it depends on. Raises DataError."""
     known: dict[str, str] = {}
     stages, elsewhere = [], _elsewhere(prepared)
     for planned in prepared.stages:
@@ -29,7 +29,7 @@ def with_digests(prepared: Prepared) -> None:
 
 
 def _elsewhere(prepared: Prepared) -> set[str]:
-    """What the recipe reads and writes."""
+    """Local paths that the recipe reads and writes."""
     recipe = prepared.recipe
     places = {recipe.work_dir, recipe.temp_dir, recipe.export_path}
     places |= {source.path for source in prepared.sources if source.table is None}
@@ -51,7 +51,7 @@ def _steps(planned: Planned) -> list[Any]:
 
 
 def _compared(prepared: Prepared, planned: Planned) -> tuple[str, ...]:
-    """Files that the SQL reads by which a deduplicator verifies candidates."""
+    """Files read by the SQL with which a deduplicator verifies candidates."""
     step = planned.stage.after
     if step is None or not step.params.get("verify") or not prepared.library.operators[step.name].compare:
         return ()

@@ -1,4 +1,4 @@
-"""Frees what finished runs have kept for the next one: the longest unused first, and never what a run is using."""
+"""Free the stored results of finished runs: the longest unused first, and never those of a run in progress."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run folder keeps. used: when a run last began or ended with it (seconds since 1970). live: one is in it now.
+    """Stored results of a run folder.
 
-    flat: it is `parts/` of a run of refinery 0.1.0.
+    used: the last begin or end of a run with it (seconds since 1970). live: a run is in it now. ended: the last run ended
+    well. flat: `parts/` of a run of refinery 0.1.0.
     """
 
     folder: Path
@@ -42,7 +43,7 @@ def seconds(age: str) -> float:
 
 
 def find(folders: Iterable[Path]) -> list[Kept]:
-    """What run folders keep, these and all below them; the longest unused first."""
+    """Stored results of run folders, these and all below them; the longest unused first."""
     found: dict[tuple[Path, bool], Kept] = {}
     for top in folders:
         for root, below, _ in os.walk(top):
@@ -54,7 +55,7 @@ def find(folders: Iterable[Path]) -> list[Kept]:
 
 
 def strange(folders: Iterable[Path]) -> list[tuple[Path, str]]:
-    """Folders `parts/` below these that look like those of refinery 0.1.0, but hold or lack something; with what it is."""
+    """Folders `parts/` below these that look like those of refinery 0.1.0 but are not, each with the reason."""
     found = {}
     for top in folders:
         for root, below, _ in os.walk(top):
@@ -66,7 +67,7 @@ def strange(folders: Iterable[Path]) -> list[tuple[Path, str]]:
 
 
 def why_not_flat(folder: Path) -> str:
-    """Why `parts/` in a folder is not taken for what a run of refinery 0.1.0 has kept; "" where it is."""
+    """The reason why `parts/` in a folder is not a run of refinery 0.1.0; "" where it is one."""
     run_dir = RunDir(folder, flat=True)
     if not noted(open_store(str(run_dir.parts))):
         return "its run.json is not that of a run"
@@ -88,10 +89,10 @@ def _kept(folder: Path, flat: bool) -> Kept:
 
 
 def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: float) -> list[Kept]:
-    """What to free, of `find`'s answer.
+    """The stored results to free, of `find`'s result.
 
-    budget: bytes that may stay, of all folders together. age: seconds for which what is freed must not have been used.
-    With neither, all that runs which ended well have kept; an interrupted run is only freed by one of them.
+    budget: bytes that may stay, of all folders together. age: seconds since the last use of all results to free.
+    With neither, all results of runs which ended well; results of an interrupted run need one of them.
     """
     left = sum(kept.bytes for kept in found)
     chosen = []
@@ -105,7 +106,7 @@ def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: fl
 
 
 def free(kept: Kept) -> bool:
-    """Remove it; not done (False) when a run has come in between."""
+    """Remove stored results; False (nothing is removed) when a run has come in between."""
     run_dir = RunDir(kept.folder, kept.flat)
     try:
         with run_dir.held():

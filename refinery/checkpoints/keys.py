@@ -1,4 +1,4 @@
-"""Keys of results: digests of all that decides them, and of nothing else."""
+"""Keys of results: digests of everything that decides them, and of nothing else."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
 from refinery.workers.tasks import ShardResult, Task
 
-# Comments, and what could be taken for one: texts and names in quotes.
+# Comments, and texts and names in quotes, which could look like comments.
 _COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
 
 
 def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> str:
-    """What a stage computes of a sample: SQL, functions and their sources, files beside it, versions; limits: of a row."""
+    """Key of a stage's computation on a sample: SQL, functions, side files, versions. limits: of a row."""
     program, named = planned.program, sorted({*assets(planned, library)})
     fields = (
         program.lines, program.text_key, program.stats_json, program.marks, program.carried, program.removed,
@@ -48,9 +48,9 @@ def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> s
 
 
 def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None) -> str:
-    """What decides what a stage leaves of a shard, besides the bytes of its samples in the input.
+    """Key of a stage's results for a shard, without the bytes of its samples in the input.
 
-    program: key of what is run. before: what the stage before has left of the shard.
+    program: key of the stage's computation. before: the shard's results of the previous stage.
     """
     asked = [task.compression, task.add_suffix, task.last, task.write, task.output is not None, task.first_row]
     if shard.part is None or before is None:
@@ -59,7 +59,7 @@ def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None
 
 
 def barrier_key(planned: Planned, library: Library, results: Sequence[ShardResult], more: Any) -> str:
-    """What decides what a deduplicator finds. more: plain data that counts too."""
+    """Key of a deduplicator's findings. more: further plain data that counts."""
     step = planned.stage.after
     assert step is not None
     operator = library.operators[step.name]
@@ -77,7 +77,7 @@ def _function(function: Function) -> list[Any]:
 def _source(path: Path) -> list[Any]:
     """A digest of a file with operators, and the versions of the libraries that it imports."""
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    shipped = is_shipped(path)  # what those import is among the versions of all
+    shipped = is_shipped(path)  # libraries of shipped operators are among `versions`
     return [found, {} if shipped or path.suffix != ".py" else _libraries(path, stamp(path))]
 
 
@@ -87,7 +87,7 @@ def _libraries(path: Path, state: tuple[int, int]) -> dict[str, str]:
 
 
 def _without_paths(program: Program, assets: dict[str, str]) -> str:
-    """The statement without comments, which say where steps stand, and with what files hold in place of where they are."""
+    """The statement without comments, which hold places of steps, and with digests of files in place of their paths."""
     sql = _COMMENT.sub(_text_alone, program.pass_sql)
     for path, digest in assets.items():
         sql = sql.replace(lit(path), lit(digest))
@@ -105,7 +105,7 @@ def _digest(numbers: np.ndarray) -> str:
 
 
 def _units(shard: Shard, task: Task) -> str:
-    """A digest of the parts that the deduplicator before takes out of the shard's texts."""
+    """A digest of the parts that the previous deduplicator removes from the shard's texts."""
     names = [name for name in (shard.part.tables if shard.part else ()) if name.endswith(".units.parquet")]
     store = open_store(task.store)
     return key_of([kernels.core.digest.digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])

@@ -1,4 +1,4 @@
-"""The results of a run's shards and deduplicators that are there already: looked for, checked, and kept for the next run."""
+"""Stored results of a run's shards and deduplicators: find, check, and keep them for the next run."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ Tasks = Callable[[Shard], Task]
 
 
 class Checkpoints:
-    """What is kept of a run, in its store."""
+    """Stored results of a run, in its store."""
 
     def __init__(self, prepared: Prepared, store: Store) -> None:
         self.prepared, self.store = prepared, store
-        self._before: dict[str, set[str]] = {}  # marks that were there when a stage began, by its folder
-        self._held: dict[str, int] = {}  # how many of them hold
+        self._before: dict[str, set[str]] = {}  # by folder: done marks at the beginning of the stage
+        self._held: dict[str, int] = {}  # by folder: number of them that are valid
 
     def begin(self) -> None:
         """Note that a run has begun."""
         remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=False)
 
     def end(self, folders: dict[str, Sequence[ShardResult]]) -> None:
-        """Note that the run has ended well, and remove what it has not used. folders: its stages' results, by folder."""
+        """Note that the run has ended well, and remove unused results. folders: the stages' results, by folder."""
         self._prune(folders)
         remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=True)
 
     # Shards
 
     def keyed(self, planned: Planned, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
-        """The tasks of a stage with their keys. before: what the stage before has left."""
+        """The tasks of a stage with their keys. before: results of the previous stage."""
         limit = self.prepared.recipe.row_timeout
         program = program_key(planned, self.prepared.library, {} if limit is None else {"row_timeout": limit})
 
@@ -65,7 +65,7 @@ class Checkpoints:
         return made
 
     def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, Mark]:
-        """The marks that hold, by the shards' numbers; inputs that look as they did are not read."""
+        """The valid done marks, by shard number; inputs that look unchanged are not read."""
         known = self._before[folder] = self._marks(folder)
         look = [shard for shard in shards if done_marks.name_of(folder, shard.index) in known]
         if not look:
@@ -80,7 +80,7 @@ class Checkpoints:
         return {name for name in self.store.names(f"{folder}/") if name.endswith(".done.json")}
 
     def count(self) -> int:
-        """How many shards of all stages are done, at least: those found, and those with a mark since."""
+        """Number of done shards of all stages, at least: shards found done, and shards with a mark since."""
         new = sum(len(self._marks(folder) - before) for folder, before in self._before.items())
         return new + sum(self._held.values())
 
@@ -91,18 +91,18 @@ class Checkpoints:
     # The export
 
     def export(self) -> Known | None:
-        """The file that an earlier run or try has written together."""
+        """The export file that an earlier run or attempt has written together; None without one."""
         try:
             return Known.read(self.store.read_text(EXPORT))
         except OSError:
             return None
 
     def note_export(self, text: str) -> None:
-        """Keep what another try has to know of the export."""
+        """Store the facts of the export that another attempt needs."""
         self.store.write_text(EXPORT, text)
 
     def placed(self, folder: str, marks: dict[int, Mark], shard: int, place: Placed) -> None:
-        """Keep the new place of a shard in the export."""
+        """Store the new place of a shard in the export."""
         done_marks.write(self.store, folder, replace(marks[shard], placed=place))
 
     # Deduplicators
@@ -110,7 +110,7 @@ class Checkpoints:
     def barrier(
         self, planned: Planned, results: Sequence[ShardResult], sources: Sequence[str], index: Index | None
     ) -> str:
-        """The key of what a deduplicator finds."""
+        """The key of a deduplicator's findings."""
         step = planned.stage.after
         assert step is not None
         told = step.params.get("max_removed_share") is not None
@@ -118,7 +118,7 @@ class Checkpoints:
         return barrier_key(planned, self.prepared.library, results, [list(sources) if told else [], generations])
 
     def findings(self, folder: str, key: str, where: str) -> Findings | None:
-        """What was found, if it is there and of this key. where: the step's place in the recipe."""
+        """The stored findings, if they have this key; else None. where: the step's place in the recipe."""
         try:
             plain = json.loads(self.store.read_text(f"{folder}/{_BARRIER}"))
             if plain["key"] != key or not all(self.store.sound(name, *known) for name, known in plain["files"].items()):
@@ -134,7 +134,7 @@ class Checkpoints:
             return None
 
     def keep_findings(self, folder: str, key: str, where: str, found: Findings) -> None:
-        """Keep what was found; its files are in the store already, but for the samples that go."""
+        """Store findings; their files are in the store already, but for the removed samples."""
         removed = f"{folder}/removed.npy"
         aside = self.store.scratch() / f"{folder}-removed.npy"
         np.save(aside, found.removed)
@@ -164,7 +164,7 @@ class Checkpoints:
 
 
 def forget(store: Store) -> None:
-    """Remove all that is kept, with an export that is not finished."""
+    """Remove all stored results, with an unfinished export."""
     try:
         known = Known.read(store.read_text(EXPORT))
     except OSError:
@@ -180,7 +180,7 @@ def clear(store: Store) -> None:
 
 
 def _named(folder: str, path: str | Path | None) -> str:
-    """The name in the store of a file that is there."""
+    """The name in the store of an existing file; "" without one."""
     return f"{folder}/{Path(path).name}" if path else ""
 
 

@@ -1,4 +1,4 @@
-"""Versions of what results depend on: refinery's own code, and the libraries that it and operators use."""
+"""Versions of everything that results depend on: refinery's own code, and the libraries that it and operators use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from refinery.common.version import PACKAGE, __version__
 from refinery.operators import local_modules, shipped
 from refinery.operators.local_code import sources_in
 
-# Packages of refinery that decide no result that is kept, and why. All others count, with what shipped operators are made of.
+# Packages of refinery that decide no stored result, and why. All others count, with the sources of shipped operators.
 LEFT_OUT = {
     "analysis": "reads what runs have stored, and keeps nothing",
     "cluster": "sends shards to where `engine` runs them, and joins marks as `deduplication` does",
@@ -26,7 +26,7 @@ LEFT_OUT = {
 }
 # Extras of refinery whose packages compute results.
 _COMPUTING = {"tokenizers", "sentencepiece", "spacy", "urls"}
-# Requirements of refinery that only show what was computed, or look at the machine.
+# Requirements of refinery that only show results, or look at the machine.
 _FOR_SHOW = {"click", "psutil", "rich"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
@@ -34,7 +34,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Versions of what every result depends on."""
+    """Versions of all dependencies that every result has."""
     python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
     own = {"refinery": __version__, "python": python, "sources": own_sources(PACKAGE)}
     direct = sorted({*_required("refinery", _COMPUTING)} - _FOR_SHOW)
@@ -42,7 +42,7 @@ def versions() -> dict[str, str]:
 
 
 def own_sources(home: Path) -> str:
-    """A digest of refinery's code and shipped operators: a checkout changes without a new version."""
+    """A digest of refinery's code and shipped operators, because a checkout changes without a new version."""
     whole, root = hashlib.sha256(), shipped()
     for folder in (home, root / "sql", root / "udfs"):
         for path in sorted(folder.rglob("*")):
@@ -53,9 +53,9 @@ def own_sources(home: Path) -> str:
 
 
 def libraries(path: Path) -> dict[str, str]:
-    """Versions of the installed packages that a Python file imports, with those that these require.
+    """Versions of the installed packages that a Python file imports, with their requirements.
 
-    Also what the modules import that the file takes from outside of installed packages.
+    Imports of the modules that the file takes from outside of installed packages count, too.
     """
     files = [path, *local_modules(path).values()]
     names = {name for file in files for text in sources_in(file) for name in _imports(text)}
@@ -72,7 +72,7 @@ def _imports(text: bytes) -> Iterator[str]:
 
 
 def _distributions(module: str) -> list[str]:
-    """The packages that bring a module: `yaml` comes from PyYAML."""
+    """The packages that contain a module: `yaml` comes from PyYAML."""
     try:
         return [metadata.distribution(module).metadata["Name"]]
     except metadata.PackageNotFoundError:
@@ -87,7 +87,7 @@ def _by_module() -> dict[str, list[str]]:
 
 
 def _installed(names: Iterable[str]) -> dict[str, str]:
-    """Versions of packages and of all that they require, as far as they are installed."""
+    """Versions of packages and of all their requirements, as far as they are installed."""
     found: dict[str, str] = {}
     todo = sorted(names)
     while todo:
@@ -117,7 +117,7 @@ def _requirements(name: str) -> tuple[str, ...]:
 
 
 def _required(name: str, extras: Iterable[str] = ()) -> list[str]:
-    """Names of the packages that one requires, for itself and with extras."""
+    """Names of the packages that a package requires, by itself and with extras."""
     found, wanted = [], set(extras)
     for requirement in _requirements(name):
         extra, named = _EXTRA.search(requirement), _NAME.match(requirement)

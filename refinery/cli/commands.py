@@ -1,4 +1,4 @@
-"""What the commands do, once the command line has been read."""
+"""The commands, called after parsing of the command line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
 
 
 def _warn(outcome: Outcome) -> None:
-    """Say loudly, also with --quiet, that most rows could not be read or that none is left."""
+    """Print alarms, even with --quiet: most rows could not be read, or no row is left."""
     for alarm in outcome.alarms:
         click.secho(f"warning: {shorter(console.shown(str(alarm)))}", err=True, bold=True, fg="red")
 
@@ -106,7 +106,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
 
 
 def report(out: Any, outcome: Outcome, show: bool) -> None:
-    """The waterfall, and where everything is."""
+    """Print the waterfall and the places of the results."""
     with _database(outcome.run_dir.database) as con:
         rows = con.execute(console.WATERFALL).fetchall()
         out.print(console.waterfall(rows))
@@ -155,7 +155,7 @@ def script(opened: Opened) -> None:
 
 
 def check(open_it: Callable[[], Opened], as_json: bool) -> None:
-    """`refinery check`. open_it: opens the recipe, which raises its problems."""
+    """`refinery check`. open_it: opens the recipe, or raises its problems."""
     from refinery.cli.render import check as checked
 
     try:
@@ -246,7 +246,7 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
 
     with Stored.open(work_dir) as stored:
         found = tried(stored, operator, params)
-        recipe = str(stored.run_dir.recipe)  # with what the command line had changed of the one that was run
+        recipe = str(stored.run_dir.recipe)  # with the changes by the command line of the run
     if as_json:
         click.echo(json.dumps(asdict(found), ensure_ascii=False))
         return

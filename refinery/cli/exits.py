@@ -1,4 +1,4 @@
-"""How a command line ends: one message and an exit code for everything that can go wrong."""
+"""Ends of a command: one message and an exit code for every failure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import click
 
 
 def end_well(command: click.Command) -> None:
-    """Run a command line; what goes wrong ends in one message and its exit code, without a traceback."""
+    """Run a command line; a failure ends it with one message and its exit code, without a traceback."""
     from refinery.cli.interrupts import watch_interrupts
     from refinery.common.paths import shorter
     from refinery.common.redaction import hide
     from refinery.errors import OperatorError, OutputError, RefineryError
     from refinery.workers import process_guard
 
-    # What imports and compiling leave behind lives to the end: looking through it for garbage took a tenth of a short run.
+    # Objects of imports and compiling live to the end: garbage collection of them took a tenth of a short run.
     gc.set_threshold(100_000)
-    # numpy's linear algebra, which nothing here uses, starts threads that wait busily.
+    # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     process_guard.ending(_give_up)
     stdout = sys.stdout
@@ -47,7 +47,7 @@ def end_well(command: click.Command) -> None:
         if sys.stdout is not stdout:  # click puts something else there when the pipe is broken
             _nobody_reads_on()
         raise
-    except Exception as error:  # a fault of refinery's own: said in one line, its traceback on demand
+    except Exception as error:  # a fault of refinery itself: one line, with its traceback on demand
         _end_if_interrupted(interrupts, error)
         if isinstance(error, OSError) and (refused := _before(error)):
             _say(f"refinery: {hide(str(refused))}")
@@ -64,7 +64,7 @@ def end_well(command: click.Command) -> None:
 
 
 def _give_up(reason: str) -> None:
-    """End the process with a message: a statement does not come back, so nothing here will."""
+    """End the process with a message: a statement does not return, so no normal end is possible."""
     from refinery.common.redaction import hide
     from refinery.errors import OperatorError
     from refinery.workers import process_guard
@@ -74,9 +74,9 @@ def _give_up(reason: str) -> None:
 
 
 def _before(error: BaseException) -> Any:
-    """The error that the run was about to end with when another one came in between; None where there was none.
+    """The OperatorError that already ended the run when `error` came up; None if there was none.
 
-    An operator that has closed the run's files leaves nothing that can be tidied.
+    After an operator has closed the run's files, tidying up raises errors of its own.
     """
     from refinery.errors import OperatorError
 
@@ -87,25 +87,25 @@ def _before(error: BaseException) -> Any:
 
 
 def _say(text: str) -> None:
-    """Print a message, if standard error is still there."""
+    """Print a message, if standard error is still open."""
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
 
 
 def _notes(error: BaseException) -> list[str]:
-    """What was added to an error on its way: how to go on."""
+    """Notes added to an error or its cause: how to go on."""
     return [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
 
 
 def _end_if_interrupted(interrupts: list[int], error: Exception) -> None:
-    """Ctrl-C within a library's call ends it with an error of its own, which tells nothing."""
+    """Exit if Ctrl-C has ended a library's call, whose own error explains nothing."""
     if interrupts:
         print("\n".join(["interrupted", *_notes(error)]), file=sys.stderr)
         sys.exit(130)
 
 
 def _can_be_written(stream: Any) -> bool:
-    """Whether a line end goes where a command prints to; a full disk takes none."""
+    """Return whether a line end can be written to a command's output; a full disk takes none."""
     try:
         print(file=stream, flush=True)
     except (OSError, ValueError):
@@ -114,6 +114,6 @@ def _can_be_written(stream: Any) -> bool:
 
 
 def _nobody_reads_on() -> None:
-    """End well: whoever read has enough, as `head` has. Python would complain when it flushes at its end."""
+    """Exit with success: the reader, such as `head`, has closed the pipe. Else Python's last flush would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(0)

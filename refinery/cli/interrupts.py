@@ -1,7 +1,7 @@
-"""Ctrl-C: a command ends within two seconds, whatever it is at; at once when it is pressed twice.
+"""Ctrl-C: ends a command within two seconds, whatever it is doing; pressed twice, at once.
 
-Python runs its handler between two of its instructions, which can be long in coming: a library does not come back, a thread
-waits for a function. So a thread of its own hears of the signal too, by the file that the interpreter writes its number to.
+Python runs its handler between two of its instructions, which can take long: a library does not return, a thread
+waits for a function. So a separate thread also learns of the signal, from the interpreter's wakeup file.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CODE = 130
 
 _RESET = -0x80000000  # SA_RESETHAND, as a C int
 
-# Seconds in which a command may end well after Ctrl-C; a second signal counts as such after so many seconds, for a terminal
-# and a wrapper around the command can each send one.
+# Seconds for a normal end after Ctrl-C; seconds after which a signal counts as a second one, since a terminal and a
+# wrapper around the command can each send one.
 _GRACE, _TWICE = 1.5, 0.3
 
 
 def watch_interrupts() -> list[int]:
-    """End the process in time after Ctrl-C. Gives a list that is no longer empty once somebody has pressed it."""
+    """End the process in time after Ctrl-C. Returns a list that is no longer empty after Ctrl-C."""
     seen: list[int] = []
     arm: Callable[[], None] = _nothing
 
@@ -68,7 +68,7 @@ def _unraisable(otherwise: Callable[[Any], Any], found: Any) -> None:
 
 
 def _nothing() -> None:
-    """Where the system's library is not as expected."""
+    """Do nothing, if the system's C library is not the expected one."""
 
 
 class _Action(ctypes.Structure):
@@ -83,9 +83,9 @@ class _Action(ctypes.Structure):
 
 
 def _armed() -> Callable[[], None]:
-    """Have the handler of Ctrl-C in place for one signal only: the next one ends the process. Gives what puts it back.
+    """Let the next Ctrl-C after the handled one end the process. Returns a function that installs this again.
 
-    Whoever holds the interpreter's lock for hours, as a regular expression can, keeps every thread from hearing the first.
+    Code that holds the interpreter's lock for hours, such as a regular expression, delays the first in every thread.
     """
     if not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc":
         return _nothing
@@ -118,7 +118,7 @@ def _end_in_time(heard: int, arm: Callable[[], None]) -> None:
 
 
 def _interrupted(heard: int) -> bool:
-    """Whether one of the signals that the interpreter has had is Ctrl-C; waits for one."""
+    """Wait for signals; return whether one of them is Ctrl-C."""
     found = os.read(heard, 64)
     if not found:
         raise OSError("closed")
@@ -126,7 +126,7 @@ def _interrupted(heard: int) -> bool:
 
 
 def _leave() -> None:
-    """End the process: what it has begun to write has no name yet, and the next run takes it away."""
+    """End the process: its unfinished files have no final name yet, and the next run removes them."""
     with suppress(OSError, ValueError):
         lines = ["interrupted, before all that was going on had ended", *(say() for say in process_guard.last_words)]
         print("\n".join(filter(None, lines)), file=sys.stderr, flush=True)

@@ -126,7 +126,7 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
 @click.option("--where", help="SQL that finds the row by the input's columns, such as `id = 42`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the history as JSON, one line per row.")
 def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> None:
-    """Tell the way of one sample through every step of a run: by its _row, or by --where."""
+    """Show the way of one sample through every step of a run: by its _row, or by --where."""
     from refinery.cli import commands
 
     if (row is None) == (where is None):
@@ -192,7 +192,7 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
 @click.option("--watch", is_flag=True, help="Show it again every second until the run has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON; with --watch one line every second.")
 def status(work_dir: Path, watch: bool, as_json: bool) -> None:
-    """Tell how far the run in folder RUN is, from another terminal: running, finished, failed, interrupted or none."""
+    """Show how far the run in folder RUN is, from another terminal: running, finished, failed, interrupted or none."""
     from refinery.cli import commands
 
     commands.status(work_dir, watch, as_json)

@@ -1,4 +1,4 @@
-"""What a command line is made of: commands that take a recipe, its keys as options, completion."""
+"""Parts of the command line: commands that take a recipe, its keys as options, completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RecipeCommand(click.Command):
         super().__init__(*args, **kwargs, context_settings=context)  # type: ignore[misc]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the recipe first, wherever it stands among the options that click does not know."""
+        """Put the recipe first, at any place among the options that click does not know."""
         known = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
         at = _place_of_recipe(args, known)
         if at is not None:
@@ -27,7 +27,7 @@ class RecipeCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Options, and the keys of a recipe."""
+        """Complete options and the keys of a recipe."""
         from click.shell_completion import CompletionItem
 
         found = super().shell_complete(ctx, incomplete)
@@ -40,11 +40,11 @@ class RecipeCommand(click.Command):
 
 
 def _place_of_recipe(args: list[str], known: Mapping[str, click.Option]) -> int | None:
-    """Which argument is the recipe: the first that is neither an option nor its value."""
+    """Index of the recipe: the first argument that is neither an option nor its value."""
     from refinery.recipe.keys import KEYS
 
     waiting = ""  # the option that may take the next argument as its value
-    likely = None  # what an option that nobody knows has taken, though it looks like a recipe
+    likely = None  # a value of an unknown option that looks like a recipe
     for at, argument in enumerate(args):
         if argument == "--":
             return at + 1 if at + 1 < len(args) else likely
@@ -64,7 +64,7 @@ def _place_of_recipe(args: list[str], known: Mapping[str, click.Option]) -> int 
 
 
 def _takes(option: str, argument: str, known: Mapping[str, click.Option]) -> bool:
-    """Whether an argument is the value of the option before it."""
+    """Return whether an argument is the value of the option before it."""
     from refinery.recipe.keys import KEYS
 
     if option in known:
@@ -79,10 +79,10 @@ def _takes(option: str, argument: str, known: Mapping[str, click.Option]) -> boo
 
 
 class RecipePath(click.Path):
-    """A recipe's file; completes to folders and files that can be one."""
+    """Path of a recipe; completes to folders and files with a recipe's suffix."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Folders and recipes that begin with what is there."""
+        """Complete to folders and recipes that begin with the incomplete text."""
         from click.shell_completion import CompletionItem
 
         folder, start = os.path.split(incomplete)
@@ -102,7 +102,7 @@ class RecipePath(click.Path):
 
 
 def complete_operator(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Names of operators that begin with what is there, or hold it."""
+    """Names of operators that begin with the incomplete text, or contain it."""
     from refinery.errors import RefineryError
     from refinery.operators import Library
 
@@ -114,7 +114,7 @@ def complete_operator(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def recipe_options(function: Any) -> Any:
-    """Options of every command that reads a recipe."""
+    """Add the options of every command that reads a recipe."""
     decorators = (
         click.argument("recipe", required=False, type=RecipePath()),
         click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]..."),
@@ -133,7 +133,7 @@ def recipe_options(function: Any) -> Any:
 
 
 def safe_options(function: Any) -> Any:
-    """Options of commands that can be told not to trust a recipe."""
+    """Add the options of commands that can treat a recipe as untrusted."""
     decorators = (
         click.option("--safe", is_flag=True, help="Refuse a recipe with code or SQL, or with paths outside of --root."),
         click.option(
@@ -158,7 +158,7 @@ operators_option = click.option(
 
 
 def named(options: dict[str, Any]) -> tuple[Any, list[str]]:
-    """The recipe that a command names, and the options that it does not know itself."""
+    """The recipe of a command, and the options that the command does not define."""
     recipe, overrides = options["config"] or options["recipe"], list(options["overrides"])
     if options["recipe"] and (options["config"] or options["recipe"].startswith("--")):
         recipe = options["config"]

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them, wherever they are shown."""
+"""Human-readable numbers, for all output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def size(count: float) -> str:
-    """Bytes: 587 B, 1.2 MB."""
+    """Format bytes: 587 B, 1.2 MB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -17,7 +17,7 @@ def size(count: float) -> str:
 
 
 def bytes_of(text: str) -> int:
-    """Bytes of `10GB`, `500 MB` or a plain number; a kB has 1000. Raises ValueError."""
+    """Parse bytes: `10GB`, `500 MB` or a plain number; a kB has 1000. Raises ValueError."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text.lower())
     if found is None:
         raise ValueError(f"{text!r} is no size, such as 10GB or 500MB")
@@ -25,12 +25,12 @@ def bytes_of(text: str) -> int:
 
 
 def rate(count: float, seconds: float) -> str:
-    """Bytes a second."""
+    """Format bytes per second."""
     return f"{size(count / max(seconds, 1e-9))}/s"
 
 
 def number(value: object) -> str:
-    """A statistic: up to six significant digits."""
+    """Format a statistic: up to six significant digits."""
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

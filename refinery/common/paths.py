@@ -1,4 +1,4 @@
-"""Paths as a person writes them: made absolute where they are read, shown shorter where they are printed."""
+"""Paths: made absolute on reading, shortened on printing."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import glob
 import os
 import re
 
-# Types of parameters that name files. A run reads a `file` and a `folder`, whose contents decide results; a `path`, also
-# a URL, is a place where an operator keeps something of its own.
+# Types of parameters that name files. A run reads a `file` and a `folder`, whose contents affect results; a `path`,
+# also a URL, is a place where an operator stores its own data.
 CONTENTS = ("file", "folder")
 TYPES = (*CONTENTS, "path")
 
 
 def absolute(path: str, pattern: bool = False) -> str:
-    """The path from the root of the file system: relative ones are below the current folder. URLs stay as they are.
+    """Return the absolute path; a relative path is below the current folder. URLs stay as they are.
 
-    `~` is the home folder. `..` is resolved as the system does it, behind a link. pattern: `*`, `?` and `[` of the path
-    stand for other characters, so those of the folder before it are escaped.
+    `~` is the home folder. `..` is resolved as the system does it, after links. pattern: `*`, `?` and `[` of the path
+    are wildcards, so those of the folder before it are escaped.
     """
     path = local(path)
     if not path or "://" in path:
@@ -31,18 +31,18 @@ def absolute(path: str, pattern: bool = False) -> str:
 
 
 def local(path: str) -> str:
-    """The path that a URL of this machine stands for (`file:///data/x`); any other text as it is."""
+    """The path of a local URL (`file:///data/x`); any other text unchanged."""
     return path.removeprefix("file://") if path.startswith("file:///") else path
 
 
 def absolute_input(path: str) -> str:
-    """`absolute` for a file, folder or pattern; what exists is no pattern."""
+    """`absolute` for a file, folder or pattern; an existing path is no pattern."""
     path = local(path)
     return absolute(path, glob.has_magic(path) and not os.path.lexists(os.path.expanduser(path)))
 
 
 def shorter(text: str) -> str:
-    """A text to print, with paths below the current folder as seen from there."""
+    """A text to print, with paths below the current folder made relative."""
     folder = _real("")
     if folder is None or folder == "/":
         return text
@@ -50,12 +50,12 @@ def shorter(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A path or text as it can be printed: bytes that are not UTF-8 as escapes."""
+    """A path or text for printing, with bytes that are not UTF-8 as escapes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _cut(path: str) -> tuple[str, str]:
-    """The path up to its last `..`, and what is below that; a `.` at its beginning says nothing."""
+    """Split a path after its last `..`; without `..`, drop any `.` at its beginning."""
     parts = path.split("/")
     if ".." in parts:
         last = len(parts) - 1 - parts[::-1].index("..")
@@ -68,7 +68,7 @@ def _cut(path: str) -> tuple[str, str]:
 
 
 def _real(head: str) -> str | None:
-    """The folder that a path begins with, its links followed; the current one for ''. None: there is none any more."""
+    """The folder with links resolved; the current folder for ''. None if it no longer exists."""
     try:
         return os.path.realpath(head) if head else os.getcwd()
     except OSError:

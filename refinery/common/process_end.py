@@ -1,7 +1,7 @@
-"""Keeps code of operators from ending its process: nothing would be said, and the exit code could be 0.
+"""Guard against operator code that ends its process: there would be no message, and the exit code could be 0.
 
-Where somebody has set a process aside for operators that may end it (a worker process, a task of Ray), the row is found
-by the death of the process, so everything stays what it is there.
+In a process set aside for operators that may end it (a worker process, a Ray task), the death of the process
+identifies the row, so the guard changes nothing there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CURE = "With workers: processes it would cost the row alone"
 _OF_C = frozenset({"exit", "_exit", "_Exit", "quick_exit", "execl", "execle", "execlp", "execv", "execve", "execvp"})
 
 leave = os._exit  # the real one
-# The threads that run code of operators, with what that has done.
+# The threads that run operator code, with its attempts to end the process.
 _running: dict[int, list[str]] = {}
 _owner = os.getpid()
 _installing = threading.Lock()
@@ -28,27 +28,27 @@ _ours = False
 
 
 class Misdeed(BaseException):
-    """What an operator's code did to its process, as the rest of a sentence that begins with the function."""
+    """An attempt of operator code to end its process. Its text continues a sentence that begins with the function."""
 
 
 def expendable() -> None:
-    """Let operators end this process: somebody else watches over it."""
+    """Let operators end this process: another process watches it."""
     global _expendable
     _expendable = True
     _put(leave)
 
 
 def reserve() -> None:
-    """Keep `os._exit` for refinery, which owns this process: threads and exit handlers of operators cannot end it either."""
+    """Reserve `os._exit` for refinery, the owner of this process, against operators' threads and exit handlers too."""
     global _ours
     _ours = True
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Run code of an operator. Raises Misdeed where it has tried to end the process, even if it has caught that.
+    """Run operator code. Raises Misdeed if the code has tried to end the process, even if it caught the exception.
 
-    A copy of the process that it has forked ends when it comes back, and would else go on with the run a second time.
+    A process that the code has forked ends when the code returns; else it would continue the run a second time.
     """
     global _owner
     _install()
@@ -71,7 +71,7 @@ def held() -> Iterator[None]:
 
 
 def _install() -> None:
-    """Take the place of `os._exit`, before an operator can get hold of it; an audit hook cannot be removed."""
+    """Replace `os._exit` before an operator can get a reference; add the audit hook, which cannot be removed."""
     global _hooked
     with _installing:
         if not _expendable and os._exit is leave:
@@ -87,7 +87,7 @@ def _put(function: Any) -> None:
 
 
 def _exit(status: int) -> NoReturn:
-    """`os._exit`, which ends no process while it runs code of an operator."""
+    """Replacement of `os._exit` that ends no process while it runs operator code."""
     _refuse(f"called os._exit({status!r}), which would end the run without a word")
     leave(status)
 
@@ -100,7 +100,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _refuse(deed: str) -> None:
-    """Raise Misdeed for a deed of an operator. A copy of the process, or of its program, ends as it wants to."""
+    """Raise Misdeed for an attempt of operator code. A fork of the process, or a new program, may end itself."""
     if _expendable or os.getpid() != _owner:
         return
     thread = threading.get_ident()

@@ -1,7 +1,7 @@
-"""Keeps credentials out of what is written and printed: messages, logs, the state of a run.
+"""Redaction of credentials in written and printed text: messages, logs, the state of a run.
 
-Credentials in a path or URL are refused where recipes are read, so that they are in no table and no manifest. What is
-left are messages of libraries, which may repeat what they were given.
+The recipe check refuses credentials in a path or URL, so they are in no table and no manifest. Messages of libraries
+may still repeat their arguments.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 HIDDEN = "***"
 
-# user:password@ of a URL, a parameter of a signed one, and what names itself a secret.
+# user:password@ of a URL, a parameter of a signed URL, and a value whose name marks it as secret.
 # A key may hold slashes, which a port does not.
 _URL_USER = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/\s@'\"]*|[^/\s:@'\"]*:(?!\d{1,5}/)[^\s@'\"]*)@", re.IGNORECASE)
 _SIGNED = re.compile(
@@ -23,14 +23,14 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _VARIABLE = re.compile(r"SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIAL|API_?KEY|ACCESS_KEY", re.IGNORECASE)
-# Shorter values would hide words of every message.
+# Shorter secrets would hide words of every message.
 _SHORTEST = 8
 
 _known: set[str] = set()
 
 
 def remember(values: object) -> None:
-    """Hide these texts wherever they turn up from now on; of mappings and lists every text in them."""
+    """Hide these texts in all output from now on; of mappings and lists, every text in them."""
     if isinstance(values, dict):
         for value in values.values():
             remember(value)
@@ -53,7 +53,7 @@ def hide(text: str) -> str:
 
 
 def has_credentials(path: str) -> bool:
-    """Whether a path or URL holds a password, a key or a signature."""
+    """Return whether a path or URL holds a password, a key or a signature."""
     if "://" not in path:
         return False
     return bool(_SIGNED.search(path)) or any(":" in found[0].partition("://")[2] for found in _URL_USER.finditer(path))

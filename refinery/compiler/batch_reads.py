@@ -1,4 +1,4 @@
-"""What a chain reads of each sample: the first SELECT, over the batch as the engine hands it over."""
+"""The first SELECT of a chain, over the batch as a worker hands it over: the values read from each sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from refinery.compiler.model import REST, Given, Schema
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.compiler.user_names import text_of_columns, text_of_line
 
-# DuckDB takes a comma before a closing bracket, which is no JSON; the strings, which may hold one, are looked at last.
+# DuckDB accepts a comma before a closing bracket, which is not JSON. Strings may hold one, so they are checked last.
 _COMMA = "',[ \t]*[]}]'"
 _TRAILING_COMMA = (
     f"CASE WHEN regexp_matches(_line, {_COMMA}) "
@@ -20,16 +20,16 @@ _TRAILING_COMMA = (
 
 @dataclass(frozen=True)
 class Read:
-    """One value of a sample: SQL over the batch, and over the line without its main text where that has it too."""
+    """One value of a sample. sql: over the batch. of_rest: over the line without main text, if the value is in it."""
 
     sql: str
     of_rest: str | None = None
 
 
 class BatchReads:
-    """Columns that the first SELECT of a chain makes of the batch.
+    """Columns that the first SELECT of a chain makes from the batch.
 
-    given: the batch's columns that it needs, by their names.
+    given: the columns of the batch that the SELECT needs, by name.
     """
 
     def __init__(self, schema: Schema, text_key: Keys) -> None:
@@ -48,7 +48,7 @@ class BatchReads:
         self._columns.setdefault(name, read)
 
     def judge(self, text: str) -> None:
-        """Make the column `_bad`, why a row has no text; of lines `sql` does. text: the column of the main text."""
+        """Make the column `_bad`, the reason a row has no text (`sql` does for lines). text: the main text's column."""
         if not self._schema.lines:
             self.add("_bad", Read(f"CASE WHEN {self._columns[text].sql} IS NULL THEN 'no text' END"))
 
@@ -62,12 +62,12 @@ class BatchReads:
         return Read(text_of_columns((head, *keys[1:])))
 
     def of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> Read:
-        """A value of a line. make: gives the SQL over a column with lines. fields: the ones that the SQL looks at."""
+        """A value of a line. make: returns the SQL over a column of lines. fields: those that the SQL reads."""
         rest = all(keys[0] != self._text_key[0] for keys in fields)
         return Read(make("_line"), make(REST) if rest else None)
 
     def give(self, kind: str, name: str, wanted: str, otherwise: str = "") -> str:
-        """Require a column of the batch; its name there."""
+        """Require a column of the batch; return its name there."""
         found = self._names.free(wanted, kind, name, otherwise=otherwise)
         self.given[found] = Given(found, kind, name)
         return found
@@ -81,11 +81,11 @@ class BatchReads:
     def sql(self, text: str, plain: bool = False) -> str:
         """The SELECT.
 
-        text: the column of the main text. plain: no kernel has looked at the lines before, as in scripts.
+        text: the column of the main text. plain: no kernel has checked the lines before, as in scripts.
         """
         if not self._schema.lines:
             return f"SELECT {', '.join(_aliased(read.sql, name) for name, read in self._columns.items())} FROM batch"
-        # One look at the line tells whether it is JSON with a text; only for others it is asked what is wrong.
+        # One read decides if the line is JSON with a text; only other lines are checked for the error.
         trailing = "_kind = '' OR " if plain else ""
         bad_line = (
             f"CASE WHEN _kind = 'VARCHAR' THEN NULL WHEN {trailing}NOT json_valid(_line) THEN 'malformed JSON' "
@@ -100,14 +100,14 @@ class BatchReads:
         kind = f"TRY(json_type(_line, {lit(json_path(self._text_key))}))"
         if plain:
             kind = f"CASE WHEN {_TRAILING_COMMA} THEN '' ELSE {kind} END"
-        if known:  # NULL says that the text is not known, not that there is none
+        if known:  # NULL: the text is unknown, not absent
             kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
             read = f"CASE WHEN _kind = 'VARCHAR' THEN {self._columns[text].sql} END"
             found[text] = f"CASE WHEN _text IS NULL THEN {read} ELSE _text END AS {ident(text)}"
         return f"SELECT {', '.join(found.values())}, {bad_line} FROM (SELECT *, {kind} AS _kind FROM batch)"
 
     def _line_or_rest(self, read: Read, known: bool) -> str:
-        """SQL for a value of a line; over the line without its main text where that is at hand."""
+        """SQL for a value of a line, over the line without its main text where the batch has that."""
         if not known or read.of_rest is None:
             return read.sql
         self.give_fixed("rest")

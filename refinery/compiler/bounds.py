@@ -1,4 +1,4 @@
-"""What a recipe says in numbers and orders, as SQL: the range of a statistic, the order of `keep`."""
+"""SQL for a recipe's bounds and orders: the range of a statistic, the order of `keep`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from refinery.recipe.sql import parse
 
 
 def order_terms(text: str) -> list[tuple[str, str]]:
-    """The terms of an SQL order with their directions. Raises ValueError when it is none."""
+    """The terms of an SQL order with their directions. Raises ValueError if the text is not an SQL order."""
     try:
         select = parse(f"SELECT 1 ORDER BY {text}")
     except ValueError as error:
@@ -33,8 +33,8 @@ def order_terms(text: str) -> list[tuple[str, str]]:
 def in_range(column: str, params: Mapping[str, Any], low: str | None, high: str | None) -> str:
     """SQL for "the statistic is in its range", as Data-Juicer's filters decide it.
 
-    Reversed, both ends change from closed to open (or back) before the answer is negated, so a boundary value that
-    belongs to the range is kept by the reversed range as well.
+    A reversed range swaps closed and open ends before it negates, so it also keeps a boundary value that belongs to
+    the range.
     """
     reverse = bool(params.get("reversed_range"))
     closed_low = bool(params.get("min_closed_interval", True)) != reverse

@@ -1,7 +1,7 @@
-"""A chain of mappers and filters becomes one SELECT over a batch of samples.
+"""Compiles a chain of mappers and filters to one SELECT over a batch of samples.
 
-Nothing is deleted on the way: a filter's condition ends in `_alive_<step>`, later steps are computed for live rows
-only, and the last SELECT tells of every row where it stopped, what was measured and what changed.
+Nothing is deleted on the way: a filter's condition ends in `_alive_<step>`, and later steps are computed for live rows
+only. The last SELECT returns for every row the step that removed it, its statistics and the steps that changed it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def compile_chain(
     """Compile the steps of one stage.
 
     steps: checked recipe steps (index, name, params, line, file). share: compute features once per text version (the
-    recipe's `op_fusion`); results are the same without. Raises RecipeError naming every step whose SQL is wrong.
+    recipe's `op_fusion`), which does not change results. Raises RecipeError that names every step whose SQL is wrong.
     """
     return _Compiler(steps, library, schema, text_key, share, around).run()
 
@@ -61,7 +61,7 @@ class _Compiler:
         self.names = Names(taken=[stat.column for stat in around.stats])
         self.alive = self.names.fixed("alive", 0)
         self.latest: dict[str, str] = {}  # statistic name -> its newest column
-        self.numbered: dict[str, str] = {}  # the same with the step's number -> its column
+        self.numbered: dict[str, str] = {}  # statistic name with the step's number -> its column
         for stat in around.stats:
             self._remember(stat)
         self.reads = BatchReads(schema, text_key)
@@ -99,7 +99,7 @@ class _Compiler:
             raise RecipeError(problems)
         for stat in self.around.stats if self.around.carry_all else ():
             self._stat(stat.column)
-        self.chain.stats.sort(key=lambda stat: stat.step)  # tables list them as the recipe does, whatever ran first
+        self.chain.stats.sort(key=lambda stat: stat.step)  # tables list statistics in the recipe's order
         self.chain.texts = {keys: name for keys, (name, _) in self.version.items()}
         self._outs()
         text = self.chain.read[self.text_key]
@@ -107,7 +107,7 @@ class _Compiler:
         return self.chain
 
     def _version(self, keys: Keys, step: int) -> str:
-        """The column of a field's text after a step; 0: as it is read."""
+        """The column of a field's text after a step; 0: as read."""
         name = stem(keys)
         return self.names.free(f"_{name}_{step}", "text", keys, step, otherwise=f"_field_{name}_{step}")
 
@@ -119,7 +119,7 @@ class _Compiler:
                 self.chain.outs[keys] = self.names.free(f"_out_{stem(keys)}", "out", keys)
 
     def _group_keys(self) -> list[Problem]:
-        """Define what statistics are summed up by: of samples as they are read, so in the first stage."""
+        """Define the keys that statistics are summed up by; they belong to samples as read, so to the first stage."""
         summary = self.around.summary
         if summary is None or self.around.before is not None:
             return []
@@ -138,7 +138,7 @@ class _Compiler:
         return problems
 
     def _count_chars(self, step: Any, keys: Keys) -> None:
-        """The length of the text that the step measures, which a histogram adds up; once for each version."""
+        """Define the length of the text that the step measures, once per version; a histogram sums the lengths."""
         summary, text = self.around.summary, self.version[keys][0]
         if summary is None or "histogram" not in summary.groups:
             return
@@ -149,12 +149,12 @@ class _Compiler:
         self.chain.chars[step.index] = self.chars[text]
 
     def _all_steps(self) -> list[Any]:
-        """The chain with the deduplicators at its ends, where they have something to compute here."""
+        """The chain with the deduplicators at its ends, if these compute something in this stage."""
         before, after = self.around.before, self.around.after
         applied = [before] if before is not None and self.library.operators[before.name].apply else []
         return [*applied, *self.steps, *([after] if after is not None else [])]
 
-    # What is read of a sample
+    # Text fields
 
     def _keys(self, step: Any) -> Keys:
         given = step.params.get("text_key")
@@ -178,7 +178,7 @@ class _Compiler:
             self._filter(step, operator, select, note)
 
     def _take_out(self, step: Any, operator: Operator) -> None:
-        """The text without the units that the deduplicator has found before."""
+        """Remove from the text the units that the deduplicator of the stage before has found."""
         keys = self._keys(step)
         name = self.names.fixed("removed", step.index)
         self.chain.removed = name
@@ -190,7 +190,7 @@ class _Compiler:
             self._end_filter(step, f"{self.alive} AND NOT ({changed} AND {text} = '')")
 
     def _mark(self, step: Any, operator: Operator) -> None:
-        """What the deduplicator compares of each sample that is still there, and prefers one by."""
+        """Define the marks of each live sample: its match keys, and the order in which samples are preferred."""
         keys = self._keys(step)
         if not self.schema.lines:
             self._check_column(keys[0])
@@ -246,7 +246,7 @@ class _Compiler:
             reason = unstable(expression)
             if reason:
                 raise ValueError(reason)
-            # A condition names the statistics that stand beside it; their columns are put in once they are defined.
+            # A condition names the statistics selected beside it; their columns are inserted once they are defined.
             mine = own | inner if name == "keep" else inner
             expression = resolve(expression, partial(self._own_or_other, mine, keys), self._known())
             if name.startswith("_"):
@@ -257,12 +257,12 @@ class _Compiler:
         return found
 
     def _calls(self, sql: exp.Expr, functions: Sequence[Function]) -> None:
-        """Note which functions of an operator or feature its SQL calls."""
+        """Record the functions of an operator or feature that its SQL calls."""
         found = called(sql)
         self.chain.functions |= {function.name for function in functions if function.name.lower() in found}
 
     def _inner(self, step: Any, name: str, expression: exp.Expr) -> str:
-        """A column that an operator computes for its other columns, once."""
+        """Define a column that an operator computes once for its other columns."""
         guarded = f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END"
         given = self.names.free(f"_inner_{step.index}{stem((name,))}", "inner", step.index, name)
         return self._define(step, given, guarded, f"what step {step.index} needs", "inner")
@@ -279,7 +279,7 @@ class _Compiler:
         if "delta" in select:
             delta = select["delta"]
         elif "text" in select:
-            # The text of a row that an expression turns into NULL is not lost: the row keeps what it had.
+            # If the expression is NULL, the row keeps its text.
             delta = parse(f"nullif({select['text'].sql('duckdb')}, {before})")
         else:
             raise ValueError("a mapper must select `AS text` or `AS delta`")
@@ -305,7 +305,7 @@ class _Compiler:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
         condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
         kept = f"{self.alive} AND coalesce({condition}, FALSE)"
-        if "keep" in select:  # AND looks at both sides; only CASE spares a predicate the rows that are gone
+        if "keep" in select:  # AND evaluates both sides; only CASE keeps a predicate off rows that are removed
             kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
         if self.around.probe:
             name = self._define(step, self.names.fixed("pass", step.index), kept, "what it would keep", "pass")
@@ -314,7 +314,7 @@ class _Compiler:
         self._end_filter(step, kept)
 
     def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
-        """Define the statistics of a step; their columns by name."""
+        """Define the statistics of a step; return their columns by name."""
         columns: dict[str, str] = {}
         stats = operator.stats_of(step.params)
         for name, expression in select.items():
@@ -322,7 +322,7 @@ class _Compiler:
                 continue
             if name not in stats:
                 raise ValueError(f"selects {name!r}, which its header's stats do not name")
-            # Its own name, or with the step when an earlier step, or a table of the run, has taken the name.
+            # The statistic's own name, with the step's number if an earlier step or a table of the run has that name.
             given = self.names.free(name, "stat", step.index, name, otherwise=f"{name}_{step.index}")
             kind = stats[name].get("type", "DOUBLE")
             self.chain.stats.append(Stat(given, name, step.index, kind, *operator.bounds.get(name, ())))
@@ -334,7 +334,7 @@ class _Compiler:
         return columns
 
     def _remember(self, stat: Stat) -> None:
-        """Let later steps name a statistic: by its name, by that of its column, and with its step's number."""
+        """Let later steps name a statistic: by its name, by its column's name, and with its step's number."""
         self.latest[stat.name] = stat.column
         self.numbered[stat.column] = self.numbered[f"{stat.name}_{stat.step}"] = stat.column
 
@@ -348,7 +348,7 @@ class _Compiler:
         return self.chain.layers.add(name, self._parsed(sql), step.index, note, kind)
 
     def _parsed(self, sql: str) -> exp.Expr:
-        """An expression of the chain; the files that it reads are noted."""
+        """Parse an expression of the chain, and record the files that it reads."""
         found = parse(sql)
         self.chain.files.update(file_names(found))
         return found
@@ -374,7 +374,7 @@ class _Compiler:
         return given
 
     def _count_feature_users(self) -> None:
-        """How many steps ask for each feature of each text version: what `shares` answers."""
+        """Count the steps that use each feature of each text version, for the template function `shares`."""
         version = {keys: 0 for keys in self.version}
         for step in self._all_steps():
             operator, keys = self.library.operators[step.name], self._keys(step)
@@ -422,7 +422,7 @@ class _Compiler:
         return None if kind is None else parse(f"CAST(NULL AS {kind})" if kind != "NULL" else kind)
 
     def _stat(self, name: str) -> str:
-        """The column of a statistic; one of an earlier stage comes with the samples."""
+        """The column of a statistic; the batch carries a statistic of an earlier stage."""
         if name in {stat.column for stat in self.chain.stats}:
             return name
         taken = not self.schema.lines and name.lower() in {known.lower() for known in self.schema.columns}
@@ -441,7 +441,7 @@ class _Compiler:
         return self._from_source(wanted, self.reads.text((name,)))
 
     def _check_column(self, name: str) -> None:
-        """Raise ValueError, with the cure, when a table does not have a column."""
+        """Raise ValueError, with the nearest column name, if a table does not have the column."""
         known = self.schema.columns
         if known and name not in known:
             raise ValueError(f"no column {name!r}{did_you_mean(name, known)}")

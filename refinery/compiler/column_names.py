@@ -1,4 +1,4 @@
-"""The names of the columns that the compiler makes: each thing has one, and no two things share one."""
+"""Unique names for the columns that the compiler makes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from refinery.compiler.templates import ident
 # A text field, such as ("meta", "body").
 Keys = tuple[str, ...]
 
-# Columns that decide whether a step computes anything of a sample; what a step reads does not depend on them.
+# Columns that decide whether a step computes anything for a sample; they do not count as something the step reads.
 GUARDS = frozenset({"alive", "pass"})
-# Columns that cost next to nothing beside what else a step computes.
+# Columns whose cost is negligible beside the other columns of a step.
 LIGHT = GUARDS | {"changed"}
 
-# Names that are known by their spelling outside of a chain: columns of `batch`, of results and of tables, and relations.
-# Nothing that is named after a text field, a parameter or an operator's own column gets one of them.
+# Names that code outside of a chain relies on: columns of `batch`, of results and of tables, and relations.
+# A name made from a text field, a parameter or an operator's own column is never one of them.
 _FIXED = re.compile(
     r"batch|kept|_(i|row|line|text|bad|kind|rest|suffix|file|file_suffix|read|dropped|stats|told|tokens|units|rows)"
     r"|_s\d+|_(alive|pass|delta|changed|bytes|chars|removed|dropped)_\d+|_(key|mark)_.*",
     re.DOTALL,
 )
-# The same for the relation `batch`, whose other columns are named by the input.
+# Reserved names of the relation `batch`, whose other columns are named by the input.
 OF_BATCH = re.compile(r"batch|_(i|row|line|text|bad|kind|rest|suffix|file)|_removed_\d+")
-# Longer names of fields are cut, so that a statement can be read.
+# Longer field names are cut, so that statements stay readable.
 _LONGEST = 40
 
 
 class Names:
-    """Gives out the names of one relation's columns. SQL does not tell letter cases apart, so neither does this."""
+    """Names of one relation's columns, unique regardless of letter case, as SQL requires."""
 
     def __init__(self, fixed: re.Pattern[str] = _FIXED, taken: Iterable[str] = ()) -> None:
         self._fixed = fixed
@@ -41,15 +41,15 @@ class Names:
         self._given: dict[tuple[Hashable, ...], str] = {}
 
     def fixed(self, kind: str, number: int) -> str:
-        """A column with the one name that it always has, such as `_alive_3`; `free` gives nobody else that name."""
+        """The fixed name of a column, such as `_alive_3`; `free` never returns such a name."""
         name = f"_{kind}_{number}"
         assert self._fixed.fullmatch(name), name
         return name
 
     def free(self, wanted: str, *what: Hashable, otherwise: str = "") -> str:
-        """The name of a thing: the wanted one, unless another thing has it.
+        """The name of a column: the wanted one, unless another column has it.
 
-        what: identifies the thing, which gets the same name whenever it is asked for. otherwise: the second choice.
+        what: identifies the column; the same identity always gets the same name. otherwise: the second choice.
         """
         if what not in self._given:
             self._given[what] = self._first_free(wanted, otherwise or wanted)
@@ -63,18 +63,18 @@ class Names:
 
 
 def column(name: str) -> exp.Expr:
-    """A column of that very name, in quotes where SQL needs them."""
+    """A column of exactly that name, quoted where SQL needs it."""
     return exp.column(exp.to_identifier(name, quoted=ident(name) != name))
 
 
 def called(sql: exp.Expr) -> set[str]:
-    """Names of the functions that SQL calls, in small letters."""
+    """Names of the functions that SQL calls, in lower case."""
     found = {node.name.lower() for node in sql.find_all(exp.Anonymous)}
     return found | {name.lower() for node in sql.find_all(exp.Func) for name in node.sql_names()}
 
 
 def replaced(sql: exp.Expr, columns: Container[str], by: exp.Expr) -> exp.Expr:
-    """The SQL with something else in place of some columns."""
+    """The SQL with an expression in place of some columns."""
 
     def other(node: exp.Expr) -> exp.Expr:
         return by.copy() if isinstance(node, exp.Column) and node.name in columns else node
@@ -83,7 +83,7 @@ def replaced(sql: exp.Expr, columns: Container[str], by: exp.Expr) -> exp.Expr:
 
 
 def stem(keys: Keys) -> str:
-    """What names a (nested) field within a name: the field itself, where that can be read without quotes."""
+    """Name part for a (nested) field: the field's name if that needs no quotes, else a cleaned form with a checksum."""
     plain = "_".join(keys)
     if len(keys) == 1 and re.fullmatch(r"[a-z_][a-z0-9_]*", plain) and len(plain) <= _LONGEST:
         return plain

@@ -1,4 +1,4 @@
-"""What the compiler made of a recipe: the steps of each stage, how each one runs, what they share; its deduplicators."""
+"""Plan of a compiled recipe: how each step of a stage runs, the features that steps share, and the deduplicators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from refinery.operators import Library, Operator
 
 @dataclass(frozen=True)
 class StepPlan:
-    """One step as planned. runs: "SQL", "kernel" or "Python"; a kernel may send rare rows to exact Python."""
+    """Plan of one step. runs: "SQL", "kernel" or "Python"; a kernel may pass rare rows to exact Python."""
 
     index: int
     name: str
@@ -30,7 +30,7 @@ class StepPlan:
 
 
 def step_plans(program: Program, chain: Chain, library: Library, after: Any | None = None) -> list[StepPlan]:
-    """Every step of the stage; after: the deduplicator at its end, whose plan is that of what it compares."""
+    """Plans of all steps of the stage. after: the deduplicator at its end; its plan is that of computing its marks."""
     steps = list(program.steps)
     if after is not None:
         steps.append(StepInfo(after.index, after.name, "marks", after.where, program.text_key))
@@ -62,9 +62,9 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
 
 @dataclass(frozen=True)
 class BarrierPlan:
-    """A deduplicator as planned: what it compares, which sample stays, what would stop it, and its set SQL.
+    """Plan of a deduplicator: what it compares, which sample stays, its limits, and its set SQL.
 
-    compares: lines. statements: name of the file in `sql/deduplicators`, when it runs, and the statement.
+    compares: lines. statements: each with the name of its file in `sql/deduplicators`, when it runs, and its SQL.
     """
 
     index: int
@@ -78,7 +78,7 @@ class BarrierPlan:
 
 
 def barrier_plan(step: Any, operator: Operator) -> BarrierPlan:
-    """How a deduplicator runs."""
+    """Plan of a deduplicator."""
     params = step.params
     limits = [
         f"{name} {params[name]}" for name in ("max_cluster_size", "max_removed_share") if params.get(name) is not None
@@ -123,7 +123,7 @@ def _units_compared(params: Mapping[str, Any], operator: Operator) -> str:
 
 
 def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Bands of a signature, and minima of each, that parameters stand for."""
+    """Number of bands of a signature and of minima in each band, for the parameters of a deduplicator."""
     if params.get("num_buckets") or params.get("hashes_per_bucket"):
         return params.get("num_buckets") or 14, params.get("hashes_per_bucket") or 8
     if params.get("num_bands") and params.get("num_rows_per_band"):
@@ -160,7 +160,7 @@ def _stays(step: Any, operator: Operator) -> str:
 
 
 def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
-    """The set SQL that a run uses."""
+    """The set SQL of a run."""
     params = step.params
     if operator.match == "units":
         if operator.rule["kind"] == "more_documents_than":

@@ -1,4 +1,4 @@
-"""The order in which a stage's filters run: which may pass which step without any row's fate changing, and which should."""
+"""The order in which a stage's filters run: moves that leave every row's fate unchanged and save time."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# An order is left as it is unless another is expected to save this share of the time: sooner is not worth a word.
+# Smallest expected saving, as a share of the time, for which the order is changed.
 _WORTH = 0.02
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a step of a stage reads and makes.
+    """Inputs and outputs of one step of a stage.
 
-    reads: names of the text fields that it measures or changes. writes: the one that it changes. asked: names that its
-    SQL looks up, statistics and columns alike, in small letters. measures: names by which its statistics are known.
+    reads: names of the text fields that the step measures or changes. writes: the field that it changes. asked: names
+    of statistics and columns that its SQL looks up, in lower case. measures: all names of its statistics.
     """
 
     step: int
@@ -29,7 +29,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Move:
-    """A filter that runs earlier. passed: the steps that it passes, each with the reason why it may."""
+    """A filter that runs earlier. passed: the steps that it overtakes, each with the reason that allows it."""
 
     step: int
     passed: tuple[tuple[int, str], ...]
@@ -37,11 +37,11 @@ class Move:
 
 @dataclass(frozen=True)
 class Ordering:
-    """The order of a stage's steps and what it rests on.
+    """The order of a stage's steps, with the costs that it is based on.
 
-    steps: their numbers as they run. costs: seconds per megabyte of each step alone, features that it is the first to
-    need left aside; for `greedy`, its class. passes: share of the samples' bytes that a filter keeps, where that was
-    measured. before, after: what the recipe's order and this one are expected to cost, in the unit of costs.
+    steps: numbers of the steps as they run. costs: seconds per megabyte of each step alone, without the features that
+    it is the first to need; for `greedy`, the step's class. passes: share of the samples' bytes that a filter keeps, if
+    measured. before, after: expected cost of the recipe's order and of this one, in the unit of costs.
     """
 
     strategy: str
@@ -54,7 +54,7 @@ class Ordering:
 
     @property
     def moved(self) -> bool:
-        """Whether it is another than the recipe's."""
+        """True if the order differs from the recipe's."""
         return list(self.steps) != sorted(self.steps)
 
     def json(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Ordering:
 
     @staticmethod
     def of_json(value: Mapping[str, Any]) -> Ordering:
-        """What `json` has given. Raises KeyError, TypeError or ValueError for anything else."""
+        """Ordering from the output of `json`. Raises KeyError, TypeError or ValueError for anything else."""
         return Ordering(
             strategy=str(value["strategy"]),
             steps=tuple(int(step) for step in value["steps"]),
@@ -90,7 +90,7 @@ class Ordering:
 
 
 def obstacle(before: Needs, later: Needs) -> str | None:
-    """Why `later` may not run before `before`, the step in front of it; None where the same rows are left."""
+    """Reason that `later` may not run before `before`, the step in front of it; None if the same rows stay."""
     if later.kind != "filter":
         return f"it is a {later.kind}" if later.kind != "stats" else "it measures all samples that reach it"
     if before.kind == "stats":
@@ -107,7 +107,7 @@ def obstacle(before: Needs, later: Needs) -> str | None:
 
 
 def reason(before: Needs, later: Needs) -> str:
-    """Why `later` may run before `before`, where there is no obstacle."""
+    """Reason that `later` may run before `before`, given that there is no obstacle."""
     reads = ", ".join(sorted(later.reads)) or "no text"
     if before.writes is not None:
         return f"{before.name} changes {before.writes}; {later.name} reads {reads}"
@@ -115,7 +115,7 @@ def reason(before: Needs, later: Needs) -> str:
 
 
 def movable(needs: Sequence[Needs]) -> bool:
-    """Whether any filter may pass the step in front of it."""
+    """Return whether any filter may overtake the step in front of it."""
     return bool(_earlier([need.step for need in needs], {need.step: need for need in needs}))
 
 
@@ -126,9 +126,9 @@ def arranged(
     costs: Mapping[int, float],
     passes: Mapping[int, float],
 ) -> Ordering:
-    """The steps in the order that is expected to cost least, filter by filter moved to the front as far as that helps.
+    """Order the steps for the least expected cost, moving one filter at a time to the front while that helps.
 
-    needs: of the steps, in the recipe's order. expected: the cost of an order of step numbers.
+    needs: of the steps, in the recipe's order. expected: returns the cost of an order of step numbers.
     """
     by_step = {need.step: need for need in needs}
     original = [need.step for need in needs]
@@ -146,7 +146,7 @@ def arranged(
 
 
 def _earlier(order: list[int], needs: Mapping[int, Needs]) -> list[list[int]]:
-    """Every order in which one filter has passed some of the steps in front of it."""
+    """Every order in which one filter has overtaken some of the steps in front of it."""
     found = []
     for at, step in enumerate(order):
         to = at
@@ -157,7 +157,7 @@ def _earlier(order: list[int], needs: Mapping[int, Needs]) -> list[list[int]]:
 
 
 def _moves(order: Sequence[int], needs: Mapping[int, Needs]) -> tuple[Move, ...]:
-    """The filters that stand before a step that the recipe has before them."""
+    """The filters that run before a step that precedes them in the recipe."""
     moves = []
     for at, step in enumerate(order):
         passed = sorted(other for other in order[at + 1 :] if other < step)

@@ -1,4 +1,4 @@
-"""A chain of named expressions, laid out as nested SELECTs so that each is computed once and can use earlier ones."""
+"""A chain of named expressions as nested SELECTs: each is computed once and can use earlier ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from refinery.compiler.templates import ident
 
 @dataclass(frozen=True)
 class Definition:
-    """`name` is `expression`; `step` needs it first, `note` says what it is.
+    """Column `name` with its `expression`; `step` needs it first, `note` describes it.
 
-    kind: "alive" or "pass" (whether a sample is still there, or would be), "delta", "text" and "changed" (what a mapper
-    makes of a text), "feature", "inner" (what an operator computes for its own columns), "stat", "mark", "key" or "chars".
+    kind: "alive" or "pass" (the sample is still there, or would be), "delta", "text" and "changed" (a mapper's result
+    for a text), "feature", "inner" (a value that an operator computes for its own columns), "stat", "mark", "key" or
+    "chars".
     """
 
     name: str
@@ -27,8 +28,8 @@ class Definition:
 class Layers:
     """Collects definitions and prints them as common table expressions.
 
-    A definition goes to the first layer in which everything that it names exists already. DuckDB computes a column of
-    a layer once for all layers above, which is how features are shared.
+    A definition goes to the first layer above all columns that it names. DuckDB computes a column of a layer once for
+    all layers above it; so steps share features.
     """
 
     def __init__(self, available: set[str]) -> None:
@@ -39,12 +40,12 @@ class Layers:
         return name in self._level
 
     def provide(self, name: str) -> str:
-        """Say that the relation below the first layer has a column `name`; returns it."""
+        """Declare that the relation below the first layer has a column `name`; return the name."""
         self._level.setdefault(name, 0)
         return name
 
     def add(self, name: str, expression: exp.Expr, step: int, note: str, kind: str) -> str:
-        """Define a column; returns its name. Raises ValueError when there is a column of that name."""
+        """Define a column; return its name. Raises ValueError if there is a column of that name."""
         if name in self._level:
             raise ValueError(f"two columns are named {name!r}")
         used = {column.parts[0].name for column in expression.find_all(exp.Column)}
@@ -64,7 +65,7 @@ class Layers:
         return [definition for layer in self._layers for definition in layer]
 
     def ctes(self, base: str) -> tuple[list[str], str]:
-        """The layers as `name AS NOT MATERIALIZED (...)` texts over relation `base`, and the last one's name."""
+        """The layers as `name AS NOT MATERIALIZED (...)` texts over relation `base`, and the last layer's name."""
         texts, below = [], base
         for number, layer in enumerate(self._layers, 1):
             columns = ",\n".join(f"  {_commented(d)}" for d in layer)

@@ -21,9 +21,9 @@ LEDGER_COLUMNS = {
 
 
 def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, str]]:
-    """SQL per ledger column and step that may remove rows, over the facts of one row (the statistics)."""
+    """SQL for each ledger column and each step that may remove rows, over the statistics of one row."""
     removing = [step for step in steps if step.index in chain.alive]
-    emptying = {change.step for change in chain.changes}  # a mapper removes what it leaves nothing of
+    emptying = {change.step for change in chain.changes}  # a mapper removes a sample whose text it leaves empty
     stats = {step.index: [stat for stat in chain.stats if stat.step == step.index] for step in removing}
     cases: dict[str, dict[int, str]] = {name: {} for name in LEDGER_COLUMNS}
     for step in removing:
@@ -39,7 +39,7 @@ def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, st
 
 
 def case_of_step(found: Mapping[int, str], kind: str) -> str:
-    """SQL for what depends on the step that removed the row (`_dropped`); NULL for steps that are not listed."""
+    """SQL for a value by the step that removed the row (`_dropped`); NULL for steps that are not listed."""
     if not found:
         return f"CAST(NULL AS {kind})"
     whens = " ".join(f"WHEN {step} THEN {sql}" for step, sql in found.items())
@@ -67,7 +67,7 @@ def _reason(stat: Stat, end: str, value: Any) -> str:
 
 
 def _first(stats: list[Stat], params: Mapping[str, Any], make: Any, otherwise: str) -> str:
-    """A CASE over the statistics' broken bounds in order; `make(stat, end, bound)` gives each branch."""
+    """A CASE over the statistics' broken bounds in order; `make(stat, end, bound)` returns each branch."""
     branches = [
         f"WHEN {test} THEN {make(stat, end, value)}" for stat in stats for test, end, value in _broken(stat, params)
     ]

@@ -1,4 +1,4 @@
-"""Where a column or statistic comes from: the inputs it reads and the steps it passes through."""
+"""Lineage of a column or statistic: the inputs that it reads and the steps that it passes through."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import Operator
 from refinery.recipe.fields import field_name, keys_of
 
-# Kinds of columns that belong to one step, others are computed once for all that need them.
+# Kinds of columns that belong to one step; others are computed once for all steps that need them.
 _BATCH = "batch"
 _OF_ONE_STEP = {"delta", "changed", "alive", "mark", "inner"}
 _ABOUT = {"_row": "the number of the sample", "_suffix": "the suffix of the file"}
@@ -26,9 +26,9 @@ _ABOUT = {"_row": "the number of the sample", "_suffix": "the suffix of the file
 class Origin:
     """One node of a lineage.
 
-    column: its name in the compiled SQL. meaning: what it is, where the name does not say. step: the step that computes
-    it, 0 for what is read, None for what belongs to no step. expression: over the columns below it. inputs: fields of
-    the sample that the expression reads itself. depth: how far it is from the column that was asked for.
+    column: the name in the compiled SQL. meaning: a description, if the name is not clear. step: the step that computes
+    the column, 0 for a column as read, None for a column of no step. expression: over the columns below. inputs: fields
+    of the sample that the expression reads itself. depth: distance from the requested column.
     """
 
     column: str
@@ -40,12 +40,12 @@ class Origin:
 
 
 def inputs_of(origins: Sequence[Origin]) -> list[str]:
-    """Fields of a sample that a lineage ends in."""
+    """Fields of a sample at which a lineage ends."""
     return list(dict.fromkeys(name for origin in origins for name in origin.inputs))
 
 
 def steps_of(origins: Sequence[Origin]) -> list[int]:
-    """Steps that a lineage passes through, first ones first."""
+    """Steps that a lineage passes through, in ascending order."""
     return sorted({origin.step for origin in origins if origin.step})
 
 
@@ -56,7 +56,7 @@ def lineage(program: Program, column: str) -> list[Origin]:
 
 @dataclass(frozen=True)
 class Passed:
-    """A stage, and the deduplicator at its end with its operator, where there is one."""
+    """A stage, and the deduplicator at its end with its operator, if there is one."""
 
     program: Program
     after: Any | None = None
@@ -64,16 +64,16 @@ class Passed:
 
     @property
     def removes(self) -> bool:
-        """Whether the deduplicator removes samples, not parts of their texts."""
+        """True if the deduplicator removes samples, not parts of their texts."""
         return self.operator is not None and self.operator.match != "units"
 
 
 def through_stages(stages: Sequence[Passed], column: str) -> list[Origin]:
     """The lineage of a result column by sqlglot, nearest first, back through all stages.
 
-    column: a statistic, the name of a text field, `_dropped`, or `kept_instead`, which a deduplicator finds. The guards
-    that leave out samples which an earlier step removed are not followed, except for `_dropped`, which consists of
-    them. Raises RecipeError for an unknown column.
+    column: a statistic, the name of a text field, `_dropped`, or `kept_instead`, which a deduplicator finds. Guards,
+    which exclude samples that an earlier step removed, are followed for `_dropped` only, which consists of them. Raises
+    RecipeError for an unknown column.
     """
     texts = {field_name(keys): keys for stage in stages for keys in stage.program.read}
     stats = {stat.column: number for number, stage in enumerate(stages) for stat in stage.program.stats}
@@ -97,7 +97,7 @@ def through_stages(stages: Sequence[Passed], column: str) -> list[Origin]:
 
 
 class _Stages:
-    """Traces results of a stage, and what the stage was given back to the stages before it."""
+    """Traces results of a stage, and the stage's inputs back through the stages before it."""
 
     def __init__(self, stages: Sequence[Passed]) -> None:
         self.stages = stages
@@ -121,7 +121,7 @@ class _Stages:
         return found
 
     def fate(self) -> list[Origin]:
-        """What removes samples: filters, and deduplicators."""
+        """The lineage of everything that removes samples: filters and deduplicators."""
         found: list[Origin] = []
         for number, stage in enumerate(self.stages):
             filters = [] if stage.program.copies else self.result(number, "_dropped", 0)
@@ -130,7 +130,7 @@ class _Stages:
         return found
 
     def kept_instead(self, number: int, depth: int) -> list[Origin]:
-        """What the deduplicator after a stage compares, and prefers samples by."""
+        """The lineage of the marks of the deduplicator after a stage; empty if it removes no samples."""
         stage = self.stages[number]
         return self._compared(number, "kept_instead", "the sample that stays instead", depth) if stage.removes else []
 
@@ -142,7 +142,7 @@ class _Stages:
         return [root, *(origin for mark in marks for origin in self.result(number, mark, depth + 1))]
 
     def changed_before(self, number: int, keys: tuple[str, ...]) -> int | None:
-        """The last stage before one that changed a text field, or something in it."""
+        """The last stage before `number` that changed a text field, a field in it or a field around it."""
         for earlier in range(number - 1, -1, -1):
             for changed in self.stages[earlier].program.outs:
                 if changed[: len(keys)] == keys or keys[: len(changed)] == changed:
@@ -150,7 +150,7 @@ class _Stages:
         return None
 
     def _given(self, number: int, origin: Origin) -> list[Origin]:
-        """An origin, and where what it reads comes from when an earlier stage has left it so."""
+        """An origin, and the origins of those of its inputs that an earlier stage made."""
         program = self.stages[number].program
         inputs, below = [], []
         for name in origin.inputs:
@@ -167,7 +167,7 @@ class _Stages:
         return [*([] if passed_on else [replace(origin, inputs=tuple(inputs))]), *below]
 
     def _once(self, number: int, name: str) -> bool:
-        """Whether a result is met for the first time: it is told once."""
+        """Return whether a result is met for the first time; a lineage lists each result once."""
         new = (number, name) not in self._seen
         self._seen.add((number, name))
         return new
@@ -205,7 +205,7 @@ class _Walk:
         self.seen: set[str] = set()
 
     def from_root(self, root: Any) -> list[Origin]:
-        """The nodes below the root, and itself."""
+        """The root and the nodes below it."""
         self._walk(root, 0)
         return self.found
 
@@ -213,7 +213,7 @@ class _Walk:
         name = _column(node)
         expression = node.expression.unalias()
         if isinstance(expression, exp.Table) or name in ("_line", "_i"):
-            return  # a column of the batch: whoever reads it has said so
+            return  # a column of the batch: the node that reads it lists it as an input
         passes_on = isinstance(expression, exp.Column) and expression.name == name and expression.table != _BATCH
         if not passes_on and name not in self.seen:
             self.seen.add(name)
@@ -246,7 +246,7 @@ class _Walk:
         return tuple(dict.fromkeys(name for name in names if name not in ("_line", "_i")))
 
     def _given_name(self, column: str) -> str:
-        """What a column of the batch is called where it comes from."""
+        """The name of a batch column at its source."""
         given = self.given.get(column)
         if given is None or not given.name:
             return _ABOUT.get(column, column)
@@ -254,7 +254,7 @@ class _Walk:
 
 
 def _column(node: Any) -> str:
-    """The column's name without its table's; sqlglot gives both as SQL."""
+    """The column's name without its table's; sqlglot returns both as SQL."""
     from sqlglot import parse_one
 
     return parse_one(node.name, dialect="duckdb").name
@@ -268,7 +268,7 @@ def _field(path: str) -> str:
 
 
 def _without_guards(sql: str, guards: Container[str]) -> exp.Expr:
-    """The statement without the conditions that leave out samples which are gone or could not be read."""
+    """The statement without the conditions that exclude removed and unreadable samples."""
     from sqlglot import parse_one
 
     def unguarded(node: exp.Expr) -> exp.Expr:
@@ -289,12 +289,12 @@ def _without_guards(sql: str, guards: Container[str]) -> exp.Expr:
 
 
 def _asks_for_text(condition: exp.Expr) -> bool:
-    """Whether a case is for lines whose text does not come with them; it is the same text either way."""
+    """Return whether a CASE is for lines without `_text` in the batch; the text is the same either way."""
     return isinstance(condition, exp.Is) and isinstance(condition.this, exp.Column) and condition.this.name == "_text"
 
 
 def _unqualified(node: exp.Expr) -> exp.Expr:
-    """A column without the name of the layer that it comes from."""
+    """A column without the name of its layer."""
     if isinstance(node, exp.Column) and re.fullmatch(r"_s\d+|_read|_\d+|batch", node.table):
         return exp.column(node.name)
     return node

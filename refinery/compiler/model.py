@@ -1,4 +1,4 @@
-"""What a chain of mappers and filters compiles to, as plain data: columns, layers, versions of the text."""
+"""A compiled chain of mappers and filters as plain data: columns, layers, versions of the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from refinery.compiler.templates import ident
 from refinery.recipe.lost import Lost
 from refinery.recipe.model import StatSummary
 
-# Column of a batch of JSON lines: the lines with an empty main text, which other fields are read from much sooner.
+# Column of a batch of JSON lines: the lines with an empty main text, from which other fields are read much faster.
 REST = "_rest"
 
 # Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
@@ -21,7 +21,7 @@ UNBOUNDED = 2**63 - 1
 
 @dataclass(frozen=True)
 class Schema:
-    """What a batch of samples looks like to SQL.
+    """Columns of a batch of samples.
 
     lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
     input column (for lines: as inferred, and only needed when an operator names one). lost: statistics of steps that
@@ -48,7 +48,7 @@ class Stat:
 
 @dataclass(frozen=True)
 class Change:
-    """What a mapper step did: the columns of the text before and after, and of the flag."""
+    """Result of a mapper step: the columns of the text before and after, and of the flag."""
 
     step: int
     field: Keys
@@ -59,10 +59,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Given:
-    """A column of the relation `batch`, besides `_i` and those of lines.
+    """A column of the relation `batch`, besides `_i` and the columns of lines.
 
     kind: "row", "suffix", "rest", "input", "carried" or "removed". name: of the input's column, or of the statistic or
-    the units that an earlier stage has left.
+    the units from an earlier stage.
     """
 
     column: str
@@ -72,7 +72,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Order:
-    """One term of the order in which the samples of a cluster are preferred, as SQL says it."""
+    """One SQL term of the order in which the samples of a cluster are preferred."""
 
     column: str
     direction: str  # such as "DESC NULLS LAST"
@@ -80,13 +80,13 @@ class Order:
 
 @dataclass(frozen=True)
 class Around:
-    """What stands around a chain in a recipe of several stages.
+    """Context of a chain in a recipe of several stages.
 
-    before: the deduplicator whose findings are applied first; after: the one that marks are computed for. stats: the
-    statistics of earlier stages, which come with the samples when a step asks for them, or all with `carry_all`.
-    compare: the marks are what candidates are compared by exactly, instead of what finds them. measure: filters measure
-    only, whatever their bounds. probe: filters remove nothing and say in a column each what they would keep. summary: by
-    what statistics are summed up, where that needs columns of its own.
+    before: the deduplicator whose findings are applied first. after: the deduplicator that marks are computed for.
+    stats: statistics of earlier stages; the batch carries those that a step uses, or all with `carry_all`. compare: the
+    marks are the values for the exact comparison of candidates, instead of those that find candidates. measure: filters
+    only measure, whatever their bounds. probe: filters remove nothing; each has a column of the rows that it would keep.
+    summary: the groups that statistics are summed up by, if these need columns of their own.
     """
 
     before: Any | None = None
@@ -122,24 +122,24 @@ class Chain:
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
     marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
     order: list[Order] = field(default_factory=list)
-    removed: str | None = None  # column of the batch with the units that the deduplicator before the chain takes out
-    plain_source: str = ""  # what `source` is for a batch without `_text`
+    removed: str | None = None  # column of the batch with the units that the deduplicator before the chain removes
+    plain_source: str = ""  # `source` for a batch without `_text`
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
-    passes: dict[int, str] = field(default_factory=dict)  # filter step -> what it would keep, where it only says so
+    passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
     files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
     def select(self, columns: list[str], plain: bool = False) -> str:
         """A statement over `batch` that computes `columns` (texts `expression AS name`).
 
-        A batch of JSON lines has their texts in `_text`, unless these are nested members; plain: it never has.
+        A batch of JSON lines has its texts in `_text`, unless the text field is nested. plain: the batch never has them.
         """
         relations, last = self.relations(plain)
         return f"{relations} SELECT {', '.join(columns)} FROM {last}"
 
     def relations(self, plain: bool = False) -> tuple[str, str]:
-        """The relations of a statement, from what is read to the last layer, and the name of that one."""
+        """The relations of a statement, from the first SELECT to the last layer, and the last layer's name."""
         ctes, last = self.layers.ctes("_read")
         ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.plain_source if plain else self.source})")
         return f"WITH {', '.join(ctes)}", last
@@ -150,7 +150,7 @@ class Chain:
         return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
 
     def pass_columns(self) -> list[str]:
-        """Row number in the batch, fate, statistics, change flags, and the changed texts of rows that stay."""
+        """Result columns: row number in the batch, fate, statistics, change flags, changed texts of rows that stay."""
         columns = ["_i", "_bad", f"{self.dropped()} AS _dropped"]
         columns += [ident(stat.column) for stat in self.stats]
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
@@ -164,7 +164,7 @@ class Chain:
         return columns
 
     def facts(self) -> list[str]:
-        """Result columns that are kept of every sample, besides its number: not its texts, nor what is compared."""
+        """Result columns stored for every sample, besides its number: neither its texts nor its match keys."""
         found = ["_dropped", *(stat.column for stat in self.stats), *(change.changed for change in self.changes)]
         return [*found, *map(bytes_name, self.versions), *self.keys, *dict.fromkeys(self.chars.values())]
 
@@ -173,7 +173,7 @@ class Chain:
         return frozenset(definition.name for definition in self.layers.definitions() if definition.kind in kinds)
 
     def replay_columns(self) -> list[str]:
-        """Every version of every text, every statistic: for tracing and explaining single rows."""
+        """Columns for tracing and explaining single rows: every version of every text, and every statistic."""
         versions = [*self.read.values(), *(change.after for change in self.changes)]
         return [*self.pass_columns(), *dict.fromkeys(versions)]
 

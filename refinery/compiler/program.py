@@ -1,4 +1,4 @@
-"""What a worker needs to run a stage: plain data that any process or machine can be sent."""
+"""The compiled program of a stage: plain data that can be sent to any process or machine."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Program:
 
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
     text. probes: (column, step) in the order in which steps run, each a column of the relation `last` of `layers`, to
-    find out which step a row fails in. trials: the relation below each probe, and its expression. kinds: of the columns,
-    see Definition. given: columns of `batch` besides `_i` (and those of lines). facts: result columns that are kept of
-    every sample. names: operator by step, of all steps that something is computed for. marks, order: result columns for
-    the deduplicator that follows. carried: statistics of earlier stages that the batch carries. removed: column of the
-    batch with the units that the deduplicator before takes out. keys: result columns that statistics are summed up by.
-    chars: by step, the result column with the length of the text that it measured. folders: whose files the SQL may
-    read. files: names of those that it reads. beside: digests of all that results depend on besides the samples, by their
-    names (see samples.side_files), code: what files of a person's operators among them are called in keys; known when a
-    run begins. seconds: how long DuckDB may take for one statement.
+    find the step that a row fails in. trials: the relation below each probe, and its expression. kinds: of the columns,
+    see Definition. given: columns of `batch` besides `_i` and those of lines. facts: result columns stored for every
+    sample. names: operator by step, of all steps that something is computed for. marks, order: result columns for the
+    next deduplicator. carried: statistics of earlier stages that the batch carries. removed: column of the batch with
+    the units that the deduplicator before removes. keys: result columns that statistics are summed up by. chars: by
+    step, the result column with the length of the text that the step measured. folders: folders whose files the SQL may
+    read. files: names of the files that it reads. beside: digests of everything besides the samples that results depend
+    on, by name (see io.side_files). code: names in keys for those of these files that belong to a user's operators.
+    beside and code are known when a run begins. seconds: time limit of one statement in DuckDB.
     """
 
     steps: tuple[StepInfo, ...]
@@ -77,32 +77,32 @@ class Program:
     beside: Mapping[str, str] = field(default_factory=dict)
     code: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 120.0
-    first: bool = False  # it is given samples as they were read, of which it tells whether they have a text
+    first: bool = False  # the first stage: it reads the input's samples, and finds those without a text
 
     @property
     def copies(self) -> bool:
-        """Whether nothing is computed: the samples go through as they are."""
+        """True if nothing is computed, so the samples pass unchanged."""
         return not (self.first or self.steps or self.marks or self.removed or self.stats_json)
 
     @property
     def hidden(self) -> list[str]:
-        """Result columns that statistics are summed up by and with."""
+        """Result columns that only the summary of statistics uses: its keys, and the lengths of texts."""
         return [*self.keys, *dict.fromkeys(self.chars.values())]
 
     @property
     def label(self) -> str:
-        """Its steps, in messages about all of them."""
+        """Names of the steps, for messages about all of them."""
         named = [f"{step.where}: {step.name}" if step.where else step.name for step in self.steps]
         return ", ".join(named) or ", ".join(self.names.values()) or "the statement"
 
     @property
     def uses_row(self) -> bool:
-        """Whether a step's SQL names the number of the sample."""
+        """True if a step's SQL names the number of the sample."""
         return any(given.kind == "row" for given in self.given)
 
     @property
     def light(self) -> frozenset[str]:
-        """Columns that cost next to nothing beside the others of their steps."""
+        """Columns whose cost is negligible beside the other columns of their steps."""
         return frozenset(name for name, kind in self.kinds.items() if kind in LIGHT)
 
     def probe(self, number: int) -> str:
@@ -196,7 +196,7 @@ def _functions(chain: Chain, library: Library, features: set[str], around: Aroun
 
 
 def stats_object(stats: Sequence[Stat]) -> str:
-    """SQL for the statistics as a JSON object, in the order of the steps; those not computed are left out."""
+    """SQL for the statistics as a JSON object, in the order of `stats`."""
     pairs = ", ".join(f"{lit(stat.column)}, {ident(stat.column)}" for stat in stats)
     return f"json_object({pairs})"
 
@@ -204,13 +204,13 @@ def stats_object(stats: Sequence[Stat]) -> str:
 @lru_cache(maxsize=64)
 @lru_cache(maxsize=64)
 def pretty(sql: str) -> str:
-    """The statement, parsed and printed again: what runs is what a person is shown. Raises ValueError if it does not parse."""
-    tree = parse(sql).transform(_without_parentheses, copy=False)  # copies are half of what this costs
+    """Parse and print the statement: the SQL that is shown is the SQL that runs. Raises ValueError if parsing fails."""
+    tree = parse(sql).transform(_without_parentheses, copy=False)  # copying would double the time
     return tree.sql("duckdb", copy=False, pretty=True, normalize_functions="lower")
 
 
 def _without_parentheses(node: exp.Expr) -> exp.Expr:
-    """What stands in parentheses that mean nothing where they are; an arrow keeps them, it could be taken for a lambda."""
+    """Remove redundant parentheses, except around an arrow, which could be read as a lambda."""
     while isinstance(node, exp.Paren) and isinstance(node.parent, (exp.Coalesce, exp.Nullif, exp.Paren, exp.Alias)):
         if isinstance(node.this, (exp.JSONExtract, exp.JSONExtractScalar, exp.Lambda)):
             break

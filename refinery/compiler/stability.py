@@ -1,4 +1,4 @@
-"""What an expression over one sample must not use: other samples, chance, the clock, the session."""
+"""Checks that an expression over one sample depends on nothing else: other samples, chance, clock, session."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from refinery.recipe.sql_files import function_name, shown
 
-# All that DuckDB calls volatile or consistent within a query only, macros that use it, and aggregates that draw samples
-# (`error` fails for certain rows, which is their own doing).
+# Functions that DuckDB calls volatile or consistent within a query only, macros that use them, and aggregates that draw
+# samples (not `error`, which fails for the same rows at every run).
 UNSTABLE = frozenset(
     """
     random rand setseed uuid uuidv4 uuidv7 gen_random_uuid now today ago age_now current_date current_time
@@ -22,9 +22,9 @@ UNSTABLE = frozenset(
     has_table_privilege has_tablespace_privilege pg_my_temp_schema pg_is_other_temp_schema
     """.split()
 )
-# Call an aggregate that a text names.
+# Functions that call an aggregate by name.
 _BY_NAME = frozenset({"list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"})
-# Give, beside what a file holds, the time of its last change, which is in no key.
+# Functions that return a file's time of last change beside its content; that time is in no key.
 _WITH_TIMES = frozenset({"read_text", "read_blob"})
 _TIMELESS = frozenset({"filename", "content", "size"})
 _NO_TIMES = (
@@ -34,7 +34,7 @@ _NO_TIMES = (
 
 
 def unstable(expression: exp.Expr) -> str | None:
-    """Why the expression cannot be an operator's (it looks at other samples, or differs from run to run), or None."""
+    """Reason that the expression is not allowed (it reads other samples, or differs from run to run), or None."""
     for node in expression.walk():
         if isinstance(node, (exp.Window, exp.AggFunc)) and not reads_elsewhere(node):
             return f"{shown(node)} looks at more than one row; an operator sees one sample at a time"
@@ -52,7 +52,7 @@ def unstable(expression: exp.Expr) -> str | None:
 
 
 def _aggregate_by_name(node: exp.Expr) -> str | None:
-    """Why the aggregate cannot be used that a function is given the name of, or None."""
+    """Reason that a function may not call the aggregate that its argument names, or None."""
     method = isinstance(node.parent, exp.Dot)  # [1].list_aggr('sum')
     given = list(node.iter_expressions())[0 if method else 1 :][:1]
     if not given or not isinstance(given[0], exp.Literal):
@@ -63,9 +63,10 @@ def _aggregate_by_name(node: exp.Expr) -> str | None:
 
 
 def _sees_times(function: exp.Expr) -> bool:
-    """Whether a SELECT from a table function may see times of files: it names no column, others, or new names for them.
+    """Return whether a SELECT from a table function may see times of files.
 
-    Only a plain `SELECT content, size FROM read_text(...)`, with conditions on these, is known to see none.
+    Only a plain `SELECT content, size FROM read_text(...)`, with conditions on these columns, is known to see none. One
+    that selects no columns by name, other columns, or renamed columns, may see times.
     """
     table, select = function.parent, function.find_ancestor(exp.Select)
     if select is None or not isinstance(table, exp.Table) or table.args.get("pivots"):
@@ -87,7 +88,7 @@ def _is_time(node: exp.Expr) -> bool:
 
 
 def reads_elsewhere(node: exp.Expr) -> bool:
-    """Whether the node belongs to a subquery that has rows of its own."""
+    """Return whether the node belongs to a subquery that has rows of its own."""
     select = node if isinstance(node, exp.Select) else node.find_ancestor(exp.Select)
     while select is not None:
         if select.args.get("from_") or select.args.get("from"):

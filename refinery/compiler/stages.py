@@ -1,4 +1,4 @@
-"""Cuts a recipe's steps into stages: what runs over shards one by one, up to a deduplicator that needs all rows."""
+"""Cuts a recipe's steps into stages: steps that run shard by shard, up to a deduplicator, which needs all rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PER_SAMPLE = {"mapper", "filter", "stats"}
 
 @dataclass(frozen=True)
 class Stage:
-    """What is done in one pass over the samples.
+    """One pass over the samples.
 
-    steps: mappers, filters and operators of statistics. before: the deduplicator whose findings the pass applies first, after: the one that it
-    computes marks for; both None where there is none. fingerprint: of all steps up to the end of this stage, and of their
-    order. order: numbers of the steps as they run; empty where that is the recipe's order. of_recipe: the fingerprint
-    whatever the order.
+    steps: mappers, filters and operators of statistics. before: the deduplicator whose findings the pass applies first,
+    or None. after: the deduplicator that the pass computes marks for, or None. fingerprint: of all steps up to the end
+    of this stage, and of their order. order: numbers of the steps as they run; empty for the recipe's order. of_recipe:
+    the fingerprint without the order.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Stage:
 
 
 def ordered(stages: Sequence[Stage], orders: Sequence[Sequence[int]]) -> tuple[Stage, ...]:
-    """The stages with an order of steps each; the order is part of what fingerprints say, from the first that differs."""
+    """The stages with an order of steps each; fingerprints cover the orders from the first that differs."""
     found: list[Stage] = []
     said = ""
     for stage, order in zip(stages, orders, strict=True):
@@ -57,7 +57,7 @@ def ordered(stages: Sequence[Stage], orders: Sequence[Sequence[int]]) -> tuple[S
 
 
 def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool = False) -> tuple[Stage, ...]:
-    """The stages of a recipe; every deduplicator ends one. There is a stage after the last deduplicator, often empty.
+    """The stages of a recipe. Every deduplicator ends a stage; the stage after the last one is often empty.
 
     measure_only: deduplicators are left out, so there is one stage; the steps keep their numbers.
     """
@@ -82,7 +82,7 @@ def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool =
 
 
 def _described(step: Any, library: Library) -> list[Any]:
-    """What decides a step's results: operator, version and source, complete parameters, what the files hold that they name."""
+    """Inputs of a step's fingerprint: operator, version, source, all parameters, and contents of files they name."""
     operator = library.operators[step.name]
     source = hashlib.sha256(operator.path.read_bytes()).hexdigest()
     return [step.name, operator.version, source, sorted(by_contents(step.params, operator.params).items())]

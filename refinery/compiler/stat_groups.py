@@ -1,4 +1,4 @@
-"""What a recipe's statistics are summed up by: hidden columns with the keys of each sample, computed as it is read."""
+"""Groups that a recipe's statistics are summed up by: hidden columns with each sample's keys, computed on reading."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from refinery.recipe.sql import parse
 Column = tuple[str, str, str]
 # Column of the number of tokens of a sample.
 TOKENS = "_tokens"
-# A document has fewer tokens; squares of what is below can be added up without overflow.
+# More tokens than any document has; squares of smaller numbers can be summed without overflow.
 _MOST_TOKENS = 2**40
 
 
 @dataclass(frozen=True)
 class Reader:
-    """How a chain reads samples. line(name, make, fields): a column made of lines, see `_Compiler._of_line`.
-    column(name): one of the input's. own(sql): a person's expression, names resolved."""
+    """Access to the samples of a chain.
+
+    line(name, make, fields): a column made from lines, see `_Compiler._from_line`. column(name): a column of the input.
+    own(sql): a user's expression with its names resolved.
+    """
 
     schema: Schema
     line: Callable[[str, Callable[[str], str], Sequence[Keys]], str]
@@ -43,7 +46,7 @@ def key_name(group: str, summary: StatSummary) -> str:
 
 
 def keyed(summary: StatSummary) -> list[str]:
-    """The groups whose keys are columns."""
+    """Groups whose keys are hidden columns."""
     return [group for group in summary.groups if group in ("fqdn", "suffix")] + [name for name, _ in summary.group_by]
 
 
@@ -71,7 +74,7 @@ def _of_expressions(summary: StatSummary, reader: Reader) -> Iterator[Column]:
     for (name, sql), own in zip(summary.group_by, owns, strict=True):
         mixed = reader.schema.columns.get(sql) == "JSON"  # a text among values of other types is no quoted one
         text = f"json_extract_string({own}, '$')" if mixed else f"CAST({own} AS VARCHAR)"
-        # A sample is not lost because its key cannot be computed; TRY takes no subqueries.
+        # A sample whose key cannot be computed is kept. TRY does not accept subqueries.
         text = text if parse(own).find(exp.Select) else f"TRY({text})"
         yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"
 
@@ -84,7 +87,7 @@ def _of_tokens(fields: dict[str, str]) -> Iterator[Column]:
 
 
 def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Schema) -> str:
-    """SQL for a part of the address; a field of the part's name goes before it, and nothing is the empty text."""
+    """SQL for a part of the URL: the field of that name if there is one, else from the URL, else the empty text."""
     if "url" not in fields and group not in fields:
         head = keys_of(summary.url_key)[0]
         cure = did_you_mean(head, schema.columns) or ". Name the field with the address in url_key"
@@ -95,7 +98,7 @@ def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Sc
 
 
 def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
-    """SQL for the fields that are looked at, as texts; without those that a table does not have."""
+    """SQL for the fields that the groups need, as texts, without those that a table does not have."""
     paths: dict[str, tuple[str, ...]] = {}
     for group in ("fqdn", "suffix"):
         if group in summary.groups:
@@ -106,7 +109,7 @@ def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
         paths["tokens"] = keys_of(summary.tokens_key)
     if not paths:
         return {}
-    if reader.schema.lines:  # all of them from one look at the line
+    if reader.schema.lines:  # all fields from one read of the line
         names = ", ".join(lit(json_path(path)) for path in paths.values())
         read = reader.line("_told", lambda line: f"json_extract_string({line}, [{names}])", [*paths.values()])
         return {role: f"{read}[{number}]" for number, role in enumerate(paths, 1)}

@@ -14,15 +14,15 @@ from refinery.operators import read_sql
 from refinery.recipe.model import StatSummary
 
 _WHOLE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-_REAL = {"FLOAT", "DOUBLE", "UBIGINT", "HUGEINT"}  # the last two for want of an integer that holds them
+_REAL = {"FLOAT", "DOUBLE", "UBIGINT", "HUGEINT"}  # the last two do not fit a BIGINT
 
 
 @dataclass(frozen=True)
 class Summed:
-    """A statistic as the templates see it.
+    """SQL of a statistic for the templates.
 
-    column: it, quoted. number: as DOUBLE or BIGINT. finite: as a DOUBLE, NULL for NaN and infinities. real: whether it
-    is a DOUBLE. rounded: as the key of a histogram. chars: the column with the lengths of the texts that were measured.
+    column: quoted. number: as DOUBLE or BIGINT. finite: as a DOUBLE, NULL for NaN and infinities. real: number is a
+    DOUBLE. rounded: as the key of a histogram. chars: the column with the lengths of the measured texts.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Summed:
 
 
 def summary_statements(programs: Sequence[Program], summary: StatSummary) -> list[str]:
-    """What makes the table in a script, in order, from the relations `stats` and `facts`."""
+    """Statements of a script that make the table, in order, from the relations `stats` and `facts`."""
     stats = summed(programs, summary)
     everything = [_written("stat_summary", stats=stats if "summary" in summary.groups else [])]
     if not stats:
@@ -57,7 +57,7 @@ def empty_summary() -> str:
 
 
 def summed(programs: Sequence[Program], summary: StatSummary) -> list[Summed]:
-    """The statistics that are summed up: numbers, and those that the recipe names."""
+    """The statistics that are summed up: numeric ones; if the recipe names statistics, only those."""
     return [
         _summed(stat, summary, program.chars.get(stat.step))
         for program in programs

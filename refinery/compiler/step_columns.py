@@ -1,4 +1,4 @@
-"""The columns that each step of a compiled stage reads and makes, by its expressions."""
+"""The columns that each step of a compiled stage reads and makes, found from its expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from refinery.recipe.fields import field_name
 
 
 def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
-    """Every step of the chain, in its order. steps: of its program."""
+    """Needs of every step of the chain, in its order. steps: of its program."""
     infos = {info.index: info for info in steps}
     definitions = {definition.name: definition for definition in chain.layers.definitions()}
     fields = {column: keys for keys, column in chain.read.items()}
@@ -48,9 +48,9 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
 def _fields(own: list[Definition], definitions: Mapping[str, Definition], fields: Mapping[str, Keys]) -> set[Keys]:
     """The text fields that definitions read, themselves or through columns that they name.
 
-    Guards are not followed: which samples are still there does not change what is computed of them. Neither are texts
-    to what they were made of, nor statistics of other steps, which are not among the definitions: the steps that make
-    them stay in front of those that name them.
+    Guards are not followed: they do not change the values that are computed for a sample. Earlier text versions are not
+    followed either, nor statistics of other steps, which are not among the definitions: a step that makes a statistic
+    stays in front of the steps that name it.
     """
     found: set[Keys] = set()
     seen: set[str] = set()

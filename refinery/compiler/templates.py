@@ -1,4 +1,4 @@
-"""The Jinja environment that renders operators' SQL bodies, and the printing of SQL literals and names."""
+"""The Jinja environment for operators' SQL bodies, and functions that print SQL literals and identifiers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from jinja2.sandbox import SandboxedEnvironment
 
 @lru_cache(maxsize=1024)
 def asks_for(body: str, name: str) -> bool:
-    """Whether a template asks for a variable."""
+    """Return whether a template uses a variable."""
     return name in meta.find_undeclared_variables(environment().parse(body))
 
 
 @lru_cache(maxsize=1024)
 def arguments(body: str, function: str) -> tuple[str, ...]:
-    """The names with which a template calls a function, each once, as far as they are written there."""
+    """The constant first arguments of a template's calls of a function, each once."""
     calls = environment().parse(body).find_all(jinja2.nodes.Call)
     own = [call for call in calls if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function]
     given = [call.args[0].value for call in own if call.args and isinstance(call.args[0], jinja2.nodes.Const)]
@@ -30,7 +30,7 @@ def arguments(body: str, function: str) -> tuple[str, ...]:
 def lit(value: Any) -> str:
     """`value` as a SQL literal: None, bool, int, float, str, or a list of these.
 
-    Raises TypeError for anything else. Nothing in a string can end the literal, so no value can change a statement.
+    Raises TypeError for any other type. No character of a string can end the literal, so no value can change a statement.
     """
     if value is None:
         return "NULL"
@@ -48,7 +48,7 @@ def lit(value: Any) -> str:
 
 
 def _string(value: str) -> str:
-    # A NUL cannot stand in a statement; it is put together at run time.
+    # A statement cannot contain a NUL; chr(0) makes it at run time.
     return " || chr(0) || ".join("'" + piece.replace("'", "''") + "'" for piece in value.split("\0"))
 
 
@@ -60,7 +60,7 @@ def ident(name: str) -> str:
 
 
 def _keyword(name: str) -> bool:
-    """Whether DuckDB or sqlglot takes the bare name for something else than a column (`current_date` is today's)."""
+    """Return whether DuckDB or sqlglot reads the bare name as something other than a column, such as `current_date`."""
     return name in {
         "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "both", "case", "cast", "check", "collate", "column",
         "constraint", "create", "default", "desc", "describe", "distinct", "do", "else", "end", "except", "false", "fetch",
@@ -79,7 +79,7 @@ def _keyword(name: str) -> bool:
 
 
 def json_path(keys: tuple[str, ...]) -> str:
-    """What names nested `keys` to DuckDB's JSON functions: a path, or where it would not be read literally, a pointer."""
+    """Nested `keys` for DuckDB's JSON functions: a path, or a pointer if the path would not be read literally."""
     if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) for key in keys):
         return "$" + "".join(f'."{key}"' for key in keys)
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
@@ -87,7 +87,7 @@ def json_path(keys: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
-    """Sandboxed (operator files may come from strangers), and strict: an unknown variable is an error."""
+    """The Jinja environment: sandboxed, because operator files may be untrusted; an unknown variable is an error."""
     env = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
     env.filters["lit"] = lit
     env.filters["ident"] = ident

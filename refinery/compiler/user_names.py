@@ -1,4 +1,4 @@
-"""Resolves the names that a person writes in SQL: statistics, the sample's text, the sample's other columns."""
+"""Resolves the names in a user's SQL: statistics, the sample's text, the sample's other columns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from refinery.recipe.sql_files import function_name, shown
 
 Lookup = Callable[[str], exp.Expr | None]
 
-# What gives several rows for one, or several columns.
+# Functions that return several rows or columns for one row.
 _MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
 
 
 def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
-    """A person's expression over one sample, its names resolved, in parentheses.
+    """A user's expression over one sample, with its names resolved, in parentheses.
 
     Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
     from run to run, or names what is not there (`Mistakes`, when it names several).
@@ -52,7 +52,7 @@ def _can_be_selected(sql: str) -> bool:
 
 
 def _not_of_one_sample(expression: exp.Expr) -> str | None:
-    """Why a person's expression has not one value for one sample, or None."""
+    """Reason that a user's expression does not have exactly one value per sample, or None."""
     for node in expression.walk():
         inside = reads_elsewhere(node)
         if not inside and (isinstance(node, (exp.Star, exp.Columns)) or function_name(node) in _MULTIPLYING):
@@ -63,7 +63,7 @@ def _not_of_one_sample(expression: exp.Expr) -> str | None:
 
 
 def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.Expr:
-    """Replace every column reference by what `lookup` says of its first part.
+    """Replace every column reference by the result of `lookup` for its first part.
 
     As in DuckDB, letter case decides only where two names differ in nothing else. What stands in a subquery with a
     FROM of its own is left alone. Raises Mistakes with every name that nothing is known of, and the nearest known one.
@@ -83,7 +83,7 @@ def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.E
         return found.copy()
 
     def replace(node: exp.Expr) -> exp.Expr:
-        # `text.lower()` is no column to sqlglot, but a chain of dots that starts with a name.
+        # sqlglot parses `text.lower()` not as a column, but as a chain of dots that starts with a name.
         first = isinstance(node, exp.Identifier) and isinstance(node.parent, exp.Dot) and node.arg_key == "this"
         if not (first or isinstance(node, exp.Column)) or _within_from(node) or _bound(node):
             return node
@@ -104,13 +104,13 @@ def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.E
 
 
 def _within_from(node: exp.Expr) -> bool:
-    """Whether the name is looked up in a subquery's own rows first."""
+    """Return whether DuckDB looks the name up in a subquery's own rows first."""
     select = node.find_ancestor(exp.Select)
     return select is not None and select.parent is not None and reads_elsewhere(node)
 
 
 def _bound(node: exp.Expr) -> bool:
-    """Whether the name is the variable of a lambda or of a list comprehension."""
+    """Return whether the name is the variable of a lambda or of a list comprehension."""
     name = node.parts[0].name if isinstance(node, exp.Column) else node.name
     ancestor = node.find_ancestor(exp.Lambda, exp.Comprehension)
     while ancestor is not None:

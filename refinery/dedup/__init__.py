@@ -1,1 +1,1 @@
-"""Deduplicators: set SQL over the marks of all samples tells which of them go, and why."""
+"""Deduplicators: set SQL over the marks of all samples finds the samples to remove, and the reasons."""

@@ -1,4 +1,4 @@
-"""Runs a deduplicator: from the marks that the shards left to what goes, why, and what stays instead."""
+"""Runs a deduplicator: finds from the marks of all shards the samples to remove, the reasons, and the kept samples."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LOW = (1 << SHARD_BITS) - 1
 
 @dataclass
 class Findings:
-    """What a deduplicator decided. Numbers of samples are those of engine.marks; below 0: of an index.
+    """Result of a deduplicator. Numbers of samples are those of workers.dedup_marks; numbers below 0: of an index.
 
     removed: ascending. duplicates: Parquet file, a row per removed sample or unit. clusters: Parquet file of members;
-    empty for units. units: file of the units that go, by shard. extends: the index and the file to add to it.
+    empty for units. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
     """
 
     step: int
@@ -50,11 +50,11 @@ class Findings:
 
 @dataclass(frozen=True)
 class Given:
-    """What a deduplicator works on.
+    """Input of a deduplicator.
 
-    step, operator: of the recipe. files: marks of the shards that left any. order: of survivors. sources: the input of
-    each shard; alive: how many samples each shard has. first_rows: number of each shard's first sample. compare: looks at
-    their shingles. run: what an index knows this run by.
+    step, operator: of the recipe. files: marks of the shards that have any. order: of survivors. sources: the input of
+    each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
+    compares the samples' shingles. run: the run's name in an index, see `index.name_of_run`.
     """
 
     step: Any
@@ -71,7 +71,7 @@ class Given:
 
 
 def find_duplicates(given: Given) -> Findings:
-    """Decide what goes. Raises OperatorError when a safety rail is broken, or the index is of another kind."""
+    """Find the samples or units to remove. Raises OperatorError if a safety limit is broken or the index is unfit."""
     started = time.perf_counter()
     step, operator = given.step, given.operator
     findings = Findings(step.index)
@@ -99,7 +99,7 @@ def _of_units(given: Given, marks: Marks, findings: Findings) -> None:
 
 
 def settle_units(given: Given, duplicates: Path, findings: Findings) -> None:
-    """Take note of the units that go. duplicates: a file of them, by sample and unit, which is not empty."""
+    """Record the units to remove in `findings`. duplicates: a file of these units, by sample and unit, not empty."""
     findings.units = units.by_shard(duplicates, f"_removed_{given.step.index}", given.folder)
     findings.duplicates = str(duplicates)
 
@@ -117,7 +117,7 @@ def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
 def settle(
     given: Given, marks: Marks, found: Iterable[pairs.Pairs], findings: Findings, notes: Sequence[str] = ()
 ) -> None:
-    """Take note of the samples that go, because of matched pairs. marks: of the samples in the pairs, at least."""
+    """Record the samples to remove because of matched pairs. marks: at least those of the samples in the pairs."""
     clusters = cluster(found, marks, given.order)
     findings.removed = clusters.row[clusters.removed]
     findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
@@ -129,7 +129,7 @@ def settle(
 
 
 def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
-    """Samples of each input that the step was given, and that go."""
+    """Number of samples of each input before the step, and number that it removes."""
     alive: dict[str, int] = {}
     gone: dict[str, int] = {}
     counts = (
@@ -142,7 +142,7 @@ def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[
 
 
 def _write(given: Given, marks: Marks, clusters: Clusters, findings: Findings) -> None:
-    """Write the clusters, and of each removed sample what it was matched with."""
+    """Write the clusters, and the match of each removed sample."""
     gone = clusters.removed
     found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}
     jaccard = clusters.jaccard[gone]

@@ -1,4 +1,4 @@
-"""From pairs to clusters: connected components, the sample of each that stays, and the pair that explains each other."""
+"""From pairs to clusters: connected components, the kept sample of each, and the pair that explains each member."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from refinery.dedup.marks import Marks, statement
 from refinery.dedup.pairs import Pairs
 from refinery.kernels.core.arrow import ints, numbers
 
-# Matches that wait before they are compared with one another.
+# Least number of collected matches before they are merged.
 _PENDING = 1 << 16
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Samples that have any match, by number. row: ascending. root: the first of its cluster. kept: the survivor.
+    """Samples with a match, by number. row: ascending. root: the first sample of the cluster. kept: the survivor.
 
     via, how, jaccard: the match that brought the sample into its cluster (see Pairs).
     """
@@ -35,17 +35,17 @@ class Clusters:
 
     @property
     def removed(self) -> np.ndarray:
-        """Which of the samples go: all but the survivors, and none of an index, whose numbers are below 0."""
+        """Mask of the removed samples: all but the survivors and the samples of an index, whose numbers are below 0."""
         return (self.row != self.kept) & (self.row >= 0)
 
     def sizes(self) -> np.ndarray:
-        """Members of the cluster of each sample."""
+        """Number of members in the cluster of each sample."""
         _, inverse, counts = np.unique(self.root, return_inverse=True, return_counts=True)
         return counts[inverse]
 
 
 def cluster(found: Iterable[Pairs], marks: Marks, order: Sequence[Any]) -> Clusters:
-    """Join pairs to clusters. order: terms of the order in which survivors are chosen; empty: the first stays."""
+    """Join pairs to clusters. order: terms of the order that chooses survivors; empty: the first sample stays."""
     components, evidence = kernels.dedup.unionfind.Components(), _Evidence()
     for pairs in found:
         components.add(pairs.row, pairs.via)
@@ -57,10 +57,10 @@ def cluster(found: Iterable[Pairs], marks: Marks, order: Sequence[Any]) -> Clust
 
 
 class _Evidence:
-    """Of every sample that is in a pair the match that explains it, whatever the order in which pairs come.
+    """The match that explains each sample in a pair, independent of the order of the pairs.
 
-    A match with an earlier sample goes before one with a later, then the lowest band or distance, then the first sample.
-    Matches are collected until there are as many as samples are known, so that not every block costs a merge.
+    A match with an earlier sample is preferred to one with a later sample, then the lowest band or distance, then the
+    first sample. Matches are merged once there are as many as known samples, because a merge per block would be slow.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class _Evidence:
         self._waiting = 0
 
     def add(self, pairs: Pairs) -> None:
-        """Take note of matches that say more than what is known."""
+        """Collect the matches that are preferred to the known ones."""
         better = self._better(pairs)
         self._pending.append(Pairs(*(values[better] for values in pairs)))
         self._waiting += int(better.sum())
@@ -77,7 +77,7 @@ class _Evidence:
             self._take_in()
 
     def of(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The matches of samples that have one: with which, how, and true Jaccard."""
+        """The matches of samples that have one: via, how, and true Jaccard."""
         self._take_in()
         at = np.searchsorted(self._found.row, row)
         return self._found.via[at], self._found.how[at], self._found.jaccard[at]
@@ -101,7 +101,7 @@ class _Evidence:
 
 
 def _rank(pairs: Pairs) -> np.ndarray:
-    """How much a match explains: less is more."""
+    """Rank of a match; the lowest is preferred."""
     return ((pairs.via > pairs.row).astype(np.int64) << 32) + pairs.how
 
 

@@ -1,8 +1,8 @@
-"""Marks of earlier runs' samples, so that new data is deduplicated against old without reading or hashing that again.
+"""Index of earlier runs' marks: new data is deduplicated against old data, which is not read or hashed again.
 
-A folder with `index.json` (which names its files and what they were made by) and one Parquet file of marks for each run.
-Only files that are named there count, and it is replaced in one step: an extension is there whole or not at all. An index
-at a URL is the same but for its lists (see index_url).
+A folder with `index.json` (its files, and the operator and parameters that made them) and one Parquet file of marks for
+each run. Only files that `index.json` lists count, and it is replaced in one step: an extension is complete or absent.
+An index at a URL differs only in its lists (see index_url).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from refinery.operators.assets import by_contents
 from refinery.recipe.sql_files import files_of
 from refinery.storage.urls import is_url
 
-# Parameters that decide which sample stays or what is reported, not what is compared.
+# Parameters that decide the kept sample or the report, but not the match keys.
 _ELSEWHERE = {
     "keep", "max_cluster_size", "max_removed_share", "on_excess", "index", "trace_samples", "verify", "hamming_distance",
     "num_blocks", "text_key",
 }  # fmt: skip
-# Numbers of an index' samples are below 0, those of a later generation above those of an earlier one.
+# Numbers of an index' samples are below 0; numbers of a later generation are higher than those of an earlier one.
 _GENERATION_BITS = 40
 
 
 @dataclass(frozen=True)
 class Index:
-    """An index, all generations that it lists, and the run that wants it: its own generation does not count.
+    """An index with all generations that it lists.
 
-    number: of its list.
+    run: the run that uses the index, whose own generation does not count. number: of the list.
     """
 
     place: Place
@@ -52,20 +52,20 @@ class Index:
 
     @property
     def generations(self) -> tuple[dict[str, Any], ...]:
-        """What samples are compared with."""
+        """Generations that samples are compared with."""
         return tuple(item for item in self.listed if not self.run or item.get("run") != self.run)
 
     def files(self) -> list[str]:
-        """Its files of marks, on this machine."""
+        """Files of marks of the index, on this machine."""
         return [self.place.local(item["file"]) for item in self.generations]
 
     def names(self) -> list[str]:
-        """What its generations are called in tables: project and run."""
+        """Names of the generations in tables: project and run."""
         return [f"{item['project']} {item['run_id']}" for item in self.generations]
 
 
 def name_of_run(work_dir: str, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
-    """What a run is known by when it is repeated: where it leaves its results, and the files that it reads."""
+    """Identity of a run and its repetitions: a digest of the places of its results and of the files that it reads."""
     place = [_known_as(work_dir), _known_as(export_path)]
     return hashlib.sha256(json.dumps([place, list(inputs)], default=str).encode()).hexdigest()[:32]
 
@@ -75,10 +75,10 @@ def _known_as(path: str) -> str:
 
 
 def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Index:
-    """The index in a folder or at a URL, empty when there is none. run: see `name_of_run`; '' if it cannot be repeated.
+    """The index in a folder or at a URL; empty if there is none. run: see `name_of_run`; '' if it cannot be repeated.
 
-    Raises OperatorError when something else is there, or an index that was made in another way or has lost files,
-    OutputError when another run is about to extend it.
+    Raises OperatorError if something else is there, if the index was made with another operator or parameters, or if it
+    has lost files. Raises OutputError if another run is about to extend it.
     """
     said = f"{step.where}: {step.name}: index {named}"
     if "\0" in named:
@@ -103,7 +103,7 @@ def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Inde
 
 
 def place_of(named: str) -> Place:
-    """Where an index is. Raises OSError when it cannot be there."""
+    """The place of an index. Raises OSError if the place cannot hold one."""
     if not is_url(named):
         return Folder(named)
     from refinery.dedup.index_url import opened
@@ -112,14 +112,14 @@ def place_of(named: str) -> Place:
 
 
 def require(index: Index, step: Any) -> None:
-    """See that the place can be written to, and can keep two runs apart. Raises OperatorError."""
+    """Check that the place can be written to, and can keep two runs apart. Raises OperatorError."""
     with _read(f"{step.where}: {step.name}: index {index.place.name}"):
         index.place.require()
 
 
 @contextmanager
 def _read(said: str) -> Iterator[None]:
-    """Raise what the system or a driver refuses as an error that names the step."""
+    """Convert an OSError of the system or a driver to an OperatorError that names the step."""
     try:
         yield
     except OSError as error:
@@ -135,7 +135,7 @@ def _require_same(known: dict[str, Any], made_by: dict[str, Any], said: str) -> 
 
 
 def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
-    """What the index was made by, and its generations."""
+    """The operator and parameters that made the index, and its generations. Raises OperatorError for another file."""
     try:
         found = json.loads(text)
         made_by, generations = dict(found["made_by"]), tuple(found["generations"])
@@ -146,8 +146,8 @@ def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any],
 
 
 def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
-    """What decides an index' marks: the operator under its own name, and the parameters by which it compares."""
-    own = read_operator(operator.path)  # an alias has further parameters, which are without effect
+    """Identity of an index' marks: the operator under its own name, its version, and its parameters for match keys."""
+    own = read_operator(operator.path)  # an alias has further parameters, which have no effect
     given = by_contents(step.params, own.params)
     params = {name: given[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in given}
     found = {"operator": own.name, "version": own.version, **params, **_contents(own, params)}
@@ -155,7 +155,7 @@ def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
 
 
 def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Digests of files that decide the marks: those that SQL in parameters reads, code that is none of refinery's."""
+    """Digests of files that the marks depend on: files that SQL in parameters reads, and a user's operator code."""
     found: dict[str, Any] = {}
     for name, value in params.items():
         names = files_of(value) if value and operator.params[name].type == "sql" else []
@@ -167,7 +167,7 @@ def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def view_of(index: Index) -> str | None:
-    """SQL for the index' marks under their numbers; None when it has none."""
+    """SQL for the index' marks under their numbers; None if there are no marks."""
     if not index.generations:
         return None
     with _read(f"index {index.place.name}"):
@@ -182,7 +182,7 @@ def view_of(index: Index) -> str | None:
 
 
 def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
-    """Write the marks of the samples that stay to `target`, to be added by `extending`; how many they are.
+    """Write the marks of the samples that stay to `target`, for `extending`; return their number.
 
     first_rows: number of each shard's first sample. gone: numbers of the samples that the step removes, as `_row`.
     """
@@ -193,13 +193,14 @@ def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path
 
 @contextmanager
 def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, str], None]]:
-    """Keep other runs out of indexes until theirs is published, and have what is added in place; added: by `extend`.
+    """Lock indexes against other runs until this run is published, with the added files copied to them.
 
-    The function that is given lists it, under the id of the run and the name of its project. Raises OutputError when an
-    index cannot be written, or another run has extended it since it was opened: before anything else is published.
+    added: indexes and files of marks, written by `extend`. The yielded function lists the files, under the id of the
+    run and the name of its project. Raises OutputError, before anything else is published, if an index cannot be
+    written or another run has extended it since it was opened.
     """
     with ExitStack() as held:
-        one_way = sorted(added, key=lambda item: item[0].place.key)  # no two runs wait for each other
+        one_way = sorted(added, key=lambda item: item[0].place.key)  # one order for all runs prevents a deadlock
         ready = [(index, held.enter_context(_ready(index, written))) for index, written in one_way]
 
         def publish(run_id: str, project: str) -> None:
@@ -212,7 +213,7 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
 
 @contextmanager
 def _ready(index: Index, written: Path) -> Iterator[str]:
-    """The name of the marks beside the others of an index that nobody else extends meanwhile; gone if it is not listed."""
+    """Lock an index and copy the marks beside its others; yield the copy's name. An unlisted copy is removed."""
     with ExitStack() as held:
         with _told(index):
             held.enter_context(index.place.alone(index.run, index.number))
@@ -225,13 +226,13 @@ def _ready(index: Index, written: Path) -> Iterator[str]:
 
 
 def _listed_now(index: Index) -> tuple[int, tuple[dict[str, Any], ...]]:
-    """What the index lists now, and the number of the list."""
+    """The number of the index' current list, and the generations in it."""
     found = index.place.listed()
     return (0, ()) if found is None else (found[0], _listed(found[1], f"index {index.place.name}")[1])
 
 
 def _list(index: Index, aside: str, run_id: str, project: str) -> None:
-    """Add a generation, or put it in the place of the one that the same run has made before."""
+    """Add a generation; it replaces the earlier generation of the same run, if there is one."""
     own = next((at for at, item in enumerate(index.listed) if item not in index.generations), len(index.listed))
     before = index.listed[own]["file"] if own < len(index.listed) else None
 
@@ -245,7 +246,7 @@ def _list(index: Index, aside: str, run_id: str, project: str) -> None:
 
 @contextmanager
 def _told(index: Index) -> Iterator[None]:
-    """Raise what the system refuses as an error that names the index."""
+    """Convert an OSError to an OutputError that names the index."""
     try:
         yield
     except OSError as error:

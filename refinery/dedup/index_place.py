@@ -1,4 +1,4 @@
-"""Where an index is: what it lists, its files of marks, and how it is kept for one run while that extends it."""
+"""The place of an index: its list, its files of marks, and the lock of a run that extends it."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ LIST = "index.json"
 
 
 class Place(ABC):
-    """A folder, or a URL. Raises OSError, and OutputError where another run is in the way."""
+    """A folder, or a URL. Raises OSError, and OutputError if another run extends the index."""
 
-    name: str  # as its user wrote it
-    key: str  # the same for the same place
-    folder: Path  # of this machine, that DuckDB reads the marks from
+    name: str  # as the user wrote it
+    key: str  # identifies the place, whatever its name
+    folder: Path  # on this machine; DuckDB reads the marks from it
 
     @abstractmethod
     def listed(self) -> tuple[int, str] | None:
-        """The list and its number; None where there is none."""
+        """The number and the text of the list; None if there is no list."""
 
     @abstractmethod
     def is_free(self) -> bool:
-        """Whether an index can be made there: nothing is there, or only what a killed run has not got to list."""
+        """Return whether an index can be made here: the place is empty, or has only unlisted files of a killed run."""
 
     @abstractmethod
     def has(self, file: str) -> bool:
-        """Whether there is such a file of marks."""
+        """Return whether a file of marks exists."""
 
     @abstractmethod
     def local(self, file: str) -> str:
-        """A file of marks, on this machine."""
+        """Path of a file of marks on this machine."""
 
     def require(self) -> None:  # noqa: B027  # a folder needs nothing
-        """See that the place can hold an index."""
+        """Check that the place can hold an index."""
 
     def busy(self, run: str, number: int) -> str | None:
-        """For a person: the run, other than `run`, that is about to extend the list of that number and need not be waited for."""
+        """Message about another run that is about to extend the list of that number and is not waited for, or None."""
         return None
 
     @abstractmethod
     def alone(self, run: str, number: int) -> AbstractContextManager[None]:
-        """Keep other runs from extending the list of that number."""
+        """Lock the list of that number against other runs."""
 
     @abstractmethod
     def beside(self, written: Path, number: int) -> AbstractContextManager[str]:
-        """The name of a copy of the marks at the place, the one of that number; gone if it is not listed."""
+        """Copy the marks to the place as those of that number; yield the copy's name. An unlisted copy is removed."""
 
     @abstractmethod
     def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
-        """List the marks in one step. name: suggested; listing: the text of the list, given the name that they have.
+        """List the marks in one step. name: suggested name. listing: returns the text of the list for the final name.
 
         number: of the list that is extended.
         """
 
 
 def is_marks(name: str) -> bool:
-    """Whether a name is that of a file of marks."""
+    """Return whether a name is that of a file of marks."""
     return Path(name).match("marks-*.parquet")
 
 
@@ -82,14 +82,14 @@ def _require_parent(folder: Path) -> None:
 
 
 class Folder(Place):
-    """A folder of this machine, with one list that is replaced while the folder is locked."""
+    """A folder on this machine, with one list that is replaced while the folder is locked."""
 
     def __init__(self, path: str) -> None:
         self.folder = Path(os.path.expanduser(path))
         self.name, self.key = path, os.path.realpath(self.folder)
 
     def listed(self) -> tuple[int, str] | None:
-        """The text of its list; the number is always 0."""
+        """The text of the list; its number is always 0."""
         try:
             return 0, (self.folder / LIST).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
@@ -103,16 +103,16 @@ class Folder(Place):
         return self.folder.is_dir() and all(p.name.startswith(".") or is_marks(p.name) for p in self.folder.iterdir())
 
     def has(self, file: str) -> bool:
-        """Whether the file is there."""
+        """Return whether the file exists."""
         return (self.folder / file).is_file()
 
     def local(self, file: str) -> str:
-        """The file itself."""
+        """Path of the file itself."""
         return str(self.folder / file)
 
     @contextmanager
     def alone(self, run: str, number: int) -> Iterator[None]:
-        """Wait for other runs that extend the index; the lock of a killed one is none."""
+        """Wait for other runs that extend the index; the system releases the lock of a killed run."""
         import fcntl
 
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class Folder(Place):
 
     @contextmanager
     def beside(self, written: Path, number: int) -> Iterator[str]:
-        """A hidden file."""
+        """Copy the marks to a hidden file."""
         with ExitStack() as held:
             aside = self.folder / f".marks-{number:05d}.parquet"
             held.callback(aside.unlink, missing_ok=True)

@@ -1,8 +1,9 @@
-"""An index at a URL, where nothing can be locked: lists have numbers, and one of several runs creates the next one.
+"""An index at a URL, where nothing can be locked: lists are numbered, and only one run can create the next list.
 
-Objects: `index-00003.json`, a list for each extension, the highest is in force; `marks-....parquet`, which lists name;
-`claim-00004.json`, of the run that is about to create the list of that number. A claim keeps other runs from publishing
-what they could not list; that two runs never both extend a list follows from the creation of the next alone.
+Objects: `index-00003.json`, a list for each extension, of which the highest number is valid; `marks-....parquet`, which
+lists name; `claim-00004.json`, of the run that is about to create the list of that number. A claim keeps other runs from
+publishing results that they could not list. Exclusive creation of the next list alone ensures that two runs never extend
+the same list.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Bucket(Place):
         self.folder = store.place(LIST).parent
 
     def require(self) -> None:
-        """See that the storage keeps two runs apart, and that it can be written to. Raises OSError."""
+        """Check that the storage keeps two runs apart, and that it can be written to. Raises OSError."""
         probe = f"probe-{uuid4().hex}.json"
         try:
             self._store.create(probe, "first")
@@ -49,7 +50,7 @@ class Bucket(Place):
                 self._store.discard(probe)
 
     def listed(self) -> tuple[int, str] | None:
-        """The list of the highest number. One that was copied from a folder has the number 0."""
+        """The list with the highest number. A list copied from a folder has the number 0."""
         names = self._store.names()
         numbers = [int(found[1]) for found in map(_NUMBERED.fullmatch, names) if found]
         if numbers and LIST in names:
@@ -61,19 +62,19 @@ class Bucket(Place):
         return number, self._store.read_text(_numbered(number) if numbers else LIST)
 
     def is_free(self) -> bool:
-        """Whether there is no object but marks, claims and probes."""
+        """Return whether there are no objects except marks, claims and probes."""
         return all(is_marks(name) or name.startswith(("claim-", "probe-")) for name in self._store.names())
 
     def has(self, file: str) -> bool:
-        """Whether the object is there."""
+        """Return whether the object exists."""
         return self._store.exists(file)
 
     def local(self, file: str) -> str:
-        """A copy of the object, which goes when the process ends."""
+        """Path of a copy of the object, which is removed when the process ends."""
         return str(self._store.fetch(file))
 
     def busy(self, run: str, number: int) -> str | None:
-        """The claim of another run on extending the list of this number, for a person; None where there is none."""
+        """Message about another run's claim on extending the list of this number; None if there is no claim."""
         claim = _claim(number)
         try:
             held = json.loads(self._store.read_text(claim))
@@ -91,7 +92,7 @@ class Bucket(Place):
 
     @contextmanager
     def alone(self, run: str, number: int) -> Iterator[None]:
-        """Hold the claim. Whoever repeats a run that was killed takes the claim of that over."""
+        """Hold the claim. A repetition of a killed run takes over that run's claim."""
         claim, mine = _claim(number), _mine(run)
         if not self._store.create(claim, mine):
             if busy := self.busy(run, number):
@@ -100,20 +101,20 @@ class Bucket(Place):
         try:
             yield
         finally:
-            with suppress(OSError):  # a claim on a list that is there is none
+            with suppress(OSError):  # a claim on a list that exists has no effect
                 if self._store.read_text(claim) == mine:
                     self._store.discard(claim)
 
     @contextmanager
     def beside(self, written: Path, number: int) -> Iterator[str]:
-        """An object under a name of its own."""
+        """Copy the marks to an object with a unique name."""
         name = f"marks-{number:05d}-{uuid4().hex[:12]}.parquet"
         try:
             self._store.put(written, name)
             yield name
         except BaseException:
             with suppress(OSError):
-                if not self._lists(name):  # whatever has failed, it may have been listed before
+                if not self._lists(name):  # the marks may have been listed before the failure
                     self._store.discard(name)
             raise
 
@@ -124,7 +125,7 @@ class Bucket(Place):
     def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
         """Create the next list, and remove the marks that it replaces, which have the suggested name.
 
-        Raises OutputError when another run has created it.
+        Raises OutputError if another run has created that list.
         """
         if not self._store.create(_numbered(number + 1), listing(aside)):
             what = "another run has extended the index meanwhile; this one is published, but not in the index"
@@ -139,7 +140,7 @@ _CURE = "a bucket of S3, Google Cloud Storage or Azure, or a folder of this mach
 
 
 def opened(url: str) -> Bucket:
-    """The place at a URL. Raises OSError where its driver cannot keep two runs apart."""
+    """The place at a URL. Raises OSError if its driver cannot keep two runs apart."""
     place = Bucket(url)
     if not place._store.exclusive:
         raise OSError(f"its driver cannot create an object only if there is none, to keep two runs apart: use {_CURE}")
@@ -151,7 +152,7 @@ def _numbered(number: int) -> str:
 
 
 def _claim(number: int) -> str:
-    """The claim on extending the list of this number."""
+    """Name of the claim on extending the list of this number."""
     return f"claim-{number + 1:05d}.json"
 
 

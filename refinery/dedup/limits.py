@@ -1,4 +1,4 @@
-"""Safety rails: one false cluster must not eat a corpus unnoticed."""
+"""Safety limits: one false cluster must not remove a corpus unnoticed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from refinery.errors import OperatorError
 
 
 def check(step: Any, clusters: Clusters, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
-    """What is suspicious about clusters and removals.
+    """Warnings about clusters and removals that exceed the limits.
 
-    alive, removed: samples of each input that the step was given, and that it removes. Raises OperatorError for
-    `on_excess: fail`, which says the same.
+    alive, removed: number of samples of each input before the step, and number that it removes. With `on_excess: fail`,
+    raises OperatorError with the same text instead.
     """
     found = [*_large(step, clusters), *_shares(step, alive, removed)]
     if found and step.params.get("on_excess", "fail") == "fail":

@@ -20,13 +20,13 @@ from refinery.kernels.core.arrow import numbers
 from refinery.operators import read_sql
 from refinery.security.connections import connect
 
-# Bytes of marks that are copied into memory.
+# Most bytes of marks that are copied into memory.
 _IN_MEMORY = 256 << 20
 
 
 @dataclass(frozen=True)
 class Room:
-    """What set SQL may use: threads, memory (as DuckDB writes it, None: its own default), a folder to spill to."""
+    """Resources of set SQL: threads, memory (in DuckDB's notation; None: DuckDB's default), a folder to spill to."""
 
     threads: int
     memory: str | None
@@ -34,9 +34,9 @@ class Room:
 
 
 class Marks:
-    """The relation `marks`: what the deduplicator compares, under `_row`, the sample's number (see engine.marks).
+    """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.dedup_marks).
 
-    before: SQL for the marks of samples that come before all others. folders: what is read and written besides `files`.
+    before: SQL for the marks of samples that precede all others. folders: read and written besides those of `files`.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Marks:
         self._compared()
 
     def _compared(self) -> None:
-        """The relation `compared`: the marks without what only describes pairs; in memory where that is little.
+        """Create the relation `compared`: the marks without columns that only describe pairs; in memory if it is small.
 
-        It is looked at once for each band, which for few samples is mostly the opening of files.
+        It is read once for each band; for few samples, most of the time would go into opening files.
         """
         names = [name for name in self.columns if name != "signature" and not name.startswith("order_")]
         rows = int(self.rows("SELECT count(*) FROM marks")[0][0])
@@ -72,11 +72,11 @@ class Marks:
         return self.con.execute(sql).fetchall()
 
     def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
-        """The result of a query, piece by piece."""
+        """The result of a query, batch by batch."""
         yield from self.con.sql(sql).to_arrow_reader(1 << 20)
 
     def at_once(self, queries: Sequence[str]) -> Iterator[pa.Table]:
-        """Results of queries, in their order; one query a thread, for DuckDB runs one over few rows on a single thread."""
+        """Results of queries in order, one query per thread: DuckDB runs a query over few rows on a single thread."""
         free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
 
         def run(sql: str) -> pa.Table:
@@ -92,12 +92,12 @@ class Marks:
             yield from pool.map(run, queries)
 
     def write(self, sql: str, path: str) -> int:
-        """Write a query's result to a Parquet file; how many rows that are."""
+        """Write a query's result to a Parquet file; return the number of rows."""
         return int(self.rows(f"COPY ({sql}) TO {lit(path)} (FORMAT parquet, COMPRESSION zstd)")[0][0])
 
     @contextmanager
     def relation(self, name: str, table: pa.Table) -> Iterator[None]:
-        """Give a table a name that SQL knows."""
+        """Register a table under a name for SQL."""
         self.con.register(name, table)
         try:
             yield
@@ -105,7 +105,7 @@ class Marks:
             self.con.unregister(name)
 
     def close(self) -> None:
-        """Close the connection; what was spilled is gone."""
+        """Close the connection, which removes spilled data."""
         self.con.close()
 
     def __enter__(self) -> Marks:
@@ -116,7 +116,7 @@ class Marks:
 
 
 def statement(name: str, **values: Any) -> str:
-    """A statement of `sql/deduplicators`."""
+    """A rendered statement of `sql/deduplicators`."""
     return template(read_sql(f"deduplicators/_{name}.sql")).render(values)
 
 

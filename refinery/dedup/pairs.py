@@ -1,4 +1,4 @@
-"""Pairs of samples that match, by what their operator compares: keys, bands of a signature, or SimHash values."""
+"""Pairs of samples with matching keys, bands of a signature, or SimHash values, as their operator compares them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from refinery.kernels.core.arrow import numbers
 
 
 class Pairs(NamedTuple):
-    """Matched samples: row and via (numbers of samples), how (the band or the Hamming distance), true Jaccard or NaN."""
+    """Matched samples: row and via (numbers of samples), how (band or Hamming distance), true Jaccard or NaN."""
 
     row: np.ndarray
     via: np.ndarray
@@ -29,7 +29,7 @@ def by_key(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
 
 
 def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
-    """Samples that share a band, band by band: of the marks, one column is read at a time."""
+    """Samples that share a band, band by band: one column of the marks is read at a time."""
     names = {f"band_{band}": band for band in range(bands(marks))}
     if not marks.small:
         for name, band in names.items():
@@ -64,10 +64,10 @@ FINDERS: dict[str, Callable[[Marks, Mapping[str, Any]], Iterator[Pairs]]] = {
 
 
 class Compare(Protocol):
-    """Looks at the shingles of this run's samples, whose numbers are not below 0."""
+    """Compares shingles of this run's samples, whose numbers are not below 0."""
 
     def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """True Jaccard similarity of each pair of samples; NaN where one is not of this run."""
+        """True Jaccard similarity of each pair of samples; NaN if one is not of this run."""
 
     def contents(self, rows: np.ndarray) -> np.ndarray:
         """A number for each sample that depends on its shingles alone (uint64)."""
@@ -76,12 +76,12 @@ class Compare(Protocol):
 def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str]) -> Iterator[Pairs]:
     """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
 
-    Within a bucket each sample is compared with representatives, not with every other one: with one; those that are not
-    like it, with one of them, and so on. Shingles choose which, so the order of samples does not. Of samples that an
-    index remembers there are no texts, so the similarity to them is the estimated one. notes: is told of samples that
-    are left after the last round.
+    Within a bucket, samples are compared with representatives, not with every other sample: all with a first one, the
+    samples unlike it with one of their own, and so on. Shingles pick the representatives, independent of the order of
+    samples. Samples of an index have no texts, so the similarity to them is estimated. notes: gets a line on samples
+    that are left after the last round.
     """
-    if not bands(marks):  # no sample has any
+    if not bands(marks):  # no sample has bands
         return
     _open_buckets(marks, compare)
     for _ in range(ROUNDS):
@@ -107,9 +107,10 @@ def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str])
 
 
 def _open_buckets(marks: Marks, compare: Compare) -> None:
-    """The relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`, of which the least stands for all.
+    """Create the relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`.
 
-    What an index remembers comes first, then by content. Samples of equal content are alike whichever comes first.
+    The member with the least place represents its bucket. Samples of an index come first, then samples ordered by
+    content. Samples of equal content are alike in any order.
     """
     marks.run(f"CREATE OR REPLACE TEMP TABLE buckets AS {statement('buckets', bands=list(range(bands(marks))))}")
     members = marks.con.sql(statement("members")).to_arrow_table()
@@ -133,7 +134,7 @@ def _estimated(marks: Marks, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def bands(marks: Marks) -> int:
-    """How many bands a signature has."""
+    """Number of bands of a signature."""
     return sum(name.startswith("band_") for name in marks.columns)
 
 

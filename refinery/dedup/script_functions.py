@@ -1,4 +1,4 @@
-"""Functions that the scripts of `refinery sql` call where a run goes over sets in Python."""
+"""Functions that the scripts of `refinery sql` call where a run compares sets in Python."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SET_FUNCTIONS = (
 
 
 def hamming_pairs(values: pa.Array, blocks: int, distance: int) -> pa.Array:
-    """Of each list of ascending, distinct values: pairs that differ in at most `distance` bits.
+    """Pairs that differ in at most `distance` bits, for each list of ascending, distinct values.
 
-    Enough of them to connect what is connected; see `refinery.kernels.dedup.hamming`. NULL for NULL.
+    Enough pairs to find all connected components; see `refinery.kernels.dedup.hamming`. NULL for NULL.
     """
     from refinery.kernels.dedup.hamming import pairs
 

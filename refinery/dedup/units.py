@@ -1,4 +1,4 @@
-"""Deduplicators of units (lines, paragraphs, spans of sentences): which of them each sample loses."""
+"""Deduplicators of units (lines, paragraphs, spans of sentences): the units that each sample loses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from refinery.workers.dedup_marks import SHARD_BITS
 
 
 def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
-    """SQL for the units that go (`_row`, `unit`, `kept`, `matched`), by sample and unit."""
+    """SQL for the units to remove (`_row`, `unit`, `kept`, `matched`), by sample and unit."""
     rule = operator.rule
     if rule["kind"] == "more_documents_than":
         return statement("units_in_many", threshold=int(params[rule["threshold"]]))
@@ -25,10 +25,10 @@ def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
 
 
 def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
-    """Files with the units of each shard's samples, as lists in `column`; a shard that loses none has no file."""
+    """Write a file of removed units for each shard that loses any, as lists in `column`; return the files."""
     table = pq.ParquetFile(duplicates).read(["_row", "unit"])
     rows, units = numbers(table["_row"]), numbers(table["unit"])
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is in their order
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is ordered by sample
     samples = rows[starts]
     lists = pa.ListArray.from_arrays(ints(np.append(starts, len(rows)).astype(np.int32)), ints(units))
     shards = samples >> SHARD_BITS

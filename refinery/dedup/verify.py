@@ -1,4 +1,4 @@
-"""True Jaccard similarity of candidate pairs: their shingles are computed again, for candidates alone."""
+"""True Jaccard similarity of candidate pairs, whose shingles are computed again for candidates only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONTENTS = f"SELECT wanted.n, {CONTENT} AS content FROM wanted JOIN computed US
 
 
 class Comparison:
-    """Compares samples of the shards that a stage has left, with the program that computes their shingles."""
+    """Compares samples of the shards after a stage, with the program that computes their shingles."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Comparison:
         self._files: list[str] = []
 
     def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """True Jaccard of each pair of samples; NaN where one is not of this run."""
+        """True Jaccard similarity of each pair of samples; NaN if one is not of this run."""
         here = (a >= 0) & (b >= 0)
         result = np.full(len(a), np.nan)
         self._compute(np.unique(np.concatenate((a[here], b[here]))))
@@ -63,7 +63,7 @@ class Comparison:
         return result
 
     def contents(self, rows: np.ndarray) -> np.ndarray:
-        """A number for each of distinct samples that depends on its shingles alone (uint64)."""
+        """A number (uint64) for each of distinct samples that depends on its shingles alone."""
         self._compute(np.sort(rows))
         result = np.zeros(len(rows), np.uint64)
         if not self._files:
@@ -76,14 +76,14 @@ class Comparison:
 
     @contextmanager
     def _shingles(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection with the view `computed`: the shingles of the samples that are known."""
+        """A connection with the view `computed`: the shingles that are computed so far."""
         folders = {os.path.dirname(file) for file in self._files}
         with connect(folders, self._room.threads, self._room.memory, self._room.folder) as con:
             con.execute(f"CREATE VIEW computed AS SELECT * FROM read_parquet({lit(self._files)})").fetchall()
             yield con
 
     def _compute(self, rows: np.ndarray) -> None:
-        """Write the shingles of samples that are not known yet."""
+        """Compute and write the shingles of samples that have none yet."""
         wanted = np.setdiff1d(rows, self._known, assume_unique=True)
         if not len(wanted):
             return
@@ -105,7 +105,7 @@ def _job(shard: Shard, task: Task) -> Callable[[Worker], object]:
 
 
 def _restricted(shard: Shard, numbers: np.ndarray) -> Shard:
-    """The shard with these samples only, by their numbers in it."""
+    """The shard reduced to some samples, by their numbers in it."""
     part = shard.part or Part(None, numbers)
     if part.source is None:
         return replace(shard, part=replace(part, picked=numbers))

@@ -1,4 +1,4 @@
-"""Opens a recipe: its text, the operators that it may use, what the command line changes."""
+"""Opens a recipe: its text, the operators that it may use, the changes from the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from refinery.security.safe_mode import Guard, default_roots
 
 
 class _Opener:
-    """Makes the library once the recipe has said which folders it needs."""
+    """Makes the library when the operator folders of the recipe are known."""
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
         self._given = tuple(folders)
@@ -37,10 +37,10 @@ def open_recipe(
     need_inputs: bool = True,
     guard: AnyGuard | None = None,
 ) -> tuple[Recipe, Library]:
-    """Load and check a recipe; returns it with the operators that it was checked against.
+    """Load and check a recipe; return it with the operators that it was checked against.
 
-    need_inputs: False when the samples are handed over otherwise. guard: of `--safe`. Raises RecipeError with every
-    problem at once, of the data and of the places to write to as well.
+    need_inputs: False if the samples do not come from the recipe's inputs. guard: of `--safe`. Raises RecipeError with
+    every problem at once, including those of the data and of the places to write to.
     """
     changes = overrides_of(overrides) if isinstance(overrides, Mapping) else list(overrides)
     opener = _Opener(operators)
@@ -48,7 +48,7 @@ def open_recipe(
         loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs, guard=guard)
     except RecipeError as error:
         raise with_the_rest(error, need_inputs) from None
-    if operators:  # noted as the recipe's own, for those who open the run's recipe later
+    if operators:  # stored in the recipe, for commands that open the run's recipe later
         folders = (absolute(str(folder)) for folder in operators)
         loaded = replace(loaded, operators=tuple(dict.fromkeys((*folders, *loaded.operators))))
     return loaded, opener.library
@@ -62,9 +62,9 @@ def open_from_command_line(
     operators: Sequence[str],
     roots: Sequence[str] | None = None,
 ) -> tuple[Recipe, Library]:
-    """Open what a command was given: the recipe's path, `--key value` options, `--set` and `--var`.
+    """Open a command's recipe with its `--key value` options, `--set` and `--var`.
 
-    roots: of `--safe`, the folders that the recipe may name; by default its own and the current one. None: not safe.
+    roots: of `--safe`, the folders that the recipe may name; empty: the recipe's own and the current one. None: not safe.
     """
     changes = changes_of(options, sets, variables)
     if recipe is None:
@@ -78,7 +78,7 @@ def open_from_command_line(
 
 
 def changes_of(options: Sequence[str], sets: Sequence[str], variables: Sequence[str]) -> list[Override]:
-    """What the command line changes. Raises RecipeError with the problems of all its options."""
+    """Changes from the command line. Raises RecipeError with the problems of all options."""
     changes: list[Override] = []
     problems: list[Problem] = []
 

@@ -1,4 +1,4 @@
-"""Everything that a run looks for before it begins, with all problems of all phases at once."""
+"""All checks before a run begins; the problems of all phases are reported at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from refinery.stats import step as merging
 from refinery.storage.urls import is_url
 from refinery.workers import input_schema as schemas
 
-# What a user can mend; whatever else is raised ends the command at once.
+# Errors that a user can mend; any other error ends the command at once.
 _OURS = (RecipeError, DataError, OutputError)
 Found = list[tuple[RefineryError, str]]
 
@@ -36,10 +36,10 @@ Found = list[tuple[RefineryError, str]]
 def ready(
     recipe: Recipe, library: Library, dataset: Any = None, probes: bool = True, overwrite: bool = False
 ) -> Prepared:
-    """The recipe made ready to run.
+    """Prepare the recipe for a run.
 
-    probes: write to URLs of the export, to see that it can be written. overwrite: files that no run has written may be in the way. Raises one error with everything that stands in
-    the way: RecipeError where the recipe has a problem, else DataError, else OutputError.
+    probes: test that the URL of the export can be written to. overwrite: accept existing files that no run has written.
+    Raises one error with all problems: RecipeError if the recipe has one, else DataError, else OutputError.
     """
     with remembering():
         try:
@@ -56,7 +56,7 @@ def ready(
 
 
 def with_the_rest(error: RecipeError, need_inputs: bool = True) -> RecipeError:
-    """The error of a recipe that could not be read, with what else is wrong with the rest of it."""
+    """The error of a recipe that could not be read, with the problems of the rest of the recipe."""
     if error.partial is None:
         return error
     recipe, library, lost = error.partial.recipe, error.partial.library, error.partial.lost
@@ -75,9 +75,10 @@ def problems_of_recipe(
     seen: set[str] | frozenset[str] = frozenset(),
     reads: bool = True,
 ) -> Found:
-    """Everything that is wrong, each error with its place.
+    """All problems, each error with its place.
 
-    lost: steps that the recipe had and that are left out. seen: places with problems that are known. reads: whether the recipe names its inputs.
+    lost: steps that were left out of the recipe because of errors. seen: places with known problems. reads: the recipe
+    names its inputs.
     """
     sources, found = _sources(recipe) if dataset is None and reads else ([], [])
     place = recipe.places.get("dataset_path", "")
@@ -91,7 +92,7 @@ def problems_of_recipe(
 
 
 def _sources(recipe: Recipe) -> tuple[list[Source], Found]:
-    """The files of every input that is there, and what is wrong with the others."""
+    """The files of every input that is found, and the problems of the others."""
     sources: list[Source] = []
     found: Found = []
     for dataset, item in enumerate(recipe.inputs):
@@ -105,7 +106,7 @@ def _sources(recipe: Recipe) -> tuple[list[Source], Found]:
 
 
 def _compile(recipe: Recipe, library: Library, lost: Lost, sources: Sequence[Source]) -> None:
-    """Compile all stages for the samples of the sources. Raises RecipeError with all problems, and DataError."""
+    """Compile all stages for the samples of the sources. Raises RecipeError with all problems, or DataError."""
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     if not sources:
         compile_stages(recipe, library, stages, Schema(True, unknown=True, lost=lost), [])
@@ -138,7 +139,7 @@ def _stand_in(recipe: Recipe, shards: Sequence[Shard]) -> list[Shard] | None:
 def _around(
     recipe: Recipe, sources: Sequence[Source], probes: bool, seen: set[str] | frozenset[str] = frozenset()
 ) -> Found:
-    """What else a run needs: places to write to, packages, folders with statistics."""
+    """Problems of other needs of a run: places to write to, packages, folders with statistics."""
     found: Found = []
     looks: list[tuple[str, Callable[[], None]]] = [
         ("executor_type", partial(_require_ray, recipe)),

@@ -1,4 +1,4 @@
-"""How many rows may be in quarantine: `max_quarantined`, watched while shards end."""
+"""Limit on the number of rows in quarantine (`max_quarantined`), checked whenever a shard ends."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from refinery.errors import QuarantineError
 from refinery.io.model import Shard
 from refinery.workers.tasks import ShardResult
 
-# A share is held against an estimate of all rows while the run goes on: this much more than that must be in quarantine.
+# During the run a share is compared with an estimate of all rows; the run fails only above this multiple of the share.
 _MARGIN = 2
 
 
 class Allowance:
-    """Counts rows in quarantine. most: a number of rows, a share of all such as `0.1%`, or None.
+    """Counts rows in quarantine. most: a number of rows, a share of all rows such as `0.1%`, or None.
 
-    fetch: the file of a name in the store.
+    fetch: returns the file for a name in the store.
     """
 
     def __init__(self, most: int | str | None, shards: Sequence[Shard], fetch: Callable[[str], Path]) -> None:
         self._most, self._fetch = most, fetch
         self._shards, self._sizes = shards, [shard.size for shard in shards]
-        self._rows: dict[int, int] = {}  # of the shards that have ended, as the first stage has read them
+        self._rows: dict[int, int] = {}  # of finished shards, as the first stage has read them
         self._bad = 0
-        self._first: ShardResult | None = None  # of those with quarantined rows
+        self._first: ShardResult | None = None  # the first result with quarantined rows
 
     def take(self, result: ShardResult) -> None:
-        """A shard of some stage has ended. Raises QuarantineError when it is certain that there are too many."""
+        """Count a finished shard of any stage. Raises QuarantineError as soon as there are certainly too many rows."""
         self._rows.setdefault(result.shard, result.rows)
         self._bad += result.quarantined
         self._first = self._first or (result if result.quarantine else None)
@@ -39,7 +39,7 @@ class Allowance:
             self._check(self._bad > _MARGIN * self._share * self._expected, "so far")
 
     def end(self) -> None:
-        """All rows have been counted. Raises QuarantineError."""
+        """Check the limit after all rows have been counted. Raises QuarantineError."""
         if isinstance(self._most, str):
             self._check(self._bad > self._share * sum(self._rows.values()), "in all")
 
@@ -49,7 +49,7 @@ class Allowance:
 
     @property
     def _expected(self) -> float:
-        """Rows of the whole input, if they are as long as those so far."""
+        """Estimated rows of the whole input, assuming the row length so far."""
         seen = sum(self._sizes[shard] for shard in self._rows)
         return sum(self._rows.values()) * max(1.0, sum(self._sizes) / max(1, seen))
 
@@ -61,7 +61,7 @@ class Allowance:
         raise QuarantineError(f"{text}{self._example()}")
 
     def _example(self) -> str:
-        """The first of them."""
+        """Text that shows the first quarantined row."""
         import pyarrow.parquet as pq
 
         if not self._first:
@@ -71,7 +71,7 @@ class Allowance:
         return f". One of them: {self._place(row['file'], row['line'])}: {by}{row['error']}"
 
     def _place(self, file: str, line: int) -> str:
-        """Where a line of a shard is in its file; the lines before the shard have not been counted yet."""
+        """Place of a shard's line in its file; the lines before the shard have not been counted yet."""
         shard = self._shards[self._first.shard if self._first else 0]
         if shard.source.format in ("parquet", "arrow"):
             return f"{file}:{shard.start + line}"

@@ -1,4 +1,4 @@
-"""A recipe from its text to its outputs and tables: execute."""
+"""Executes a recipe: from its text to its outputs and tables."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ class Extension(Protocol):
     """Further tables in the database of a run."""
 
     def check(self, prepared: Prepared) -> None:
-        """See that they can be made, before anything is processed. Raises RecipeError."""
+        """Check that the tables can be made, before anything is processed. Raises RecipeError."""
 
     def fill(self, db: Database, prepared: Prepared) -> None:
-        """Make them. The temporary table `facts` has a row per sample, with the bytes of every version of its text."""
+        """Make the tables. The temporary table `facts` has a row per sample, with the bytes of every text version."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an execution left behind. outputs: files, and URLs as texts. bytes: of the input.
+    """Result of an execution. outputs: files, and URLs as texts. bytes: of the input.
 
-    disk: bytes of parts, marks and outputs together. reused: how many shards' results were there already, and how many
-    results there are, of all stages. alarms: what must be said loudly.
+    disk: bytes of parts, marks and outputs together. reused: number of reused shard results, and number of all shard
+    results, of all stages. alarms: warnings that must stand out.
     """
 
     run_dir: RunDir
@@ -108,10 +108,10 @@ def execute(
 ) -> Outcome:
     """Run a checked recipe to its end and publish its outputs, tables and trace.
 
-    extension: adds tables of its own to the database before it is published. overwrite: also files that no run has written.
+    extension: adds tables before the database is published. overwrite: also replace files that no run has written.
 
-    Raises OutputError when they cannot be written or another run holds the folder, OperatorError when memory runs out,
-    ConservationError when rows do not add up. What a failed run has left is removed, but for what was published before.
+    Raises OutputError if outputs cannot be written or another run holds the folder, OperatorError if memory runs out,
+    ConservationError if rows do not add up. The files of a failed run are removed, except those published before.
     """
     clock = time.perf_counter(), datetime.now(UTC)
     prepared = ready(recipe, library, dataset, overwrite=overwrite)
@@ -120,7 +120,7 @@ def execute(
 
 
 def begin_anew(recipe: Recipe) -> None:
-    """Remove what earlier runs have kept in the recipe's folder. Raises OutputError when a run is in it."""
+    """Remove the stored results of earlier runs in the recipe's folder. Raises OutputError if a run uses the folder."""
     place = Workplace.of(recipe.work_dir)
     if not place.url and not place.run_dir.parts.exists():
         return
@@ -134,7 +134,7 @@ def _read(prepared: Prepared) -> tuple[str, ...]:
 
 
 def engine(recipe: Recipe) -> type[Stages]:
-    """What runs the stages of a recipe: this machine, or a Ray cluster."""
+    """Class that runs the stages of a recipe: on this machine, or on a Ray cluster."""
     if recipe.executor_type == "default":
         return Stages
     from refinery.execution.ray.stages import ClusterStages
@@ -150,7 +150,7 @@ def execute_prepared(
     clock: tuple[float, datetime] | None = None,
     overwrite: bool = False,
 ) -> Outcome:
-    """`execute` for what has been made ready. make: what runs the stages. clock: when it began, by `perf_counter` too."""
+    """Execute a prepared recipe. make: returns the stage runner. clock: the start, as `perf_counter` and as time."""
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
         extension.check(prepared)
@@ -167,7 +167,7 @@ def execute_prepared(
         _watched(prepared, run_dir, progress) as watch,
         explained(
             place.name, _read(prepared)
-        ),  # once more within, so that the log and `refinery status` tell what the user is told
+        ),  # once more inside, so that the log and `refinery status` have the user's message
     ):
         log_plan(prepared)
         job = _Job(prepared, place, started, began, progress, extension, watch, SideFiles(prepared.beside), overwrite)
@@ -181,7 +181,7 @@ def execute_prepared(
 
 @contextmanager
 def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
-    """Say what a run that ends before its end has done. running: its stages, as soon as there are any."""
+    """Report the number of finished shards when a run fails or is ended. running: its stages, once there are any."""
     last = partial(_how_to_go_on, running, look=False)
     process_guard.last_words.append(last)
     try:
@@ -197,7 +197,7 @@ def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
 
 
 def _how_to_go_on(running: list[Stages], look: bool = True) -> str:
-    """A line about the shards that are done; "" for none. look: also at what the store holds."""
+    """A line about the finished shards; "" for none. look: also count the done marks in the store."""
     kept = [(stages.finished, stages.kept) for stages in running if stages.kept is not None]
     count = sum(max(finished, marks.count() if look else 0) for finished, marks in kept)
     pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
@@ -206,9 +206,9 @@ def _how_to_go_on(running: list[Stages], look: bool = True) -> str:
 
 @contextmanager
 def _tidied(store: Store, keep: bool) -> Iterator[None]:
-    """Leave what the next run can use, and nothing else; keep: also when the run has ended well.
+    """Clean the store: leave only files that the next run can use. keep: leave them also after a successful run.
 
-    Nothing of a run whose rows do not add up is used again.
+    After a run whose rows do not add up, nothing is left.
     """
     store.tidy()
     try:
@@ -228,9 +228,9 @@ def _tidied(store: Store, keep: bool) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is executed: a recipe, where its run is, when it began (by `perf_counter` too), who is told.
+    """A run in progress: its recipe, its place, its start (`started`: as `perf_counter`), its observers.
 
-    overwrite: also files that no run has written.
+    beside: files besides the samples that results depend on. overwrite: also replace files that no run has written.
     """
 
     prepared: Prepared
@@ -246,11 +246,12 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Exported:
-    """The files of the export as they are written, what puts them at their URL, and whether they are kept here.
+    """The export of a run.
 
-    holdings: the list of what runs have put at URLs. beside: the file of the samples' statistics, as soon as there is one.
-    statistics: paths or URLs of statistics files, as soon as they are there. withheld: no row could be read, so that neither
-    the export nor statistics are written; those of an earlier run stay.
+    written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
+    holdings: the list of objects that runs have put at URLs. beside: the file of the samples' statistics, once it
+    exists. statistics: paths or URLs of statistics files, once they exist. withheld: no row could be read, so neither
+    export nor statistics are written, and those of an earlier run stay.
     """
 
     written: Future[list[Written]]
@@ -264,7 +265,7 @@ class _Exported:
 
     @contextmanager
     def vouched_for(self) -> Iterator[None]:
-        """Take the files away again when what follows fails: there are no tables that account for them."""
+        """Remove the exported files if the next steps fail, because no tables would account for the files."""
         try:
             yield
         except BaseException:
@@ -332,7 +333,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
 
 
 def _supersede(job: _Job, belongings: Belongings, exported: _Exported, description: dict[str, Any]) -> None:
-    """Remove what is left of earlier exports to the same place, now that the new one is there: both would be read together."""
+    """Remove files of earlier exports to the same place after the new export: readers would read both together."""
     recipe = job.prepared.recipe
     _supersede_statistics(recipe.stat_summary, belongings, exported)
     if recipe.export_format == "none":
@@ -344,7 +345,7 @@ def _supersede(job: _Job, belongings: Belongings, exported: _Exported, descripti
 
 
 def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported: _Exported) -> None:
-    """Remove statistics files of earlier runs that this one does not write any more: a merge would count them in."""
+    """Remove statistics files of earlier runs that this run does not replace: a merge would count them in."""
     if summary.export is None:
         return
     if is_url(summary.export):
@@ -357,7 +358,7 @@ def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported
 def _accounted(
     job: _Job, db: Database, done: list[Done], fill: Callable[[], None], exported: _Exported, store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
-    """Make the tables, hold them against what was written, and publish them; what there is to tell, and the manifest."""
+    """Make the tables, check them against the written samples, and publish them; return outcome and manifest."""
     prepared, run_dir = job.prepared, job.place.run_dir
     recipe = prepared.recipe
     fill()
@@ -412,14 +413,14 @@ def _accounted(
 
 
 def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
-    """Where the tables are made from, and where files beside them go."""
+    """Folders that the database reads facts from and writes files to."""
     target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
     exported = [os.path.dirname(os.path.expanduser(target)) or "."]
     return [store.scratch().parent, *exported]
 
 
 def prepared_facts(prepared: Prepared) -> dict[str, Any]:
-    """What the manifest says of the run before it ran."""
+    """Entries of the manifest that are known before the run."""
     return {
         "project_name": prepared.recipe.project_name,
         "recipe": prepared.recipe.path,
@@ -438,7 +439,7 @@ def _remembered(done: list[Done]) -> list[tuple[index.Index, Path]]:
 
 
 def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
-    """Remove traces of an earlier run, its report and what a killed one has left."""
+    """Remove traces and report of an earlier run, and unfinished files of a killed run."""
     for old in run_dir.unfinished():
         old.unlink()
     for old in (*run_dir.traces(), run_dir.report):
@@ -448,7 +449,7 @@ def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
 
 
 def _first_rows(prepared: Prepared) -> list[int]:
-    """Each shard's first row number, counted beforehand only where a step's SQL names `_row`."""
+    """Each shard's first row number, counted beforehand only if a step's SQL names `_row`; else zeros."""
     if not any(planned.program.uses_row for planned in prepared.stages):
         return [0] * len(prepared.shards)
     first, found = 0, []
@@ -459,7 +460,7 @@ def _first_rows(prepared: Prepared) -> list[int]:
 
 
 def _watched(prepared: Prepared, run_dir: RunDir, progress: Progress | None) -> Watch:
-    """What watches the run, and shows what it uses where its progress is shown."""
+    """Monitor of the run, which also shows its resource use where progress is shown."""
     recipe, stages = prepared.recipe, len(prepared.stages)
     about = {"project_name": recipe.project_name, "recipe": recipe.path, "workers_asked": prepared.workers}
     total = sum(source.size for source in prepared.sources) * stages

@@ -1,4 +1,4 @@
-"""Runs a recipe's stages one after another: shards, then the deduplicator, then what is left of the shards."""
+"""Runs a recipe's stages one after another: shards, then the deduplicator, then the rest of the shards."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from refinery.workers.worker import ShardResult, Task, Worker
 
 @dataclass(frozen=True)
 class Done:
-    """A stage that has run. shards: what it was given. findings: of the deduplicator at its end, if there is one.
+    """A finished stage. shards: its input. findings: of the deduplicator at its end, if there is one.
 
-    store: where the files are that the results name.
+    store: has the files that the results name.
     """
 
     planned: Planned
@@ -52,50 +52,50 @@ class Done:
     store: Store | None = None
 
     def files(self, kind: str, shards: slice = slice(None)) -> list[str]:
-        """The files of one kind, a field of ShardResult, of the shards that have left any, in their order."""
+        """The files of one kind (a field of ShardResult) of the shards that have one, in order."""
         names = [getattr(result, kind) for result in self.results[shards]]
         return [str(self.store.fetch(name)) for name in names if name] if self.store is not None else []
 
     @property
     def units(self) -> bool:
-        """Whether the deduplicator at its end takes parts out of texts, and no samples."""
+        """True if the deduplicator at the stage's end removes units from texts, not samples."""
         return self.findings is not None and self.operator_match == "units"
 
     @property
     def program(self) -> Any:
-        """What the workers ran."""
+        """The program that the workers ran."""
         return self.planned.program
 
 
 class Tables(Protocol):
-    """Tables of an earlier run that those of this one are made of."""
+    """Tables of an earlier run, from which this run's tables are made."""
 
     @property
     def database(self) -> Path:
-        """The database that they are in."""
+        """The database with the tables."""
 
     def fill(self, db: Any, done: Sequence[Done], statements: Sequence[Any]) -> None:
-        """Make of a copy of that database what `statements` would make of the facts of the stages."""
+        """Turn a copy of that database into the tables that `statements` would make from the facts of the stages."""
 
 
 def _unwatched(stage: int, phase: str, shards: Sequence[Shard]) -> None:
-    """Nobody is told."""
+    """Ignore the beginning of a phase."""
 
 
 class Stages:
-    """Runs stages; the workers stay until the end, for traces are made by running chosen rows again."""
+    """Runs stages; the workers stay until the end, because traces are made by running chosen rows again."""
 
     def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
-        """store: where parts go. exports: the last stage's shards write the export where they can, instead of parts."""
+        """store: for parts. exports: the last stage's shards write the export themselves if they can, not parts."""
         self.prepared, self.store, self.first_rows, self.exports = prepared, store, first_rows, exports
         recipe = prepared.recipe
         self.kept: Checkpoints | None = None
         self.finished = 0  # shards of all stages that are done
-        self.output: SharedFile | None = None  # the export, where shards write it themselves
-        self.tables: Tables | None = None  # what is known without the facts of the shards
+        self.output: SharedFile | None = None  # the export, if shards write it themselves
+        self.tables: Tables | None = None  # tables that need no facts of the shards
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
-        self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # told when a part of a stage begins
-        self._before: list[ShardResult] | None = None  # what the stage before has left of the shards
+        self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # called when a phase of a stage begins
+        self._before: list[ShardResult] | None = None  # results of the stage before
         self._pools = ExitStack()
         self._pools.enter_context(relayed())
         crew = Crew(recipe, prepared.workers, self.spill, store.scratch, Workplace.of(recipe.work_dir).run_dir.running)
@@ -112,15 +112,15 @@ class Stages:
             self.output.close()
 
     def keep(self) -> None:
-        """Use results that are in the store and hold, and keep those of this run for the next one."""
+        """Reuse valid results in the store, and keep the results of this run for the next one."""
         self.kept = Checkpoints(self.prepared, self.store)
         self.kept.begin()
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
         """Run all stages.
 
-        Raises OperatorError when a deduplicator's safety rail is broken, or its index is another's, QuarantineError when
-        more rows are in quarantine than may be.
+        Raises OperatorError if a deduplicator's safety limit is broken or its index is unfit, QuarantineError if too
+        many rows are in quarantine.
         """
         self._look_at_indexes()
         self._crew.start([planned.program for planned in self.prepared.stages], self.prepared.shards)
@@ -141,7 +141,7 @@ class Stages:
         return done
 
     def _look_at_indexes(self) -> None:
-        """See that the indexes can be used, before anything is processed."""
+        """Check that the indexes can be used, before anything is processed."""
         seen: dict[str, Any] = {}
         for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
             if step.params.get("index"):
@@ -176,14 +176,14 @@ class Stages:
         return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
 
     def _tell_undeclared(self, results: Sequence[ShardResult]) -> None:
-        """A note for each thing that an operator reads, though nothing says that results depend on it."""
+        """Add a note for each undeclared file: operators read it, but results are not known to depend on it."""
         for note in sorted({note for result in results for note in result.undeclared}):
             if note not in self.prepared.notes:
                 self.prepared.notes.append(note)
                 event("undeclared", note, logging.WARNING)
 
     def _counted(self, report: Callable[[ShardResult], None] | None) -> Callable[[ShardResult], None]:
-        """Counts the shards that are done, and passes their results on."""
+        """A report function that counts finished shards and passes their results on."""
 
         def counted(result: ShardResult) -> None:
             self.finished += 1
@@ -193,14 +193,14 @@ class Stages:
         return counted
 
     def _tasks(self, planned: Planned, last: bool) -> Callable[[Shard], Task]:
-        """What workers are told of each shard; with its key, where results are kept."""
+        """Per-shard task parameters; with the shard's key if results are kept."""
         task = partial(self._task, planned, last)
         return self.kept.keyed(planned, task, self._before) if self.kept else task
 
     def _reused(
         self, planned: Planned, last: bool, shards: list[Shard], task: Callable[[Shard], Task]
     ) -> list[ShardResult]:
-        """Results of an earlier run, or try, that hold; the export is opened with what is there of it."""
+        """Valid results of an earlier run or attempt; the export is opened with the samples that it already has."""
         if self.kept is None:
             return []
         folder = folder_of(planned)
@@ -214,17 +214,17 @@ class Stages:
 
     def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
         """The workers of a stage."""
-        # Rows of a file come in their order to one thread only, and a subquery may take the first of them.
+        # Only one thread reads a file's rows in order, and a subquery may take the first row.
         threads = 1 if planned.program.files else self.prepared.recipe.threads or 1
         make = partial(Worker, threads=threads)
         return Pool(planned.program, workers, memory, self.spill, make)
 
     def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
-        """Whether a stage's shards are run by other processes, which share no file with this one."""
+        """Return whether a stage's shards run in other processes, which share no open file with this one."""
         return self._crew.apart(planned.program, shards)
 
     def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
-        """What runs the shards of a stage; the pool is for whatever else is to be run."""
+        """Runner of a stage's shards. pool: runs everything else."""
         return self._crew.runner(planned.program, shards, pool)
 
     def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
@@ -240,11 +240,11 @@ class Stages:
         return replace(task, batch_rows=sizes.rows)
 
     def exported(self, last: Done) -> list[Written] | None:
-        """The files of the export where whoever ran the shards writes them; None: the parts are to be put together."""
+        """The files of the export, if the runner of the shards writes them; None: the parts must still be joined."""
         return self.output.finish() if self.output is not None else None
 
     def exported_stats(self) -> Written | None:
-        """The file of the exported samples' statistics where `exported` has written it; None: it is yet to be written."""
+        """The file of the exported samples' statistics, if `exported` has written it; None: still to be written."""
         return None
 
     def _barrier(self, done: Sequence[Done]) -> Findings:
@@ -278,14 +278,14 @@ class Stages:
 
     @property
     def _run(self) -> str:
-        """What an index knows this run by; '' of samples in memory, for others may be there the next time."""
+        """Name of this run in an index; '' for samples in memory, which may be others the next time."""
         recipe, sources = self.prepared.recipe, self.prepared.sources
         if any(source.table is not None for source in sources):
             return ""
         return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
 
     def _known(self, current: Done) -> tuple[Findings | None, str]:
-        """What the deduplicator has found in an earlier run, or try, if that holds; the key of what it finds."""
+        """The deduplicator's findings of an earlier run or attempt, if valid; and the key of its findings."""
         step = current.planned.stage.after
         if self.kept is None or step is None:
             return None, ""
@@ -296,15 +296,15 @@ class Stages:
         return (None if found is None else replace(found, index=index)), key
 
     def _marks(self, done: Done) -> list[str]:
-        """The files of marks that `_find` is given."""
+        """The files of marks for `_find`."""
         return done.files("marks")
 
     def _find(self, given: Given) -> Findings:
-        """What goes, and why."""
+        """Find the samples or units to remove, and the reasons."""
         return find_duplicates(given)
 
     def _published(self, planned: Planned, findings: Findings) -> Findings:
-        """What was found, its files in the store; those that shards are told are named as they are named there."""
+        """Publish the files of findings to the store; `units` gets the names in the store, which shards use."""
         for kind in ("duplicates", "clusters"):
             if path := getattr(findings, kind):
                 setattr(findings, kind, self._publish(planned, Path(path)))
@@ -325,7 +325,7 @@ class Stages:
         return str(self.store.place(f"{folder_of(planned)}/{kind}.parquet"))
 
     def _comparison(self, done: Sequence[Done]) -> Comparison:
-        """Compares what a stage has left, before anything is removed."""
+        """Comparison of the samples after a stage, before the deduplicator removes any."""
         current = done[-1]
         step = current.planned.stage.after
         unchanged = [*done[:-1], replace(current, findings=Findings(0))]
@@ -339,12 +339,12 @@ class Stages:
 
     @property
     def room(self) -> Room:
-        """What set SQL may use: all threads, and the recipe's memory."""
+        """Resources of set SQL: all threads, and the recipe's memory."""
         limit = self.prepared.recipe.memory_limit
         return Room(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
 
     def _left(self, done: Sequence[Done], shard: Shard, result: ShardResult) -> Shard:
-        """A shard as the next stage is given it."""
+        """A shard as input of the next stage."""
         shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
         numbers, lines = np.load(self.store.fetch(result.rows_left))
         findings = done[-1].findings
@@ -358,7 +358,7 @@ class Stages:
             packed = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}.get(Path(result.part).suffix)
             source = Source(result.part, kind, packed, "", result.part_bytes)
             return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
-        if shard.part is not None and shard.part.source is not None:  # the stage has left the file before as it was
+        if shard.part is not None and shard.part.source is not None:  # the stage has not changed the earlier file
             before = shard.part
             assert before.numbers is not None
             picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
@@ -367,28 +367,28 @@ class Stages:
 
 
 def _ended(allowance: Allowance, report: Callable[[ShardResult], None] | None, result: ShardResult) -> None:
-    """A shard has ended."""
+    """Report and count a finished shard."""
     if report is not None:
         report(result)
     allowance.take(result)
 
 
 def folder_of(planned: Planned) -> str:
-    """Where the files of a stage are in the store."""
+    """Folder of a stage's files in the store."""
     return f"stage_{planned.stage.number}"
 
 
 def _input_of(shard: Shard) -> str:
-    """The file that a shard is of, as messages name it; the folder of text files, each of which is one sample.
+    """The input file of a shard, as messages name it; for text files, each of which is one sample, their folder.
 
-    It is part of a key, so that it is named as seen from the current folder, which may have been moved.
+    The path is relative to the current folder, because it is part of a key and the folder may have been moved.
     """
     path = shard.source.path
     return shorter(os.path.dirname(path) or "." if shard.source.format == "text" else path)
 
 
 def _must_write(planned: Planned, shard: Shard) -> bool:
-    """Whether the next stage needs a file of its own: texts have changed, or reading the input again costs more."""
+    """Return whether the next stage needs a new file: texts have changed, or reading the input again costs more."""
     if planned.program.outs:
         return True
     source = shard.source

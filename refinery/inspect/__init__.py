@@ -1,1 +1,1 @@
-"""Deciding from the numbers: statistics described without filtering, runs compared, bounds tried."""
+"""Inspection of runs and data: statistics without filtering, comparison of runs, trials of other bounds."""

@@ -1,4 +1,4 @@
-"""`refinery sql --explain`: how each step runs, and what it costs on a sample."""
+"""`refinery sql --explain`: the execution of each step, and its costs on a part of the input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAMPLE = 16 << 20
 
 
 def planned(prepared: Prepared) -> Iterator[Any]:
-    """Each stage's steps, how each runs, what they share, DuckDB's plan; and the deduplicators between stages."""
+    """Describe each stage: its steps, how each runs, what they share, DuckDB's plan; and the deduplicators between."""
     for stage in prepared.stages:
         yield from _stage(prepared, stage)
         after = stage.stage.after
@@ -63,7 +63,7 @@ def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
 
 
 def _order(prepared: Prepared, stage: Planned) -> Iterator[Any]:
-    """Which filters were moved, why they may be, and what that was decided by."""
+    """Describe the order of filters: the moved filters, why they may move, and the costs behind the order."""
     if not prepared.orderings:
         return
     found = prepared.orderings[stage.stage.number - 1]
@@ -92,7 +92,7 @@ def _order(prepared: Prepared, stage: Planned) -> Iterator[Any]:
 
 
 def _told(name: str, kind: str) -> str:
-    """An operator and which part of its work it is."""
+    """An operator's name, with the part of its work that a row describes."""
     return name + {"marks": ": marks", "deduplicator": ": takes out"}.get(kind, "")
 
 
@@ -123,11 +123,11 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
 
 
 def analyzed(prepared: Prepared) -> Iterator[Any]:
-    """Seconds, rows and speed per step, measured on the first 16 MB of the input; see `planned`."""
+    """Report seconds, rows and speed per step, measured on the first 16 MB of the input; see `planned`."""
     with TemporaryDirectory(prefix="refinery_") as folder:
         shards = _sample(prepared, Path(folder))
         sampled = replace(prepared, shards=shards, workers=1, stages=tuple(map(_forgiving, prepared.stages)))
-        _run(sampled, Path(folder) / "first")  # loads or compiles the kernels, which is not what is measured
+        _run(sampled, Path(folder) / "first")  # loads or compiles the kernels, outside of the measurement
         done = _run(sampled, Path(folder) / "second")
         for stage in done:
             if not stage.program.copies:
@@ -136,7 +136,7 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
 
 
 def _sample(prepared: Prepared, folder: Path) -> list[Shard]:
-    """The first samples of the input, as shards of files of their own."""
+    """Write the first samples of the input to files of their own; return these as shards."""
     found: list[Shard] = []
     size = 0
     for shard in prepared.shards:
@@ -163,7 +163,7 @@ def _sample(prepared: Prepared, folder: Path) -> list[Shard]:
 
 
 def _forgiving(planned: Planned) -> Planned:
-    """The stage whose deduplicator only says what is suspicious: of a sample, limits mean little."""
+    """The stage with a deduplicator that only warns beyond its limits: for a part of the input, limits mean little."""
     after = planned.stage.after
     if after is None or "on_excess" not in after.params:
         return planned
@@ -172,14 +172,14 @@ def _forgiving(planned: Planned) -> Planned:
 
 
 def _run(prepared: Prepared, folder: Path) -> list[Done]:
-    # Notes that a run leaves of itself go there too.
+    # The run's own notes go into this folder too.
     prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
     with Stages(prepared, open_store(str(folder)), [0] * len(prepared.shards)) as stages:
         return stages.run(None)
 
 
 def _measured(prepared: Prepared, stage: Done) -> Iterator[Any]:
-    """What a stage has cost, and the deduplicator at its end."""
+    """Report the costs of a stage and of the deduplicator at its end."""
     spent: dict[int, float] = defaultdict(float)
     ended: Counter[int | None] = Counter()
     for result in stage.results:

@@ -1,4 +1,4 @@
-"""A finished run as its folder has it: the recipe that ran, and the tables that it left."""
+"""A finished run, read from its folder: its recipe and its tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from refinery.storage.run_folder import RunDir
 
 
 class _AnyColumn(dict[str, str]):
-    """Columns of an input that is not looked at: every name could be one of them."""
+    """Columns of an input that is not read: every name counts as a column."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -33,7 +33,7 @@ class _AnyColumn(dict[str, str]):
 
 @dataclass(frozen=True)
 class Stored:
-    """A run folder that was opened. manifest: as it stands there. con: its database, read only."""
+    """An open run folder. manifest: its content. con: its database, read-only."""
 
     run_dir: RunDir
     manifest: dict[str, Any]
@@ -43,7 +43,7 @@ class Stored:
 
     @staticmethod
     def open(work_dir: Path) -> Stored:
-        """Open a run folder. Raises DataError when there is no run, or one of a refinery that stored less."""
+        """Open a run folder. Raises DataError when there is no finished run, or an older refinery stored too little."""
         run_dir = RunDir.of_finished(work_dir)
         if not run_dir.manifest.is_file() or not run_dir.database.is_file():
             raise DataError(f"{work_dir}: no finished run here (no {run_dir.manifest.name}); name a run's folder")
@@ -75,7 +75,7 @@ class Stored:
         return found
 
     def compiled(self) -> list[Chain]:
-        """The stages of the recipe with their conditions, also where the run has measured only; no input is read."""
+        """Compile the recipe's stages with their conditions, even for a run that only measured; no input is read."""
         recipe = replace(self.recipe, measure_only=False)
         schema, text_key = Schema(True, _AnyColumn()), keys_of(recipe.text_key)
         found: list[Chain] = []
@@ -87,10 +87,10 @@ class Stored:
         return found
 
     def require_recipe_order(self) -> None:
-        """See that steps ran in the recipe's order. Raises DataError where filters were moved.
+        """Check that steps ran in the recipe's order. Raises DataError where filters were moved.
 
-        What they measured is then missing of samples that a later step removed before, and what would become of those
-        under other bounds is not known.
+        A moved filter has no statistics of samples that a later step removed first, so their fate under other bounds is
+        unknown.
         """
         if any(found.moved for found in orderings_of(self.run_dir)):
             raise DataError(
@@ -100,15 +100,15 @@ class Stored:
             )
 
     def require_side_files(self) -> None:
-        """See that files beside the input are what they were: word lists, files that SQL reads. Raises DataError."""
+        """Check that side files (word lists, files that SQL reads) are unchanged since the run. Raises DataError."""
         require_unchanged(self.manifest.get("side_files", {}))
 
     def count(self, query: str, values: Sequence[Any] = ()) -> int:
-        """The one number that a query gives."""
+        """The single number that a query returns."""
         return int(self.con.execute(query, list(values)).fetchall()[0][0])
 
     def operator_of(self, step: Any) -> Any:
-        """The operator of a step. Raises OperatorError when it is not there any more."""
+        """The operator of a step. Raises OperatorError when the operator no longer exists."""
         try:
             return self.library.operators[step.name]
         except KeyError:

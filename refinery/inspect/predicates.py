@@ -1,4 +1,4 @@
-"""What a step that may remove samples decides by, as SQL over what a run has stored of each of them."""
+"""Conditions of the steps that may remove samples, as SQL over the stored columns of a run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from sqlglot import exp
 from refinery.compiler.column_names import called, replaced
 from refinery.compiler.model import Chain
 
-# Of the tables `stats` and `fates`, besides the statistics.
+# The row number, a column of the tables `stats` and `fates`.
 NUMBER = "_row"
 
 
 def verdicts(chains: Sequence[Chain]) -> dict[int, str | None]:
-    """The condition of each step that may remove samples, by step; None where stored columns do not say it.
+    """The condition of each step that may remove samples, by step; None where stored columns are not enough.
 
-    The SQL is never NULL. It names statistics of the step and of earlier ones, and `_row`; it holds for samples that
-    the step was given, whose statistics are stored.
+    The SQL is never NULL. It names statistics of the step and of earlier steps, and `_row`; it is valid for samples
+    that the step received, whose statistics are stored.
     """
     found: dict[int, str | None] = {}
     stored = {NUMBER}
@@ -30,7 +30,7 @@ def verdicts(chains: Sequence[Chain]) -> dict[int, str | None]:
 
 
 def _over(stored: set[str], condition: exp.Expr, chain: Chain) -> str | None:
-    """The condition of a sample that is still there, unless it asks for more than what is stored."""
+    """The condition for a sample that no earlier step removed; None when it needs more than the stored columns."""
     alive = chain.columns_of("alive")
     names = {column.parts[0].name for column in condition.find_all(exp.Column)}
     if not names <= stored | alive or condition.find(exp.Select) or called(condition) & chain.functions:

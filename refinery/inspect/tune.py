@@ -1,4 +1,4 @@
-"""Tries other bounds of a filter on the statistics that a run has stored: rows and bytes kept, no text is touched."""
+"""Trials of other bounds of a filter on the stored statistics of a run: rows and bytes kept; no text is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from refinery.inspect.predicates import verdicts
 from refinery.inspect.tune_values import read_values
 from refinery.operators import RANGE_PARAMS, read_sql
 
-# A grid of more conditions is a slip.
+# A grid of more combinations is a mistake.
 _MOST = 1000
 
 
@@ -31,11 +31,11 @@ class Kept:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one combination of values would keep.
+    """Samples that one combination of values would keep.
 
-    alone: by this filter, of the samples that it was given; bytes of the text as it was given it. together: by all
-    steps; bytes of the text as it was exported. unsure: samples that the filter has removed and would keep now, of which
-    the statistics of later steps are not stored, or which a deduplicator after it has not seen; not in `together`.
+    alone: kept by this filter, among the samples that it received; bytes of the text before the filter. together: kept
+    by all steps; bytes of the exported text. unsure: samples that the filter removed and would keep now, whose
+    statistics of later steps are not stored, or which a later deduplicator has not seen; not in `together`.
     """
 
     params: dict[str, Any]
@@ -49,8 +49,8 @@ class Trial:
 class Tuning:
     """Trials of one step, in the order of their values.
 
-    rows: samples read. stored: those whose statistics are stored. removed_before, quarantined: the others. notes: what
-    else is to be known of the figures.
+    rows: samples read. stored: samples with stored statistics. removed_before, quarantined: the other samples. notes:
+    limits of the figures.
     """
 
     run: str
@@ -69,7 +69,7 @@ def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
     """Try values for parameters of a filter.
 
     operator: its name, or the step's number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
-    step or parameter that cannot be tried so, saying what does.
+    step or parameter that cannot be tried this way, with the command that can.
     """
     stored.require_recipe_order()
     stored.require_side_files()
@@ -87,7 +87,7 @@ def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
 
 
 def find_step(stored: Stored, text: str) -> Any:
-    """The step of a number, or of an operator that stands once. Raises RecipeError naming what there is."""
+    """Find a step by its number, or by an operator used once. Raises RecipeError that names the choices."""
     steps = stored.recipe.steps
     if text.isdecimal():
         found = [step for step in steps if step.index == int(text)]
@@ -106,7 +106,7 @@ def find_step(stored: Stored, text: str) -> Any:
 
 
 def _values(stored: Stored, step: Any, spec: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
-    """The values of each parameter that is tried, in their order, the one in force among them."""
+    """The values to try for each parameter, in order, including the value in force."""
     bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params]
     bounds = [] if re.search(r"\bAS\s+keep\b", spec.sql, re.IGNORECASE) else bounds  # it has a condition besides
     known = [*bounds, *RANGE_PARAMS] if bounds else []
@@ -146,7 +146,7 @@ def _order(value: Any) -> tuple[bool, float]:
 
 
 def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence[Stat]) -> list[dict[str, Any]]:
-    """All combinations of values, but for those whose lower bound is above the upper one."""
+    """All combinations of values, except those whose lower bound is above the upper bound."""
     names = list(tried)
     found = [dict(zip(names, values, strict=True)) for values in product(*tried.values())]
     found = [values for values in found if not any(_crossed({**step.params, **values}, stat) for stat in stats)]
@@ -169,7 +169,7 @@ def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
 def _counted(
     stored: Stored, step: Any, stats: Sequence[Stat], combinations: Sequence[dict[str, Any]], others: str
 ) -> list[Trial]:
-    """Count what each combination keeps."""
+    """Count the samples that each combination keeps."""
     names = set(combinations[0])
     moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
     fixed = [_condition(s, step.params) for s in stats if (s.low or s.high) and s not in moving]
@@ -205,19 +205,19 @@ def _counted(
 
 
 def _removes(stored: Stored, step: Any) -> bool:
-    """Whether a step can remove samples."""
+    """Return whether a step can remove samples."""
     return stored.operator_of(step).kind in ("filter", "deduplicator")
 
 
 def _bounds(stat: Stat, step: Any, combinations: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Every value that the statistic is held against."""
+    """Every bound to which the statistic is compared."""
     names = [name for name in (stat.low, stat.high) if name]
     found = {{**step.params, **values}.get(name) for values in combinations for name in names}
     return sorted({float(value) for value in found if value not in (None, UNBOUNDED)})
 
 
 def _others(stored: Stored, chains: Sequence[Chain], step: Any) -> str:
-    """SQL for "all other filters keep it" of a sample that nothing removed: only where filters have but measured."""
+    """SQL for "all other filters keep the sample"; TRUE unless the run's filters only measured."""
     if not stored.recipe.measure_only:
         return "TRUE"
     found = {index: condition for index, condition in verdicts(chains).items() if index != step.index}
@@ -225,7 +225,7 @@ def _others(stored: Stored, chains: Sequence[Chain], step: Any) -> str:
 
 
 def _notes(stored: Stored, chains: Sequence[Chain], step: Any) -> list[str]:
-    """What the figures leave out."""
+    """Notes on samples and steps that the figures leave out."""
     found = []
     steps = {other.index: other for other in stored.recipe.steps}
     if stored.recipe.measure_only:

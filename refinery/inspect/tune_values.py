@@ -1,4 +1,4 @@
-"""The values of a parameter that somebody wants to try: `10,20,50`, `10..200`, `0.1..0.5:0.05`."""
+"""Values of a parameter to try: `10,20,50`, `10..200`, `0.1..0.5:0.05`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from refinery.recipe.parse import parse_option
 from refinery.recipe.tree import Place, Problems
 from refinery.recipe.values import take
 
-# A range without a step is cut into about as many values.
+# Approximate number of values in a range without a step.
 _ABOUT = 20
-# More values of one parameter are a slip.
+# More values of one parameter are a mistake.
 _MOST = 1000
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?"
@@ -23,7 +23,7 @@ _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(?::\s*({_NUMBER})\
 
 
 def read_values(param: Param, text: str) -> list[Any]:
-    """The values of `--param name=text`, each once, in their order. Raises RecipeError for what the parameter is not.
+    """Read the values of `--param name=text`, each once, in order. Raises RecipeError for values of another type.
 
     `a..b:c` is a, a + c, ... up to b; without c it is cut at round numbers into about 20 values, both ends included.
     """
@@ -38,7 +38,7 @@ def read_values(param: Param, text: str) -> list[Any]:
 
 
 def _spelled(param: Param, piece: str, where: str) -> Iterator[str]:
-    """The values that a part of the text stands for, as they would be written one by one."""
+    """The single values that one part of the text stands for, as texts."""
     found = _RANGE.fullmatch(piece)
     if found is None:
         yield piece.strip()

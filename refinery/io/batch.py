@@ -1,4 +1,4 @@
-"""A batch of samples as readers give it and writers take it."""
+"""A batch of samples, from readers to writers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ LINE = "_line"
 # DuckDB takes Arrow data in pieces of this many rows: with long texts a few megabytes, which stay in the cache from
 # one step to the next. More rows cost page faults (a quarter of the system time), fewer cost calls.
 VECTOR = 512
-# A line that is not a sample is kept up to here.
+# A line that is not a sample is kept up to this many bytes.
 RAW_LIMIT = 16 << 20
 
 
 @dataclass(frozen=True)
 class Bad:
-    """What could not be read.
+    """An unreadable sample.
 
     row: its number within the shard, samples counted good or bad, from 0. line: physical line within the shard from 1
-    (of a table: the row's number from 1). raw: as it stands in the file, at most 16 MiB.
+    (of a table: the row's number from 1). raw: its bytes in the file, at most 16 MiB.
     """
 
     row: int
     line: int
     raw: bytes
     error: str
-    file: int = 0  # which of the shard's files it is in
+    file: int = 0  # index of its file among the shard's files
 
 
 @dataclass
@@ -42,10 +42,10 @@ class Batch:
 
     table: the column `_line`, JSON text with its line end, when `lines`, else the samples' own columns. rows and
     line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of
-    this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: what
-    earlier stages know of each sample, in further columns that are no part of it. chosen: positions of the samples that
-    are meant, where others have been left in. files: of each sample, which of the shard's files it is from, where the
-    shard is of several files; lines are then counted in each.
+    this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: facts of
+    earlier stages about each sample, in further columns that are no part of it. chosen: positions of the samples to
+    process, where the batch holds others, too. files: index of each sample's file among the shard's files, where the
+    shard has several; lines are then counted in each.
     """
 
     lines: bool
@@ -62,7 +62,7 @@ class Batch:
 
     @staticmethod
     def empty(lines: bool, columns: Sequence[str] = ()) -> Batch:
-        """A batch without rows, its columns texts."""
+        """A batch without rows; its columns are texts."""
         names = [LINE] if lines else list(columns)
         table = pa.table({name: pa.nulls(0, pa.string()) for name in names})
         return Batch(lines, table, np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -86,22 +86,22 @@ class Batch:
         return replace(found, files=files)
 
     def member(self, name: str) -> Member:
-        """A member of samples that are lines; looked for once."""
+        """A JSON field of samples that are lines; searched once."""
         if name not in self._members:
             self._members[name] = find_member(self.table[LINE], name)
         return self._members[name]
 
     def rest(self, name: str) -> pa.Array:
-        """The lines with an empty text for a member, where it can be told: short ones, for what else is in them."""
+        """The lines with an empty text for a field whose place is known: short lines, to read other fields from."""
         return without(self.table[LINE], self.member(name))
 
     def known_spans(self, keys: tuple[str, ...]) -> np.ndarray | None:
-        """Where a member stands in the lines, when `member` has been asked for it."""
+        """Places of a field in the lines, if `member` has searched for it; else None."""
         found = self._members.get(keys[0]) if len(keys) == 1 else None
         return found.spans if found else None
 
     def raw(self, i: int) -> bytes:
-        """Sample i as JSON: the line as it was read without its line end, or the columns."""
+        """Sample i as JSON: its line without the line end, or its columns."""
         if self.lines:
             return self.table[LINE][i].as_py().encode().rstrip(b" \t\r\n")
         return as_json(self.sample(i))
@@ -112,7 +112,7 @@ class Batch:
             text = self.table[LINE][i].as_py()
             try:
                 return json.loads(text)
-            except ValueError:  # Python makes no number of thousands of digits
+            except ValueError:  # Python refuses integers of thousands of digits
                 return json.loads(text, parse_int=_number)
         return self.table.slice(i, 1).to_pylist()[0]
 
@@ -135,7 +135,7 @@ def _number(digits: str) -> int | str:
 
 
 def as_json(value: Any) -> bytes:
-    """Any value of an Arrow table as JSON; what JSON cannot say as its text, bytes that are not UTF-8 as they are."""
+    """Any value of an Arrow table as JSON; other types as their text, bytes that are not UTF-8 unchanged."""
     return json.dumps(value, ensure_ascii=False, default=_plain).encode("utf-8", "surrogateescape")
 
 
@@ -146,5 +146,5 @@ def _plain(value: Any) -> Any:
 
 
 def in_vectors(table: pa.Table) -> pa.Table:
-    """The same table in record batches of at most VECTOR rows; nothing is copied."""
+    """The same table in record batches of at most VECTOR rows, without a copy."""
     return pa.Table.from_batches(table.to_batches(max_chunksize=VECTOR), table.schema)

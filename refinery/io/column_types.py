@@ -1,4 +1,4 @@
-"""Types of columns: those that DuckDB does not know, as ones that it knows, or refused."""
+"""Types of columns: map types that DuckDB does not know to types that it knows, or refuse them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _of_known_zone(kind: pa.DataType, column: str) -> pa.DataType:
 
 
 def _nested(kind: pa.DataType, column: str) -> pa.DataType:
-    """The same for what is inside of a list, struct or map."""
+    """`known_kind` for the types inside of a list, struct or map."""
     if pa.types.is_struct(kind):
         twice = [name for name, count in Counter(field.name for field in kind).items() if count > 1]
         if twice:

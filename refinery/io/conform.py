@@ -1,4 +1,4 @@
-"""Fits tables of single files to the schema that all files have in common."""
+"""Fit tables of single files to the common schema of all files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from refinery.io.text_columns import cast_to
 
 
 def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partitions = ()) -> pa.Table:
-    """The table of a file, and its partitions, with exactly the schema's columns; NULL in those that it lacks."""
+    """The table of a file with its partitions and exactly the schema's columns; missing columns are NULL."""
     table = with_columns(table, partitions)
     if table.schema.equals(schema):
         return table.replace_schema_metadata(None)
@@ -31,7 +31,7 @@ def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partition
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of runs as its values, which nothing casts otherwise."""
+    """A run-end encoded column as plain values, because Arrow does not cast run-end encoded columns."""
     if not pa.types.is_run_end_encoded(column.type):
         return column
     return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)

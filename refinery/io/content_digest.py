@@ -1,4 +1,4 @@
-"""What a shard holds, as a digest of its bytes: the same wherever the file is, whatever it is called, whenever it was made."""
+"""Content digest of a shard's bytes, independent of the file's place, name and age."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def content_of(shard: Shard) -> str:
 
 
 def is_lines(shard: Shard) -> bool:
-    """Whether its content is the bytes that are read of it, no more and no less."""
+    """True if exactly the bytes that are read are the shard's content."""
     source = shard.source
     return len(shard.sources) == 1 and source.format == "jsonl" and source.compression is None and shard.end >= 0
 
@@ -56,7 +56,7 @@ def _content(shard: Shard) -> str:
 
 
 def how_cut(shard: Shard) -> list[Any]:
-    """What else decides how the bytes are read, the file's name and place apart."""
+    """Further facts that decide how the bytes are read, without the file's name and place."""
     source = shard.source
     schema = None if shard.schema is None else hashlib.sha256(shard.schema.serialize().to_pybytes()).hexdigest()
     only = None if shard.only is None else _of_bytes(shard.only)
@@ -67,7 +67,7 @@ def how_cut(shard: Shard) -> list[Any]:
 
 
 def stamp_of(shard: Shard) -> tuple[str, int]:
-    """What the file system says of the files, in few letters, and when the last of them changed (ns); "" of tables."""
+    """Digest of the files' status (sizes, times, inodes), and the last time of change (ns); "" and 0 for tables."""
     if shard.source.table is not None:
         return "", 0
     found: list[tuple[Any, ...]] = []
@@ -84,12 +84,12 @@ def stamp_of(shard: Shard) -> tuple[str, int]:
 
 
 def can_be_trusted(changed: int) -> bool:
-    """Whether files that changed at that time (ns) would show it if they changed again; by the clock of this moment."""
+    """Return whether a later change of files that changed at this time (ns) would show, by the present clock."""
     return changed + _TICK < time.time_ns()
 
 
 def _of_lines(shard: Shard) -> str:
-    """The lines that the shard owns, as they stand."""
+    """Digest of the lines that the shard owns."""
     from refinery.io.readers.read_buffer import LineRange
 
     stream = LineRange(shard.source, shard.start, shard.end)
@@ -100,7 +100,7 @@ def _of_lines(shard: Shard) -> str:
 
 
 def _of_row_groups(source: Source, start: int, end: int) -> str:
-    """The row groups that hold the rows, where in them these are, and the columns."""
+    """Digest of the row groups that hold the rows, of the rows' places in them, and of the columns."""
     import pyarrow.parquet as pq
 
     whole, first = kernels.core.digest.Digest(), 0
@@ -119,7 +119,7 @@ def _of_row_groups(source: Source, start: int, end: int) -> str:
 
 
 def _place(group: Any) -> tuple[int, int]:
-    """Where the bytes of a row group begin and end."""
+    """First and last offset of a row group's bytes."""
     begins, ends = [], []
     for number in range(group.num_columns):
         column = group.column(number)
@@ -134,7 +134,7 @@ def _of_range(path: str, start: int, end: int) -> str:
 
 
 def file_digest(path: str) -> str:
-    """A whole file, which many shards may ask for: read once, while it stays as it is. Raises OSError."""
+    """Digest of a whole file, which many shards may need: read once while unchanged. Raises OSError."""
     stat = os.stat(path)
     known = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
     with _busy:
@@ -147,7 +147,7 @@ def file_digest(path: str) -> str:
 
 
 def _together(sources: Sequence[Source]) -> str:
-    """Several whole files in their order."""
+    """Digest of several whole files in their order."""
     whole = hashlib.blake2b(digest_size=16)
     for source in sources:
         if is_url(source.path):
@@ -159,8 +159,8 @@ def _together(sources: Sequence[Source]) -> str:
 
 
 def _of_object(source: Source) -> str:
-    """What the store tells of an object's contents, wherever it is; where that holds for this object alone, with its
-    URL; the digest of its bytes where nothing is told, or a time that is too short ago.
+    """The store's version of an object, with its URL where the version holds for this object alone; the digest of
+    its bytes without a version, or with a timestamp too recent to trust.
     """
     if not can_be_trusted(changed_at(source.version)):
         with open_source(source) as stream:

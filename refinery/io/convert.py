@@ -15,7 +15,7 @@ from refinery.security.connections import connect
 
 
 class Converter:
-    """Turns rows into JSON objects with a DuckDB connection of its own."""
+    """Converts rows to JSON objects with a DuckDB connection of its own."""
 
     def __init__(self) -> None:
         self.con = connect(threads=1)
@@ -28,7 +28,7 @@ class Converter:
         self.con.close()
 
     def as_lines(self, batch: Batch) -> Batch:
-        """The same samples, carried as JSON lines."""
+        """The same samples as JSON lines."""
         table = pa.table({LINE: self.lines(batch.table)})
         return Batch(True, table, batch.rows, batch.line_numbers, batch.bad, batch.lines_seen, batch.origins)
 
@@ -38,12 +38,12 @@ class Converter:
         names = [f"c{i}" for i in range(len(columns))]
         plain = from_zero(pa.table(dict(zip(names, columns, strict=True))))
         pairs = ", ".join(f"{_quoted(key)}, {name}" for key, name in zip(table.column_names, names, strict=True))
-        if any("\0" in name for name in table.column_names):  # no literal of SQL holds it
+        if any("\0" in name for name in table.column_names):  # no SQL literal can hold NUL
             return _by_python(table)
         return self._written(table, plain, f"SELECT json_object({pairs})::VARCHAR || chr(10) AS line FROM _rows")
 
     def _written(self, table: pa.Table, plain: pa.Table, sql: str) -> pa.Array:
-        """The rows as `sql` writes them; rows that DuckDB refuses (a map with a key twice) one by one by Python."""
+        """The rows by `sql`; rows that DuckDB refuses (a map with a key twice) are written one by one by Python."""
         import duckdb
 
         try:
@@ -66,13 +66,13 @@ def _quoted(name: str) -> str:
 
 def _by_python(table: pa.Table) -> pa.Array:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a key twice in a map the last one counts, as in JSON
+        warnings.simplefilter("ignore", UserWarning)  # a key twice in a map: the last one counts, as in JSON
         rows = table.to_pylist(maps_as_pydicts="lossy")
     return pa.array([as_json(row).decode() + "\n" for row in rows], pa.large_string())
 
 
 def _readable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with timestamps, at any depth, as the texts that Python's isoformat gives; others as they are.
+    """The column with timestamps, at any depth, as texts of Python's isoformat; other columns unchanged.
 
     Raises DataError for a year that Python does not have.
     """

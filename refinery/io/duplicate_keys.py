@@ -1,4 +1,4 @@
-"""JSON objects with a key that stands twice: the last one counts, as for Python and whoever else reads the line."""
+"""JSON objects with a key twice: the last one counts, as for Python and every other reader of the line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Span = tuple[int, int]
 
 
 class _Object:
-    """An object that is open: where its members start, and the last member of each key."""
+    """An open object: starts of its members, and the last member of each key."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -20,7 +20,7 @@ class _Object:
         self.key_is_due = True
 
     def add(self, start: int, key: bytes) -> int | None:
-        """Take in a key; the number of the earlier member of that name."""
+        """Add a key; returns the number of the earlier member of that name, or None."""
         name = json.loads(key)
         earlier = self.last.get(name)
         self.last[name] = len(self.starts)
@@ -30,7 +30,7 @@ class _Object:
 
 
 def last_of_each(line: bytes) -> bytes:
-    """A line that is a JSON object, of members of one name the last alone, at any depth; every other byte as it was."""
+    """A JSON object with only the last member of each name, at any depth; every other byte is unchanged."""
     drops = sorted(_earlier_members(line))
     if not drops:
         return line
@@ -43,7 +43,7 @@ def last_of_each(line: bytes) -> bytes:
 
 
 def _earlier_members(line: bytes) -> Iterator[Span]:
-    """Where members stand that a later one of the same name replaces, each up to the key of the next one."""
+    """Spans of members that a later member of the same name replaces, each up to the key of the next member."""
     open_now: list[_Object | None] = []  # None: an array
     for token in _TOKEN.finditer(line):
         first = line[token.start()]

@@ -49,7 +49,7 @@ def _reason(head: bytes, source: Source) -> str | None:
 
 
 def _wide(head: bytes) -> str | None:
-    """UTF-16LE or UTF-16BE where NUL is the one half of most of the first characters."""
+    """UTF-16LE or UTF-16BE if NUL is one half of most of the first characters; else None."""
     pairs = len(head) // 2
     low, high = head[0 : 2 * pairs : 2].count(0), head[1 : 2 * pairs : 2].count(0)
     if pairs < 4 or max(low, high) < pairs // 2 or min(low, high) > pairs // 8:

@@ -21,7 +21,7 @@ from refinery.storage.urls import is_url
 _BYTES = 64 << 10
 _SAMPLES = 200
 _LINE = 4 << 20
-# Batches without any sample are passed over, so many of them.
+# Number of batches without a sample that are skipped.
 _BATCHES = 8
 # A closer look: so much of each kind of files, of up to so many of them, at so many places of one that can be read from anywhere.
 _CLOSER_BYTES = 4 << 20
@@ -38,8 +38,8 @@ _JSON_TYPES = {str: "text", float: "a number", bool: "a boolean", list: "a list"
 class Glimpse:
     """Fields of samples of one file, as `field_name` spells them. samples: how many were looked at.
 
-    typed: the file says itself which columns its samples have. others: types of the fields that hold neither text nor
-    null in any of the samples. texts: fields of text, or of bytes, which are read as it.
+    typed: the file itself declares its columns. others: types of the fields that hold neither text nor null in any
+    of the samples. texts: fields of text, or of bytes, which are read as text.
     """
 
     path: str
@@ -51,11 +51,11 @@ class Glimpse:
     texts: tuple[str, ...] = ()
 
     def kind_of(self, name: str) -> str | None:
-        """The type of a field, as a recipe names it, that holds no text."""
+        """The type of a field that holds no text, by its name in a recipe; None for others."""
         return self.others.get(field_name(keys_of(name)))
 
     def has(self, field: str) -> bool:
-        """Look for a field, as a recipe names it, in the samples."""
+        """Return whether the samples have a field, by its name in a recipe."""
         return field_name(keys_of(field)) in self.names
 
 
@@ -84,7 +84,7 @@ class _Budget:
 def first_look(shards: Sequence[Shard]) -> Look:
     """The first samples of up to three files of each kind, and of the middle of large ones; at URLs of one file.
 
-    Costs a read of 64 KiB each. Files without any readable sample are left out. Raises DataError for a file that cannot be read.
+    Costs a read of 64 KiB each. Files without a readable sample are left out. Raises DataError for an unreadable file.
     """
     found: list[Glimpse] = []
     for group in _groups(shards):
@@ -220,7 +220,7 @@ def _sample(line: str) -> dict[str, Any] | None:
 
 
 def _number(_digits: str) -> float:
-    """Any number stands for an integer: its type is all that is wanted, and Python limits the digits."""
+    """0.0 for any integer: only the type is needed, and Python limits the digits."""
     return 0.0
 
 

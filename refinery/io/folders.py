@@ -1,4 +1,4 @@
-"""Files of a folder or a glob pattern: walking, entries that are no files, names that are never data."""
+"""Files of a folder or a glob pattern: walking, entries that are not files, names that are never data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from refinery.common.paths import printable
 from refinery.errors import DataError, did_you_mean
 
-# Files that other tools leave beside data: they say something of it and hold no samples.
+# Files that other tools leave beside data; they hold no samples.
 _MARKERS = {"dataset_info.json", "state.json", "dataset_dict.json", "dataset_infos.json", "Thumbs.db"}
 _PAPERS = ("README", "LICENSE")
 _ODD = {
@@ -24,7 +24,7 @@ _ODD = {
 
 
 def files_of(path: str) -> tuple[list[str], bool]:
-    """Everything below a folder, or all that matches a pattern, that is no folder; whether it is a folder."""
+    """Everything but folders below a folder or matching a pattern; and whether the path is a folder."""
     if os.path.isdir(path):
         return sorted(_walk(path)), True
     if os.path.exists(path):
@@ -35,13 +35,13 @@ def files_of(path: str) -> tuple[list[str], bool]:
     if not matches:
         raise DataError(f"{path}: no file matches the pattern")
     files = [match for match in matches if not os.path.isdir(match)]
-    if "**" not in path:  # else what is below a folder matches by itself
+    if "**" not in path:  # with `**` the entries below a folder match by themselves
         files = sorted(files + [name for match in matches if os.path.isdir(match) for name in _walk(match)])
     return files, False
 
 
 def _walk(folder: str) -> Iterator[str]:
-    """Entries below a folder that are no folders, links followed but no folder entered twice."""
+    """Entries below a folder that are not folders; links are followed, but no folder is entered twice."""
     seen = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_unreadable):
         real = os.path.realpath(root)
@@ -57,7 +57,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def odd_kind(path: str) -> str | None:
-    """Why an entry cannot be read as a file, found without opening it; None where it can."""
+    """The reason why an entry cannot be read as a file, found without opening it; None where it can."""
     if printable(path) != path:
         return "a name that is not UTF-8, which no table can hold; rename it"
     try:
@@ -73,7 +73,7 @@ def odd_kind(path: str) -> str | None:
 
 
 def _missing(path: str) -> str:
-    """What is wrong with a path, naming the first part that does not exist and its likely spelling."""
+    """Message about a missing path: the first part that does not exist, and its likely spelling."""
     if os.path.islink(path):
         return f"{path}: {odd_kind(path)}"
     parent, name = Path(path).absolute().parent, Path(path).name
@@ -88,7 +88,7 @@ def _missing(path: str) -> str:
 
 
 def base_of(place: str, folder: bool) -> str:
-    """The folder below which names are looked at: of a pattern, its parts before the first with a wildcard."""
+    """The folder below which names are looked at; of a pattern, the parts before the first wildcard."""
     if folder:
         return place.rstrip("/")
     parts = place.split("/")
@@ -103,9 +103,9 @@ def below(base: str, path: str) -> tuple[str, ...]:
 
 
 def is_never_data(parts: tuple[str, ...], pattern: str = "") -> bool:
-    """Whether a file's name, or a folder's above it, says that it holds no samples.
+    """Return whether a file's name, or the name of a folder above it, marks it as no data.
 
-    pattern: what it was found by; what that spells out (`_raw`, `README*`) is meant.
+    pattern: the pattern that found the file; names that the pattern spells out (`_raw`, `README*`) count as data.
     """
     meant = [part for part in pattern.split("/") if part]
     hidden = any(part[0] in "._" and not any(word[0] == part[0] for word in meant) for part in parts)
@@ -124,9 +124,9 @@ _FAMILIES = {"json": "jsonl", "tsv": "csv"}
 def of_one_format(
     found: Sequence[tuple[str, str]], size_of: Callable[[str], int], skipped: Counter[str]
 ) -> list[tuple[str, str]]:
-    """Files with their formats, those of the format alone that most of them have (or if as many have, most bytes).
+    """Files with their formats, only those of the most frequent format (in a tie, the format with most bytes).
 
-    skipped: takes the number of the others.
+    skipped: receives the numbers of the other files.
     """
     counts = Counter(_FAMILIES.get(kind, kind) for _, kind in found)
     if len(counts) < 2:

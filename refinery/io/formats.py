@@ -1,4 +1,4 @@
-"""What a file is: by its name, by its first bytes, and for JSON by the shape of its first values."""
+"""Format of a file: by its name, by its first bytes, and for JSON by the shape of its first values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOREIGN = {
     b"\xfd7zX": "xz",
     b"%PDF": "PDF",
 }
-# What Data-Juicer's text formatter takes one file at a time; .pdf and .docx need libraries that read those.
+# Files that Data-Juicer's text formatter reads one at a time; .pdf and .docx need libraries that read those.
 TEXT_SUFFIXES = frozenset(
     """
     .txt .md .tex .asm .bat .cmd .c .h .cs .cpp .hpp .c++ .h++ .cc .hh .cmake .css .dockerfile .f90 .f .f03 .f08 .f77
@@ -34,7 +34,7 @@ _PIECE = 1 << 14
 
 
 def split_suffix(path: Path) -> tuple[str, str | None]:
-    """The suffix that tells the format and the compression that the name tells: ('.jsonl', 'gzip') of `a.jsonl.gz`."""
+    """The format's suffix and the compression by a file's name: ('.jsonl', 'gzip') of `a.jsonl.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         return (suffixes[-2] if len(suffixes) > 1 else ""), COMPRESSIONS[suffixes[-1]]
@@ -48,7 +48,7 @@ def full_suffix(path: Path) -> str:
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name stands for, or None."""
+    """The format by a file's name, or None."""
     suffix, compression = split_suffix(path)
     if suffix in _LINES:
         return _LINES[suffix]
@@ -58,16 +58,16 @@ def format_of(path: Path) -> str | None:
 
 
 def magic(head: bytes) -> str | None:
-    """The compression that a file's first bytes tell, whatever its name."""
+    """The compression by a file's first bytes, whatever its name; None without one."""
     if (
         len(head) == 4 and head[0] & 0xF0 == 0x50 and head[1:] == b"\x2a\x4d\x18"
-    ):  # a skippable frame, as pzstd has first
+    ):  # a skippable frame, which pzstd writes first
         return "zstd"
     return next((name for start, name in _MAGIC.items() if head.startswith(start)), None)
 
 
 def foreign(head: bytes) -> str | None:
-    """The binary format that a file's first bytes tell, which no text begins with."""
+    """The binary format by a file's first bytes, with which no text begins; None for others."""
     return next((name for start, name in _FOREIGN.items() if head.startswith(start)), None)
 
 
@@ -79,9 +79,9 @@ def open_bytes(path: str, compression: str | None) -> IO[bytes] | Any:
 
 
 def open_compressed(path: str, compression: str, raw: Any = None) -> tuple[Any, Any]:
-    """A compressed file, whose `tell` says how much of it has been read, and the stream of what it holds.
+    """A compressed file, whose `tell` counts the compressed bytes read, and the stream of its decompressed bytes.
 
-    raw: the file, where it is open already.
+    raw: the file, if it is open already.
     """
     import pyarrow as pa
 
@@ -90,15 +90,15 @@ def open_compressed(path: str, compression: str, raw: Any = None) -> tuple[Any, 
 
 
 def json_shape(path: str, compression: str | None, trusted: bool) -> str:
-    """'jsonl' when values stand one on a line; 'json' for an array, or for values that stretch over lines.
+    """'jsonl' for one value on each line; 'json' for an array, or for values that stretch over lines.
 
-    trusted: the name says JSON Lines, so one broken first line is taken for just that. Raises OSError.
+    trusted: the name means JSON Lines, so one broken first line counts as such. Raises OSError.
     """
     return _shape(_head(lambda: open_bytes(path, compression), compression), trusted)
 
 
 def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: bool) -> str | None:
-    """As `json_shape`, of the first bytes of a file; None where more of them are needed. whole: there are no more."""
+    """As `json_shape`, of the first bytes of a file; None if more bytes are needed. whole: there are no more bytes."""
     import pyarrow as pa
 
     def opened() -> Any:
@@ -125,7 +125,7 @@ def _shape(head: bytes, trusted: bool) -> str:
 
 
 def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
-    """The first bytes of what a file holds; where compressed data is damaged, or zeros follow it, those before."""
+    """The first decompressed bytes of a file; of damaged data, or data before zeros, the bytes before that place."""
     found = b""
     try:
         with opened() as file:
@@ -140,7 +140,7 @@ def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
 
 
 def _rest(file: Any, known: int) -> bytes:
-    """The bytes that stand between the known ones and damage, which no larger piece can be read with."""
+    """The bytes between the known ones and the damage, which a read of a larger piece would not return."""
     found = b""
     try:
         while known > 0 and (piece := file.read(min(known, _PIECE))):
@@ -153,7 +153,7 @@ def _rest(file: Any, known: int) -> bytes:
 
 
 def encoding_mark(head: bytes) -> str | None:
-    """The encoding, other than UTF-8, that a byte order mark announces."""
+    """The encoding, other than UTF-8, of a byte order mark; None without one."""
     if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
         return "UTF-32"
     return "UTF-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
@@ -170,7 +170,7 @@ def _whole(text: bytes) -> bool:
 
 
 def _first_value_ends(text: bytes) -> bool:
-    """Whether the text starts with a whole JSON value, perhaps over several lines."""
+    """Return whether the text starts with a whole JSON value, perhaps over several lines."""
     import json
 
     try:

@@ -1,4 +1,4 @@
-"""One member of JSON lines: its texts, and where they stand."""
+"""One field of JSON lines: its texts, and their places in the lines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from refinery.kernels.core.arrow import strings, texts
 class Member:
     """The last member of one name in each of some JSON lines.
 
-    texts: NULL where there is none or it is no text. spans: int64 (rows, 2), where the text with its quotes starts and
-    ends in its line; -1 where it is NULL, or where another member has the same name.
+    texts: NULL without the member or for another type. spans: int64 (rows, 2), start and end of the text with its quotes
+    in its line; -1 where it is NULL, or where another member has the same name.
     """
 
     texts: pa.Array
@@ -24,7 +24,7 @@ class Member:
 
 
 def find_member(column: pa.Array | pa.ChunkedArray, name: str) -> Member:
-    """The member `name` of JSON objects; a line that is none has no texts, unless it is damaged behind them."""
+    """The member `name` of JSON objects; other lines have no text, unless the damage is behind the member."""
     lines = texts(column)
     spans = np.empty((len(lines), 2), np.int64)
     out = np.empty(lines.size + kernels.core.blocks.BLOCK, np.uint8)
@@ -35,7 +35,7 @@ def find_member(column: pa.Array | pa.ChunkedArray, name: str) -> Member:
 
 
 def without(column: pa.Array | pa.ChunkedArray, member: Member) -> pa.Array:
-    """The lines with an empty text for the member; those where it has no place of its own stay as they are."""
+    """The lines with an empty text for the member; lines in which it has no span stay as they are."""
     lines = texts(column)
     spans = member.spans
     taken = np.where(spans[:, 0] >= 0, spans[:, 1] - spans[:, 0], 0)

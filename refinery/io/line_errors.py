@@ -1,4 +1,4 @@
-"""Why a line is no sample, in words for the person who has to find it."""
+"""Reasons why a line is no sample, worded for the person who has to find it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 
 from refinery import kernels
 
-# How the errors begin of the row at which reading a file ends: what stands after it is not counted.
+# Beginnings of the errors of a row at which reading a file ends; rows after it are not counted.
 DAMAGED = "the compressed data is damaged"
 NOT_CLOSED = "the array is not closed: the file seems to be cut off"
 
 
 def explain_json(raw: bytes) -> str:
-    """Why a line is no sample: not JSON (with Python's reason and the column), half a surrogate pair, or no object."""
+    """The reason why a line is no sample: no JSON (Python's reason, column), half a surrogate pair, or no object."""
     try:
         text = raw.decode()
         value = json.loads(text)
@@ -39,7 +39,7 @@ def _too_deep() -> str:
 
 
 def _half_pair(text: str) -> str:
-    """The place of the first surrogate escape that has no partner."""
+    """The place of the first surrogate escape without a partner."""
     pattern = r"\\\\|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)"
     for match in re.finditer(pattern, text):
         if match.group(1):
@@ -57,7 +57,7 @@ def _depth(raw: bytes) -> int:
 
 
 def not_utf8(raw: bytes) -> str:
-    """Where and why bytes are not UTF-8."""
+    """Place and reason of the first bytes that are not UTF-8."""
     try:
         raw.decode()
     except UnicodeDecodeError as error:

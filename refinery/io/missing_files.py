@@ -1,4 +1,4 @@
-"""Places that files are looked for in and that lead nowhere: links to what is not there, folders that cannot be read."""
+"""Places of inputs that lead nowhere: links without a target, folders that cannot be read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from refinery.common.paths import printable
 from refinery.errors import DataError
 from refinery.io.folders import base_of, below, is_never_data, odd_kind
 
-# What a file's name ends with, other than a version (`v1.0`) or a partition (`lang=de`), which folders have.
+# A file's suffix, unlike a version (`v1.0`) or a partition (`lang=de`), which folders have.
 _SUFFIX = re.compile(r"[^=]*\.[A-Za-z][A-Za-z0-9]*")
-# Entries that a message names.
+# Number of entries that a message names.
 _NAMED = 5
 
 
 def leads_nowhere(path: str) -> bool:
-    """Whether a link cannot be followed, so that nobody knows whether a folder of data is behind it."""
+    """True for a link that cannot be followed: behind it could be a folder of data."""
     if not os.path.islink(path):
         return False
     try:
@@ -29,14 +29,14 @@ def leads_nowhere(path: str) -> bool:
 
 
 def may_be_folder(path: str) -> bool:
-    """Whether a name without a file's suffix leads nowhere, as a partition on a volume that is not mounted does."""
+    """True if a name without a file's suffix leads nowhere, like a partition on a volume that is not mounted."""
     return not _SUFFIX.fullmatch(os.path.basename(path)) and leads_nowhere(path)
 
 
 def refuse_pattern(pattern: str) -> None:
-    """See that all folders that a pattern matches can be entered. Raises DataError naming those that cannot.
+    """Check that all folders that a pattern matches can be entered. Raises DataError naming the others.
 
-    `glob` passes over such entries without a word. Costs a listing of the same folders once more.
+    `glob` skips such entries silently. Costs one more listing of the same folders.
     """
     if glob.has_magic(pattern) and not os.path.exists(pattern):
         refuse(pattern, sorted(set(_astray(pattern))))
@@ -52,13 +52,13 @@ def refuse(place: str, paths: Iterable[str]) -> None:
 
 
 def oddities(paths: Iterable[str]) -> str:
-    """Entries that are passed over and are no files, for a note; empty without any."""
+    """Note about skipped entries that are not files; empty without any."""
     odd = [f"{printable(path)} is {kind}" for path in paths if (kind := odd_kind(path)) is not None]
     return named(odd) if odd else ""
 
 
 def named(items: list[str]) -> str:
-    """The first of several items, and how many more there are."""
+    """The first of several items, and the number of further ones."""
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return "; ".join(items[:_NAMED]) + more
 

@@ -1,9 +1,9 @@
-"""`weight` and `max_sample_num`: which samples of several data sets are taken.
+"""`weight` and `max_sample_num`: the samples to take of several data sets.
 
-As in Data-Juicer, weights count only beside `max_sample_num`: they are scaled to a sum of 1, data set i is asked for
-ceil(max_sample_num * weight) samples, and the last ones for what is left. The samples are those that Data-Juicer's
-shuffle with seed 42 puts first, but stay in the order of the input, and none is taken twice: a data set that has fewer
-than asked for gives what it has.
+As in Data-Juicer, weights count only beside `max_sample_num`: they are scaled to a sum of 1, data set i shall give
+ceil(max_sample_num * weight) samples, and the last data sets the rest. The samples are those that Data-Juicer's
+shuffle with seed 42 puts first, but stay in the order of the input, and none is taken twice: a data set with fewer
+samples gives all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SEED = 42
 def sample(
     shards: Sequence[Shard], weights: Sequence[float], max_sample_num: int | None, workers: int = 1
 ) -> tuple[list[Shard], list[str]]:
-    """Shards that give the chosen samples only, and notes on data sets that had too few.
+    """Shards of the chosen samples only, and notes on data sets that had too few.
 
     weights: of each input, by the number that `find` gave it (`Source.dataset`). Counts the samples of every shard,
     good or bad, to choose among them. Raises DataError when all weights are 0.
@@ -53,14 +53,14 @@ def sample(
         low, high = np.searchsorted(chosen[number], [first[number], first[number] + count])
         only = chosen[number][low:high] - first[number]
         first[number] += count
-        # A shard that gives nothing is still read, for the lines before the next ones of its file; text files are not.
+        # A shard without chosen samples is still read, to count lines for the file's next shards; text files are not.
         if len(only) or shard.source.format != "text":
             found.append(_narrow(shard, only, len(found), count))
     return found, notes
 
 
 def sample_numbers(weights: Sequence[float], max_sample_num: int) -> list[int]:
-    """How many samples each data set is asked for."""
+    """Number of samples that each data set shall give."""
     total = sum(weights)
     numbers: list[int] = []
     for weight in weights:
@@ -70,7 +70,7 @@ def sample_numbers(weights: Sequence[float], max_sample_num: int) -> list[int]:
 
 
 def choose(rows: int, number: int) -> np.ndarray:
-    """The ascending numbers of the rows that are taken."""
+    """The ascending numbers of the rows to take."""
     if number >= rows:
         return np.arange(rows)
     return np.sort(np.random.default_rng(_SEED).permutation(rows)[:number])

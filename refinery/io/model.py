@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # The path of a field, such as ("meta", "body").
 Keys = tuple[str, ...]
 
-# Of each its key, its value, and whether it is an integer.
+# Key and value of each, and whether the value is an integer.
 Partitions = tuple[tuple[str, str | None, bool], ...]
 
 
@@ -28,9 +28,9 @@ class Source:
 
     format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
-    bytes on disk. dataset: which of the inputs it belongs to, from 0. table: the samples, when they are not in a file.
+    bytes on disk. dataset: number of its input, from 0. table: the samples, when they are not in a file.
     version: of an object at a URL, see `objects`. partitions: fields of all its samples, from the names of folders.
-    texts: keys of the fields that the recipe names as text, which are read as that.
+    texts: keys of the fields that the recipe names as text, which are read as text.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Source:
     texts: tuple[Keys, ...] = ()
 
     def state(self) -> tuple[str, int, int | str]:
-        """Path, size and what tells that it has changed: its time (ns), or the object's version. Raises OSError."""
+        """Path, size, and time of change (ns) or the object's version; they differ after a change. Raises OSError."""
         if is_url(self.path):
             return self.path, self.size, self.version
         found = os.stat(self.path)
@@ -53,16 +53,16 @@ class Source:
 
     @staticmethod
     def of_table(table: pa.Table) -> Source:
-        """Samples that are in memory."""
+        """A source of samples in memory."""
         return Source("dataset", "arrow", None, "", table.nbytes, 0, table)
 
 
 @dataclass(frozen=True)
 class Part:
-    """What earlier stages have left of a shard.
+    """Results of earlier stages for a shard.
 
-    source: the file that holds it; None: the samples are still as they stand in the input. picked: ascending positions
-    of those samples in the file that are still there. numbers, line_numbers: of every sample in the file, its number
+    source: the file of the samples; None: the samples are unchanged and read from the input. picked: ascending positions
+    of the remaining samples in the file. numbers, line_numbers: of every sample in the file, its number
     and its line in the shard; unused without a file. tables: Parquet files with `_row` and further columns of samples.
     """
 
@@ -75,16 +75,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of the input that is worked on at once.
+    """A piece of the input that a worker processes at once.
 
     index: 0 and up in the order of the input. sources: one file, or several whole ones. start, end: bytes of a JSON
     Lines file (the shard owns the lines that start there; the cuts need not fall between lines), of the text of a CSV
     file or JSON array (between samples), or rows of tables; end -1 is the end. Of compressed JSON Lines they are bytes
-    of the compressed file (see `relay.Cursor`). rows_of: how many samples each of several files has, where that is
-    known; text files have one each. lines: samples are carried as JSON lines, whatever the file's format. schema: of typed samples.
-    size: about how many bytes of the input it is; the shards' sizes add up to the sources'. only: ascending numbers of
-    the rows that are samples of this run, when not all are; they are then counted anew, from 0. part: what earlier
-    stages have left of it, which is then what is read; numbers, lines and files stay those of the input.
+    of the compressed file (see `shared_decompression.Cursor`). rows_of: number of samples of each of several files, if
+    known; text files have one each. lines: samples are carried as JSON lines, whatever the file's format. schema: of
+    typed samples. size: approximate bytes of the input; the shards' sizes add up to the sources'. only: ascending numbers
+    of the rows that are samples of this run, if not all are; rows are then counted anew, from 0. part: results of earlier
+    stages, which are then read instead of the input; numbers, lines and files stay those of the input.
     """
 
     index: int
@@ -100,16 +100,16 @@ class Shard:
 
     @property
     def source(self) -> Source:
-        """The file; the first one of several."""
+        """The shard's file; the first of several files."""
         return self.sources[0]
 
     @property
     def starts_file(self) -> bool:
-        """Whether its lines are counted from a file's first line."""
+        """True if its lines are counted from a file's first line."""
         return self.start == 0
 
     def path_of(self, row: int) -> str:
-        """The file that holds row `row` of the shard; of several files whose rows are not known, the first."""
+        """The file of row `row` of the shard; the first of several files whose row numbers are unknown."""
         if self.source.format == "text":
             return self.sources[row if len(self.sources) > 1 else 0].path
         return self.sources[bisect_right(list(accumulate(self.rows_of[:-1])), row)].path

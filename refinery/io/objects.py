@@ -1,7 +1,7 @@
-"""Inputs at URLs: objects of a store that fsspec has a driver for, read in pieces, each only as far as it is asked for.
+"""Inputs at URLs: objects of a store that fsspec has a driver for, read in blocks and only as far as needed.
 
-An object is named by its version (an ETag, or what else the store tells) from the time on when it was found. One that
-is another now is not read: a run would have rows of both. Credentials are those of this machine's environment.
+A source keeps the version (an ETag, or another field of the store) of the object that discovery has found. An object
+with another version is not read: a run would mix rows of both. Credentials are those of this machine's environment.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from refinery.io.model import Source
 
-# Bytes that are asked for at once: few at first, for often only the start is read.
+# Bytes of one request: few at first, because often only the start is read.
 _FIRST, _MOST = 256 << 10, 8 << 20
-# Whole objects that are fetched beside one another, and the bytes that these may have together.
+# Number of whole objects that are fetched at a time, and bytes that these may have together.
 BESIDE = 32
 _AHEAD = 64 << 20
 _COPIES, _FOOTERS = 2, 2000
 
-# What tells that an object is another one: of its contents, wherever it is, S3's tag among it; of this object
+# Version fields of an object: digests of its contents, wherever it is (S3's tag counts as one); tags of this object
 # alone; or else the time of its last change.
 _OF_CONTENTS = ("md5Hash", "sha256", "blob_id")
 _OF_OBJECT = ("ETag", "etag", "generation")
@@ -53,13 +53,13 @@ def located(url: str) -> tuple[Any, str]:
 
 
 def forget() -> None:
-    """Make drivers anew when they are needed: the environment is another."""
+    """Drop all drivers, because the environment has changed."""
     _driver.cache_clear()
 
 
 @contextmanager
 def told(url: str) -> Iterator[None]:
-    """Whatever a driver raises, as DataError that names the URL and the cure."""
+    """Turn any error of a driver into DataError with the URL and the cure."""
     try:
         yield
     except RefineryError:
@@ -74,9 +74,9 @@ def told(url: str) -> Iterator[None]:
 
 
 def version_of(info: dict[str, Any], url: str) -> str:
-    """What a driver tells of an object that changes with it; "" where it tells nothing.
+    """The version of an object by the driver's facts, which changes with the object; "" without any.
 
-    Times begin with `t:`, and what says nothing of another object with `o:`.
+    Times begin with `t:`, and tags that are valid for one object only with `o:`.
     """
     s3 = url.startswith(("s3://", "s3a://"))
     for field in (*_OF_CONTENTS, *_OF_OBJECT):
@@ -93,14 +93,14 @@ def version_of(info: dict[str, Any], url: str) -> str:
 
 
 def changed_at(version: str) -> int:
-    """When an object of that version was last changed (ns), as far as that matters: 0 where its contents are told of."""
+    """Time of the last change (ns) of an object, by its version; 0 if the version follows from contents or a tag."""
     if not version:
-        return 1 << 62  # nothing tells that it has not changed just now
+        return 1 << 62  # without a version the object may have changed just now
     return int(version[2:]) * 1_000_000_000 if version[:2] == "t:" and version[2:].isdigit() else 0
 
 
 def info_of(url: str) -> dict[str, Any]:
-    """What the driver tells of a URL now. Raises DataError."""
+    """The driver's present facts about a URL. Raises DataError."""
     with told(url):
         fs, path = located(url)
         fs.invalidate_cache()
@@ -115,10 +115,10 @@ def head_of(url: str, size: int) -> bytes:
 
 
 def open_exactly(source: Source) -> Any:
-    """An object as a file that reads just what it is asked for. Raises DataError when it is another by now."""
+    """An object as a file that reads exactly the requested bytes. Raises DataError when the object has changed."""
     with told(source.path):
         fs, path = located(source.path)
-        fs.invalidate_cache()  # the driver remembers listings
+        fs.invalidate_cache()  # the driver caches listings
         file = fs.open(path, "rb", cache_type="none")
         info = getattr(file, "details", None) or {}
         info = info if version_of(info, source.path) else fs.info(path)
@@ -129,7 +129,7 @@ def open_exactly(source: Source) -> Any:
 
 
 def open_stream(source: Source, stop: int = -1) -> Any:
-    """An object as a stream that reads ahead. stop: up to where it is likely to be read; -1: to its end."""
+    """An object as a stream that reads ahead. stop: where reading is likely to end; -1: at its end."""
     whole = getattr(_held, "whole", None)
     if whole is not None and whole[0] == source.path:
         return io.BytesIO(whole[1])
@@ -137,15 +137,15 @@ def open_stream(source: Source, stop: int = -1) -> Any:
 
 
 class Stream(io.RawIOBase):
-    """A file at a URL, block after block; the next block is on its way while one is used.
+    """A file at a URL, block after block; the next block is fetched while one is used.
 
-    A read gives all bytes that it asks for, up to the end of the file. Whatever goes wrong is a DataError, never an
+    A read gives all requested bytes, up to the end of the file. Every error is a DataError, never an
     OSError, which readers of compressed data would take for damage to it.
     """
 
     def __init__(self, file: Any, url: str, size: int, stop: int) -> None:
         self._file, self._url, self._size, self._stop = file, url, size, stop
-        self._at = self._start = 0  # where the next byte is read; where the block begins
+        self._at = self._start = 0  # place of the next byte; start of the block
         self._block = b""
         self._length = _FIRST
         self._next: tuple[int, Future[bytes]] | None = None
@@ -164,7 +164,7 @@ class Stream(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or those up to the end of the file."""
+        """Read this many bytes, or those up to the end of the file."""
         left = max(0, self._size - self._at)
         return super().read(left if size < 0 else min(size, left)) or b""
 
@@ -183,7 +183,7 @@ class Stream(io.RawIOBase):
         return done
 
     def _load(self) -> None:
-        """Have the block that begins at the place where is read, and the one after it on its way."""
+        """Load the block that begins at the current place, and start fetching the next one."""
         waiting, self._next = self._next, None
         follows = bool(self._block) and self._at == self._start + len(self._block)
         self._length = _MOST if follows else _FIRST
@@ -191,7 +191,7 @@ class Stream(io.RawIOBase):
             self._block = waiting[1].result()
         else:
             if waiting is not None:
-                waiting[1].exception()  # the file is read by one at a time
+                waiting[1].exception()  # the file has one reader at a time
             self._block = self._fetch(self._at, self._end(self._at))
         self._start = self._at
         after = self._start + len(self._block)
@@ -199,7 +199,7 @@ class Stream(io.RawIOBase):
             self._next = after, _fetchers().submit(self._fetch, after, self._end(after))
 
     def _end(self, at: int) -> int:
-        """Where a block that begins at `at` ends: not far behind the place up to which is read."""
+        """End of a block that begins at `at`: not far behind the place where reading is likely to end."""
         return min(at + self._length, max(self._stop, at + _FIRST), self._size)
 
     def _fetch(self, start: int, end: int) -> bytes:
@@ -211,7 +211,7 @@ class Stream(io.RawIOBase):
             return found
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         if not self.closed:
             if self._next is not None and not self._next[1].cancel():
                 self._next[1].exception()
@@ -225,7 +225,7 @@ def _fetchers() -> ThreadPoolExecutor:
 
 
 def beside(work: Any, items: Sequence[Any]) -> list[Any]:
-    """What a function gives for each item, asked for many at a time. Raises what the first one that fails raises."""
+    """Results of a function for all items, run for many at a time. Raises the error of the first item that fails."""
     return list(_fetchers().map(work, items))
 
 
@@ -239,7 +239,7 @@ def _whole(source: Source) -> bytes:
 
 
 def one_by_one(sources: Sequence[Source]) -> Iterator[Source]:
-    """Small sources in their order; those at URLs are fetched beside one another and are in memory when it is their turn."""
+    """Small sources in their order; sources at URLs are fetched concurrently and are in memory at their turn."""
     if not sources or "://" not in sources[0].path:
         yield from sources
         return
@@ -263,7 +263,7 @@ def one_by_one(sources: Sequence[Source]) -> Iterator[Source]:
 
 @lru_cache(maxsize=_FOOTERS)
 def footer(source: Source) -> tuple[Any, pa.Schema]:
-    """The metadata and the columns of a Parquet object; what is read of it again and again. Raises ArrowException."""
+    """The metadata and the columns of a Parquet object, which are read again and again. Raises ArrowException."""
     import pyarrow.parquet as pq
 
     file = open_exactly(source)
@@ -275,7 +275,7 @@ def footer(source: Source) -> tuple[Any, pa.Schema]:
 
 
 def look_ahead(sources: Sequence[Source]) -> None:
-    """Fetch what cutting asks of Parquet objects, of many at a time."""
+    """Fetch the footers of many Parquet objects at a time, for cutting."""
     wanted = [source for source in sources if source.format == "parquet" and "://" in source.path]
     if len(wanted) > 1:
         beside(_try_footer, wanted[:_FOOTERS])
@@ -284,13 +284,13 @@ def look_ahead(sources: Sequence[Source]) -> None:
 def _try_footer(source: Source) -> None:
     import pyarrow as pa
 
-    with suppress(pa.ArrowException):  # told by who asks for it
+    with suppress(pa.ArrowException):  # the caller that needs the footer raises it
         footer(source)
 
 
 @lru_cache(maxsize=_COPIES)
 def mapped(source: Source) -> pa.Buffer:
-    """A whole object in a file of this machine that has no name, mapped into memory: for what is read here and there."""
+    """A whole object in an unnamed file of this machine, mapped into memory for random access."""
     import mmap
     import tempfile
 

@@ -1,4 +1,4 @@
-"""Opens the file of a source, of this machine or at a URL."""
+"""Open the file of a source, on this machine or at a URL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from refinery.storage.urls import is_url
 
 
 def open_source(source: Source, stop: int = -1, buffering: int = 0) -> Any:
-    """The file's bytes, to be read from anywhere. stop: up to where that is likely to go. Raises OSError, DataError."""
+    """The file's bytes, with random access. stop: where reading is likely to end. Raises OSError, DataError."""
     if is_url(source.path):
         from refinery.io.objects import open_stream  # loads fsspec, and only for URLs
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from refinery.io.model import Partitions
 
-# Hive's and Spark's word for a value that is missing.
+# Hive's and Spark's name for a missing value.
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _PAIR = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
 def pair_of(folder: str) -> tuple[str, str | None] | None:
-    """Key and value of a folder's name; None where it is no partition."""
+    """Key and value of a folder's name; None if it is no partition."""
     match = _PAIR.fullmatch(folder)
     if match is None:
         return None
@@ -30,7 +30,7 @@ def partitions_of(folders: Iterable[str]) -> dict[str, str | None]:
 
 
 def typed(found: Sequence[dict[str, str | None]]) -> list[Partitions]:
-    """The pairs of files with their types: integers where all values of a key are, one with leading zeros is none."""
+    """The pairs of files with their types: integer if all values of a key are; leading zeros make a text."""
     values: dict[str, list[str]] = {}
     for pairs in found:
         for key, value in pairs.items():
@@ -40,7 +40,7 @@ def typed(found: Sequence[dict[str, str | None]]) -> list[Partitions]:
 
 
 def with_columns(table: pa.Table, partitions: Partitions) -> pa.Table:
-    """A table with the partitions' columns; one that it has by itself stays."""
+    """A table with the partitions' columns; a column of the table itself stays."""
     known = {name.lower() for name in table.column_names} if partitions else set()
     for key, value, whole in partitions:
         if key.lower() not in known:  # names that differ in case only are one for DuckDB

@@ -1,4 +1,4 @@
-"""The columns of typed files, and what they have in common."""
+"""Columns of typed files, and the schema that they have in common."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ TEXT = pa.schema([("text", pa.string())])
 
 
 def common_schema(sources: Sequence[Source], known: Mapping[str, pa.Schema] = MappingProxyType({})) -> pa.Schema:
-    """The columns that all files' samples get: those of every file, types widened where files differ.
+    """The columns of all files' samples: those of every file, types widened where files differ.
 
-    known: columns of files that need not be looked at, by path. Raises DataError naming two files whose types for a column do not fit together.
+    known: columns of files that need not be opened, by path. Raises DataError naming two files whose types for a column
+    do not fit together.
     """
     merged: pa.Schema | None = None
     seen: list[tuple[Source, pa.Schema]] = []
@@ -60,18 +61,18 @@ def _merge(merged: pa.Schema, schema: pa.Schema, source: Source, seen: Sequence[
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """Dictionaries as the values they stand for: only then they merge with columns of those."""
+    """Dictionaries as their values, because only these merge with plain columns."""
     return pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
 
 
 def schema_of(source: Source) -> pa.Schema:
-    """The columns of one file and its partitions; none for an empty one. Raises DataError when it is not what its name says."""
+    """The columns of one file and its partitions; none for an empty file. Raises DataError for another format."""
     found = _own_schema(source)
     return with_columns(found.empty_table(), source.partitions).schema if source.partitions and len(found) else found
 
 
 def partitions_beside(source: Source) -> Partitions:
-    """The partitions of a file that it has no column for; of lines, all of them."""
+    """The partitions of a file that are no columns of it; for lines all partitions."""
     if not source.partitions or source.format in ("jsonl", "json"):
         return source.partitions
     own = {name.lower() for name in _own_schema(source).names}
@@ -89,7 +90,7 @@ def _own_schema(source: Source) -> pa.Schema:
 
 
 def texts_anew(source: Source) -> list[tuple[Keys, bool]]:
-    """The fields of a table that are read as text and have another type in it; and whether they hold bytes."""
+    """The fields of a table that are read as text but have another type in it; each with True if they hold bytes."""
     if source.format not in ("parquet", "arrow") or not source.texts:
         return []
     return read_anew(_of_table(source), source.texts)
@@ -103,7 +104,7 @@ def _of_table(source: Source) -> pa.Schema:
         if name in seen:
             raise DataError(f"{source.path}: two columns are named {name!r}. Rename one of them")
         seen.add(name)
-    # What other libraries note about the whole table (an index, their own types) is not true of the results.
+    # Other libraries' metadata of the whole table (an index, their own types) is not true of the results.
     try:
         return pa.schema([field.with_type(known_kind(field.type, field.name)) for field in schema])
     except DataError as error:
@@ -111,7 +112,7 @@ def _of_table(source: Source) -> pa.Schema:
 
 
 def _columns(source: Source) -> pa.Schema:
-    """The columns of a table, as it has them. Raises DataError."""
+    """The columns of a table with their own types. Raises DataError."""
     if source.format == "parquet" and is_url(source.path):
         return _footer(source)[1]
     with open_table(source) as reader:
@@ -162,7 +163,7 @@ def open_table(source: Source) -> Any:
 
 
 def _open_object(source: Source) -> Any:
-    """As `open_table`, of an object at a URL: of Parquet what is asked for is read, all of it at once."""
+    """As `open_table`, for an object at a URL: only the needed parts of a Parquet file are read, all at once."""
     import pyarrow.parquet as pq
 
     if source.format == "parquet":

@@ -40,7 +40,7 @@ LINE_FUNCTIONS = (
 
 
 def set_member(lines: pa.Array, values: pa.Array, keys: str, quote: bool) -> pa.Array:
-    """Lines with a new value of a (nested) member; every other byte stays, and so does the line where the value is NULL.
+    """Lines with a new value of a (nested) member; every other byte stays, and so does a line whose value is NULL.
 
     keys: the names on the way to the member, as a JSON array. quote: values are texts; else JSON.
     """

@@ -1,4 +1,4 @@
-"""Files beside the input that results depend on: those that SQL reads, that parameters name, code of operators."""
+"""Files beside the input that results depend on: files that SQL reads, files of parameters, code of operators."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Digests = Mapping[str, str]
 _State = dict[str, tuple[int, int, int, int, int]]
 
 _MAGIC = re.compile(r"[*?\[]")
-# Of a glob, from here on to the end of a folder's name DuckDB and Python may differ: everything there counts.
+# From such a character to the end of the folder's name DuckDB's and Python's globs may differ: every name counts there.
 _UNSURE = re.compile(r"[\[\\][^/]*")
 _DATABASES = (".duckdb", ".db", ".ddb")
 LEFT_OUT = ("__pycache__", ".git", ".hg", ".svn", ".venv", ".ipynb_checkpoints")
 
 
 def files(name: str) -> list[str]:
-    """Paths of the files that a name stands for, sorted: a file, all below a folder, those that a glob matches.
+    """Paths of the files of a name, sorted: a file, all files below a folder, the matches of a glob.
 
-    Rather too many than too few: hidden files, and what DuckDB's globs might match otherwise than Python's.
+    Rather too many than too few: hidden files count, and files that only DuckDB's globs might match.
     """
     path = _path_of(name)
     found = set(_below(path))
@@ -43,7 +43,7 @@ def _path_of(name: str) -> str:
 
 
 def _refuse_lost(name: str) -> None:
-    """Raise DataError for a glob that links or folders match which cannot be followed: DuckDB passes over these."""
+    """Raise DataError for a glob that matches links or folders which cannot be followed: DuckDB skips these."""
     path = _path_of(name)
     if _MAGIC.search(path):
         refuse_pattern(path)
@@ -51,12 +51,12 @@ def _refuse_lost(name: str) -> None:
 
 
 def is_glob(name: str) -> bool:
-    """Whether a name stands for the files that it matches."""
+    """True if a name is a glob pattern."""
     return _MAGIC.search(name) is not None
 
 
 def base_of(name: str) -> str:
-    """The folder that all files of a glob are below."""
+    """The folder above all files of a glob."""
     base = os.path.expanduser(_MAGIC.split(name, maxsplit=1)[0])
     return base if os.path.isdir(base) else os.path.dirname(base)
 
@@ -65,7 +65,7 @@ def _below(path: str) -> Iterator[str]:
     if os.path.isfile(path):
         yield path
     elif os.path.isdir(path):
-        seen: set[str] = set()  # links may lead round in circles
+        seen: set[str] = set()  # links may form circles
         for folder, folders, names in os.walk(path, followlinks=True):
             folders[:] = [] if os.path.realpath(folder) in seen else [name for name in folders if name not in LEFT_OUT]
             seen.add(os.path.realpath(folder))
@@ -73,7 +73,7 @@ def _below(path: str) -> Iterator[str]:
 
 
 def digest(name: str) -> str:
-    """A digest of what the files of a name hold, and of their names below the folder or glob; the same wherever that is."""
+    """A digest of the contents of a name's files and of their names below the folder or glob, wherever that is."""
     base, whole = base_of(name), hashlib.sha256()
     _refuse_lost(name)
     try:
@@ -91,29 +91,29 @@ def digests(names: Iterable[str]) -> dict[str, str]:
 
 
 def changed(known: Digests) -> list[str]:
-    """Names whose files hold something else than is known of them."""
+    """Names whose files have other contents than their known digests."""
     return [name for name, before in known.items() if digest(name) != before]
 
 
 def require_unchanged(known: Digests) -> None:
-    """See that what a finished run depended on is as it was then. Raises DataError."""
+    """Check that the dependencies of a finished run are unchanged. Raises DataError."""
     if names := changed(known):
         what = f"{', '.join(sorted(names)[:3])} changed since the run"
         raise DataError(f"{what}, so what is stored of it does not fit any more; run it again")
 
 
 class SideFiles:
-    """Sees that side files stay as they were when their digests were taken."""
+    """Checks that side files stay as they were when their digests were taken."""
 
     def __init__(self, known: Digests) -> None:
         self._known = known
         self._state: _State | None = None
-        self._sure = False  # whether the files were read when their times were old enough to show the next change
+        self._sure = False  # the files were read when their times were old enough to show the next change
 
     def require(self) -> None:
-        """Look at the files again. Raises DataError when one is another, holds something else, or is gone.
+        """Check the files again. Raises DataError when a file is replaced, changed or gone.
 
-        While the file system says the same of a file as at the first look, it is not read again.
+        A file is not read again while the file system's facts about it are the same as at the first check.
         """
         if not self._known:
             return
@@ -139,6 +139,6 @@ def _state(names: Iterable[str]) -> _State:
         try:
             now = os.stat(path)
         except OSError:
-            continue  # gone by now, which its absence says
+            continue  # gone; `_state` shows it by the missing path
         found[path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
     return found

@@ -1,4 +1,4 @@
-"""Which files a recipe means, in which order, and how they are cut into shards."""
+"""Input files of a recipe, their order, and their shards."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from refinery.storage.urls import is_url
 if TYPE_CHECKING:
     pass
 
-# Names of formats in recipes that are called otherwise here.
+# Formats whose names in recipes differ from those here.
 _FORCED = {"txt": "text", "json": "jsonl"}
 _FOREIGN_CURES = {
     "Parquet": "Rename it to .parquet",
     "Arrow": "Rename it to .arrow",
     "PDF": "Extract its text to a .txt file first",
 }
-# Formats of files that are not looked into.
+# Formats of files whose first bytes are not read.
 _OPAQUE = ("parquet", "arrow", "text")
 
 
 def find(
     inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None, recipe: str | None = None
 ) -> tuple[list[Source], list[str]]:
-    """The files behind paths or URLs, folders (with everything below) and glob patterns, and notes on what was passed over.
+    """The files of paths or URLs, folders (with everything below) and glob patterns, and notes on skipped entries.
 
-    inputs: paths, or objects with `path` and `format` (how to read all of it; None: as each file's suffix tells). Their
-    order is kept; folders and patterns give their files sorted by path. suffixes: take files with one of these only.
-    recipe: the file that names the inputs, where these have a `line` in it. Raises DataError when nothing is left, or
-    something named is missing or cannot be read; the message then has a line for each of these.
+    inputs: paths, or objects with `path` and `format` (the format of all of it; None: by each file's suffix). Their
+    order is kept; folders and patterns give their files sorted by path. suffixes: only take files with one of these.
+    recipe: the file that names the inputs, if these have a `line` in it. Raises DataError when nothing is left, or
+    a named file is missing or cannot be read; the message then has a line for each of these.
     """
     wanted = _normal(suffixes)
     sources: list[Source] = []
@@ -67,7 +67,7 @@ def find(
 
 
 def carrier(sources: Sequence[Source]) -> str:
-    """'typed' when all files hold tables of one kind (csv and tsv count as one), else 'lines'."""
+    """'typed' if all files hold tables of one kind (csv and tsv count as one), else 'lines'."""
     kinds = {"csv" if source.format == "tsv" else source.format for source in sources}
     return "typed" if len(kinds) == 1 and not kinds & {"jsonl", "json"} else "lines"
 
@@ -76,7 +76,7 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1)
     """Cut files into shards of about `shard_size` bytes of text, in the order of the input.
 
     JSON Lines are cut anywhere, compressed or not, tables between rows, CSV and JSON arrays between samples, for which
-    they are read once, by `workers` threads; small files of one kind are put together. Raises DataError when typed
+    `workers` threads read them once; small files of one kind are joined. Raises DataError when typed
     files have columns that do not fit together.
     """
     from refinery.io.objects import look_ahead
@@ -99,7 +99,7 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1)
 
 
 def _kind(form: str | None) -> str | None:
-    """A format as recipes name it, under the name that it has here."""
+    """The internal name of a format that a recipe names."""
     return None if form is None else _FORCED.get(form.partition(".")[0], form.partition(".")[0])
 
 
@@ -110,7 +110,7 @@ def _normal(suffixes: str | Sequence[str] | None) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Order:
-    """What is wanted of one input: every file read as `forced`, only those whose suffix is in `wanted`."""
+    """Request for one input: read every file as `forced`, and only files whose suffix is in `wanted`."""
 
     dataset: int
     forced: str | None
@@ -118,7 +118,7 @@ class _Order:
     notes: list[str]
 
     def expand(self, path: str) -> list[Source]:
-        """The sources behind a path, folder or pattern, of this machine or at a URL."""
+        """The sources of a path, folder or pattern, on this machine or at a URL."""
         if is_url(path):
             return self._expand_url(path)
         if printable(path) != path:
@@ -149,7 +149,7 @@ class _Order:
         return sources if folder is None else self._placed(base_of(url, folder), sources)
 
     def _named(self, path: str) -> tuple[str, str] | None:
-        """A file that was named itself, with its format: what cannot be read is an error."""
+        """A file that is itself named in the recipe, with its format: an unreadable one is an error."""
         if self.wanted and full_suffix(Path(path)) not in self.wanted:
             self.notes.append(f"{path}: passed over, its suffix is not among {', '.join(sorted(self.wanted))}")
             return None
@@ -158,7 +158,7 @@ class _Order:
     def _pick(
         self, place: str, paths: Sequence[str], folder: bool, size_of: Callable[[str], int]
     ) -> list[tuple[str, str]]:
-        """Files that a folder or pattern led to, with their formats: one format, the others are counted in the notes."""
+        """Files of a folder or pattern, with their formats: one format; the notes count the others."""
         found: list[tuple[str, str]] = []
         skipped: Counter[str] = Counter()
         others: list[str] = []
@@ -184,7 +184,7 @@ class _Order:
         return found
 
     def _look_at_odd(self, place: str, paths: Sequence[str], others: Sequence[str]) -> None:
-        """Raise DataError for entries that look like data, or like folders, and cannot be read; note other odd ones."""
+        """Raise DataError for unreadable entries that look like data, or like folders; note other odd entries."""
         if is_url(place):
             return
         refuse(place, [path for path in paths if odd_kind(path)] + [path for path in others if may_be_folder(path)])
@@ -192,7 +192,7 @@ class _Order:
             self.notes.append(f"{printable(place)}: passed over: {odd}")
 
     def _placed(self, base: str, sources: list[Source]) -> list[Source]:
-        """The sources with the fields that the folders between a base and them stand for."""
+        """The sources with the fields of the folders between a base and them."""
         pairs = typed([partitions_of(below(base, source.path)[:-1]) for source in sources])
         return [
             replace(source, partitions=found) if found else source for source, found in zip(sources, pairs, strict=True)
@@ -202,7 +202,7 @@ class _Order:
         return [found for path, kind in filter(None, chosen) if (found := self._source(path, kind, look(path)))]
 
     def _source(self, path: str, kind: str, file: Any) -> Source | None:
-        """The source; None, with a note, for an empty file that is no table. file: says what is in it, see `_File`."""
+        """The source; None, with a note, for an empty file that is no table. file: facts of the file, see `_File`."""
         try:
             source = Source(path, kind, None, full_suffix(Path(path)), file.size, self.dataset, version=file.version)
             if source.size == 0 and kind != "text":
@@ -235,21 +235,21 @@ class _File:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return os.path.getsize(self.path)
 
     def head(self) -> bytes:
-        """Its first four bytes."""
+        """The first four bytes."""
         with open(self.path, "rb") as file:
             return file.read(4)
 
     def shape(self, compression: str | None, trusted: bool) -> str:
-        """See `json_shape`."""
+        """Shape of the JSON, see `json_shape`."""
         return json_shape(self.path, compression, trusted)
 
 
 def _by_name(path: Path) -> str:
-    """The format of a file that was named, where its suffix does not tell. Raises DataError with the cure."""
+    """The format of a named file whose suffix does not show it. Raises DataError with the cure."""
     if path.name.lower() in ("makefile", "dockerfile"):
         return "text"
     suffix, compression = split_suffix(path)

@@ -1,4 +1,4 @@
-"""Where files are cut into pieces, and which small ones make a piece together."""
+"""Cut files into pieces, and join small files to pieces."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FILES_PER_SHARD = 10_000
-# A row group is decoded from its start for each shard that reads a part of it: few are cut, into few pieces.
+# Each shard with a part of a row group decodes the group from its start: few groups are cut, into few pieces.
 _CUTS_PER_ROW_GROUP = 8
 _ROW_GROUPS_ENOUGH = 16
 _LARGE_ROW_GROUP = 64 << 20
 
-# Text that a byte of a compressed file stands for, roughly; what opening a file costs, in bytes of text.
+# Bytes of text for a byte of a compressed file, roughly; cost of opening a file, in bytes of text.
 _EXPANDS = 4
 _LEAST = 16 << 10
 
 
 class Piece(NamedTuple):
-    """What a shard is cut from: the fields of that name."""
+    """Fields of a shard, of the same names."""
 
     sources: tuple[Source, ...]
     start: int
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
 
 
 class Cutter:
-    """Cuts files one after another. schemas: of the files that had to be read for it, by path."""
+    """Cuts files one after another. schemas: of the files that were read for it, by path."""
 
     def __init__(self, shard_size: int, workers: int, lines: bool) -> None:
         self.shard_size, self.workers, self.lines = shard_size, workers, lines
@@ -97,17 +97,17 @@ class Cutter:
         return iter([Piece((source,), 0, -1, source.size)])
 
     def _packed_lines(self, source: Source) -> Iterator[Piece]:
-        """Even parts of the compressed bytes, so that it need not be read to be cut."""
+        """Even parts of the compressed bytes, for which the file need not be read."""
         from refinery.io.readers.shared_decompression import expansion
 
         count = int(-(-source.size * expansion(source) // self.shard_size))
         pieces = list(_even(source, 0, source.size, source.size, count))
         last = pieces[-1]
         yield from pieces[:-1]
-        yield last._replace(end=-1)  # with whatever stands after the compressed data
+        yield last._replace(end=-1)  # with any bytes after the compressed data
 
     def _between(self, source: Source, cuts: list[int], whole: int) -> Iterator[Piece]:
-        """The pieces between cuts of the file's text, of which there are `whole` bytes."""
+        """The pieces between cuts of the file's text, which has `whole` bytes."""
         last = -1 if source.compression or len(cuts) == 1 else source.size
         before = 0
         for start, end in zip(cuts, [*cuts[1:], last], strict=True):
@@ -117,14 +117,14 @@ class Cutter:
 
 
 def _kind_of(source: Source) -> tuple[Any, ...]:
-    """Files of one kind can be read together."""
-    if source.format == "text":  # one batch has many of them, with one value for each partition
+    """The kind of a file; files of one kind can be read together."""
+    if source.format == "text":  # one batch has many text files, with one value for each partition
         return source.format, source.partitions, source.dataset
     return source.format, source.suffix, source.dataset
 
 
 def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[Piece]:
-    """Bytes or rows [first, last) in `count` equal pieces, one at least."""
+    """Bytes or rows [first, last) in `count` equal pieces, at least one."""
     count = max(1, min(count, last - first))
     for k in range(count):
         low, high = first + (last - first) * k // count, first + (last - first) * (k + 1) // count
@@ -132,7 +132,7 @@ def _even(source: Source, first: int, last: int, size: int, count: int) -> Itera
 
 
 def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
-    """Row groups together up to the shard size; one above it in several pieces, if it is large or there are few."""
+    """Row groups joined up to the shard size; a larger one in pieces, if it is very large or groups are few."""
     from refinery.io.schema import row_groups
 
     groups = row_groups(source)
@@ -140,7 +140,7 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
     whole = max(1, sum(size for _, size in groups))
 
     def share(size: int, before: int) -> int:
-        """Bytes of the file that stand for a part of its rows."""
+        """Bytes of the file for a part of its rows."""
         return source.size * (before + size) // whole - source.size * before // whole
 
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
@@ -160,7 +160,7 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
 
 
 def weight(source: Source) -> int:
-    """About how many bytes of text are read from a file; opening a small one counts too."""
+    """Approximate bytes of text that are read from a file, with the cost of opening a small one."""
     if source.format == "text":
         return source.size
     return max(source.size * (_EXPANDS if source.compression else 1), _LEAST)

@@ -1,4 +1,4 @@
-"""Folders of table formats (Delta, Iceberg, Hudi): a log beside the files says which of them, and which rows, still count."""
+"""Folders of table formats (Delta, Iceberg, Hudi), whose log decides which of their files and rows still count."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _CURES = {
 
 
 def refuse_tables(base: str, paths: Sequence[str], listed: Sequence[str] = ()) -> None:
-    """Raise DataError when files belong to a table whose log may say that they are removed.
+    """Raise DataError when files belong to a table whose log may list them as removed.
 
-    base: the folder below which the files were found. listed: everything that is known to be there, of objects at URLs, where folders cannot be asked one by one.
+    base: the folder below which the files were found. listed: all known objects of a URL, whose folders cannot
+    be listed one by one.
     """
     names = _listing(listed) if is_url(base) else _names_in
     above = {base}

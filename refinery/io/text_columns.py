@@ -1,4 +1,4 @@
-"""Columns that a recipe names as text: which types are text, and the type that each is read as."""
+"""Columns that a recipe names as text: types that count as text, and the type that each column is read as."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Keys = tuple[str, ...]
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """A column of this type holds text."""
+    """True if a column of this type holds text."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_text(kind.value_type)
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """A column of this type holds bytes, which may be those of a text."""
+    """True if a column of this type holds bytes, which may be those of a text."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_bytes(kind.value_type)
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
 
 
 def with_texts(schema: pa.Schema, texts: Sequence[Keys]) -> pa.Schema:
-    """The columns as they are read, those that are named as text and hold bytes, or nothing at all, as text."""
+    """The columns as they are read: columns that are named as text and hold bytes, or only NULL, become text."""
     for keys in texts:
         for place, field in enumerate(schema):
             if field.name == keys[0] and (kind := _as_text(field.type, keys[1:])) != field.type:
@@ -48,14 +48,14 @@ def _as_text(kind: pa.DataType, keys: Keys) -> pa.DataType:
 
 
 def read_anew(schema: pa.Schema, texts: Sequence[Keys]) -> list[tuple[Keys, bool]]:
-    """The fields that `with_texts` gives another type, and for each whether it holds bytes."""
+    """The fields whose type `with_texts` changes, each with True if it holds bytes."""
     kinds, found = kinds_of(schema), kinds_of(with_texts(schema, texts))
     names = [(keys, field_name(keys)) for keys in texts]
     return [(keys, is_bytes(kinds[name])) for keys, name in names if name in kinds and kinds[name] != found[name]]
 
 
 def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column as the type that it is read as; bytes become text unread: their rows are looked at afterwards."""
+    """A column cast to the type that it is read as; bytes become text unchecked: a later step checks their rows."""
     if pa.types.is_binary_view(column.type):
         column = column.cast(pa.large_binary())
     return column.cast(kind, safe=not (_holds_bytes(column.type) and _holds_text(kind)))

@@ -1,4 +1,4 @@
-"""Times in tables that other formats cannot hold: found before they end a run somewhere else."""
+"""Times in tables that other formats cannot hold, found before they end a run somewhere else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from refinery.errors import DataError
 
 
 def require_times(table: pa.Table, path: str) -> None:
-    """See that Parquet can hold all times of a table, as milliseconds at the coarsest. Raises DataError.
+    """Check that Parquet can hold all times of a table, as milliseconds at the coarsest. Raises DataError.
 
-    Costs nothing but for columns with times in seconds, which only Arrow has.
+    Only costs time for columns with times in seconds, which only Arrow has.
     """
     for field, column in zip(table.schema, table.columns, strict=True):
         finer = _finer(field.type)
@@ -26,7 +26,7 @@ def require_times(table: pa.Table, path: str) -> None:
 
 
 def _finer(kind: pa.DataType) -> pa.DataType | None:
-    """The type with milliseconds for seconds; None where it has no seconds."""
+    """The type with milliseconds for seconds; None for a type without seconds."""
     if pa.types.is_timestamp(kind):
         return pa.timestamp("ms", kind.tz) if kind.unit == "s" else None
     if pa.types.is_struct(kind):

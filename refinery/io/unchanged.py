@@ -1,4 +1,4 @@
-"""Whether the files that a run reads are still those that it found when it began."""
+"""Check that the files that a run reads stay the same from its beginning."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Stamps = dict[str, tuple[int, int, int, int]]
 
 
 def stamps(sources: Iterable[Source]) -> Stamps:
-    """What tells the files apart from others. Those at URLs have a version, which is looked at as they are read."""
+    """Identity, size and time of change of the files. Objects at URLs have a version, which readers check."""
     found: Stamps = {}
     for source in sources:
         if source.table is None and not is_url(source.path):
-            with suppress(OSError):  # reading it will say so
+            with suppress(OSError):  # reading the file reports the error
                 now = os.stat(source.path)
                 found[source.path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
     return found
@@ -27,9 +27,9 @@ def stamps(sources: Iterable[Source]) -> Stamps:
 
 @contextmanager
 def same_files(before: Stamps, notes: list[str]) -> Iterator[None]:
-    """Work that reads the files. Adds a note for each that was written to meanwhile.
+    """Check the files after the work within this context. Adds a note for each file that was written to meanwhile.
 
-    Raises DataError, also in place of what the work raises, when one is gone, shorter, or another file by now.
+    Raises DataError, also in place of the work's error, when a file is gone, shorter, or another file by now.
     """
     try:
         yield

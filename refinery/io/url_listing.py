@@ -1,4 +1,4 @@
-"""Which objects a URL means: itself, what is below it, or what matches its pattern; and what they are."""
+"""Objects of a URL: itself, all objects below it, or the matches of its pattern; with their formats."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from refinery.io.formats import shape_of_start
 from refinery.io.objects import beside, head_of, info_of, located, told, version_of
 from refinery.io.table_folders import roots
 
-# First bytes of an object that are looked at, and where these do not tell what it is.
+# First bytes of an object that are read; and the number if these do not show the format.
 _START, _MORE = 64 << 10, 1 << 20
 
 
 @dataclass
 class Object:
-    """An object, and its first bytes where it was looked into."""
+    """An object, with its first bytes once they are fetched."""
 
     url: str
     size: int
@@ -26,11 +26,11 @@ class Object:
     start: bytes = b""
 
     def head(self) -> bytes:
-        """Its first four bytes."""
+        """The first four bytes."""
         return self.start[:4]
 
     def shape(self, compression: str | None, trusted: bool) -> str:
-        """See `formats.json_shape`."""
+        """Shape of the JSON, see `formats.json_shape`."""
         found = shape_of_start(self.start, self.size <= len(self.start), compression, trusted)
         if found is None:
             found = shape_of_start(head_of(self.url, _MORE), True, compression, trusted)
@@ -48,7 +48,7 @@ def look_into(objects: Sequence[Object]) -> None:
 
 
 def objects_of(url: str) -> tuple[dict[str, Object], bool | None]:
-    """The objects behind a URL by their URLs, sorted; whether it is a folder, None for one object that it names itself.
+    """The objects of a URL by their URLs, sorted; True for a folder, False for a pattern, None for one object.
 
     Raises DataError when there is none, or no access.
     """
@@ -97,7 +97,7 @@ def _info(fs: Any, path: str) -> dict[str, Any] | None:
 
 
 def _matching(fs: Any, pattern: str) -> list[tuple[str, Any]]:
-    """The objects that match, and those below folders that do, as for files of this machine."""
+    """The objects that match, and those below matching folders, as for files of this machine."""
     found: dict[str, Any] = {}
     for path, info in fs.glob(pattern, detail=True).items():
         if info.get("type") != "directory":
@@ -108,11 +108,11 @@ def _matching(fs: Any, pattern: str) -> list[tuple[str, Any]]:
 
 
 def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, Object]:
-    """Objects by their URLs. Folders that are objects themselves, empty and with a name that ends so, are none."""
+    """Objects by their URLs, without folders that are empty objects with a name that ends in `/`."""
     listed = {}
     for path, info in sorted(found, key=_path):
         url = f"{prefix}{path}"
-        info = info if info.get("size") is not None else info_of(url)  # pages of a web server list names alone
+        info = info if info.get("size") is not None else info_of(url)  # pages of a web server list only names
         size = info.get("size")
         if size is None:
             raise DataError(f"{url}: its size is not told, so it cannot be read in pieces. Download it first")
@@ -126,8 +126,8 @@ def _path(item: tuple[str, Any]) -> str:
 
 
 def _missing(fs: Any, url: str, root: str) -> str:
-    """What is wrong with a URL, naming the first part that does not exist and its likely spelling."""
-    if "://" in root:  # a web server has no folders to look for it in
+    """Message about a missing URL: the first part that does not exist, and its likely spelling."""
+    if "://" in root:  # a web server has no folders to search
         return f"{url}: there is no such file"
     parts = root.strip("/").split("/")
     lead = "/" if root.startswith("/") else ""
@@ -143,7 +143,7 @@ def _missing(fs: Any, url: str, root: str) -> str:
 
 
 def _names(fs: Any, folder: str) -> list[str] | None:
-    """The names in a folder; None where there is none."""
+    """The names in a folder; None without the folder."""
     try:
         return [str(path).rstrip("/").rpartition("/")[2] for path in fs.ls(folder, detail=False)]
     except FileNotFoundError:

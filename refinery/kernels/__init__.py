@@ -1,7 +1,7 @@
 """Numba kernels and the Arrow plumbing around them.
 
 Kernels work on UTF-8 bytes and offsets, release the GIL and are cached on disk (see `core.cache`). Groups and modules
-are imported when the first name of theirs is asked for, as in `kernels.text.lines.count_lines` (see `lazy`).
+are imported on first access, as in `kernels.text.lines.count_lines` (see `lazy`).
 """
 
 import os
@@ -21,5 +21,5 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy.modules_of(__name__, __file__)
 
-# numba reads this when it is first imported; this package is imported before it.
+# numba reads this variable on its first import, and this package is imported before numba.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / "numba"))

@@ -1,3 +1,3 @@
-"""The name of `refinery.kernels.core.arrow` before 0.2, for operators of users."""
+"""Old name (before 0.2) of `refinery.kernels.core.arrow`, kept for user operators."""
 
 from refinery.kernels.core.arrow import *  # noqa: F403

@@ -1,6 +1,6 @@
-"""Modules that are imported when the first name of theirs is asked for.
+"""Lazy import of a package's modules, on first access.
 
-numba takes a fifth of a second to import, and commands that look at stored numbers need none of it.
+numba takes a fifth of a second to import, and commands that only read stored numbers do not need it.
 """
 
 import importlib
@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 def modules_of(package: str, file: str) -> Callable[[str], ModuleType]:
-    """The `__getattr__` of a package: imports its modules. package, file: the package's `__name__` and `__file__`."""
+    """Make a package's `__getattr__`, which imports its modules. package, file: its `__name__` and `__file__`."""
 
     def imported(name: str) -> ModuleType:
         place = Path(file).parent / name

@@ -1,1 +1,1 @@
-"""Watches a run: what it uses of the machine, how far it is, what happened; for its tables, other terminals and logs."""
+"""Monitoring of a run: use of the machine, progress and events, for its tables, other terminals and logs."""

@@ -1,7 +1,7 @@
-"""The log of a run, in two forms: `run.log` to be read, `run.jsonl` with one event on each line.
+"""The log of a run, in two forms: `run.log` as text, `run.jsonl` with one event on each line.
 
-Both are handlers of Python's `logging`, on the root logger while the run lasts: what operators written in Python log is
-in them too. Records are short, and appended with one write each, so several processes can share the files.
+Both are handlers of Python's `logging`, on the root logger while the run lasts, so they also record the logging of
+Python operators. Records are short, and appended with one write each, so several processes can share the files.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from typing import Any
 
 from refinery.common.redaction import hide
 
-# A log that is longer when a run begins is put aside, and the one before it is gone.
+# A longer log is put aside when a run begins, in place of the one put aside before.
 _LARGEST = 10 << 20
 _LONGEST = 4000
-# What could move a terminal's cursor.
+# Characters that could move a terminal's cursor.
 _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# Tells worker processes the folder.
+# Environment variable with the log's folder, for worker processes.
 _VARIABLE = "REFINERY_LOG"
 
-# Libraries that log as INFO what nobody who runs a recipe wants to know.
+# Libraries whose INFO records are noise in the log of a run.
 _TALKATIVE = ("sqlglot",)
 
 logger = logging.getLogger("refinery.run")
 
 
 def event(name: str, message: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Log that something happened. name: `shard`, `stage`, ...; fields: plain data, for the JSON form."""
+    """Log an event. name: `shard`, `stage`, ...; fields: plain data, for the JSON form."""
     logger.log(level, "%s", message, extra={"event": name, "fields": fields})
 
 
 class _Text(logging.Formatter):
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
-        """UTC, as in ISO 8601."""
+        """Format the time as ISO 8601 in UTC."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
 
     def format(self, record: logging.LogRecord) -> str:
-        """`2026-01-31T12:00:00Z INFO refinery.run: stage 1 begins`; lines after the first, of a traceback, are indented."""
+        """`2026-01-31T12:00:00Z INFO refinery.run: stage 1 begins`; later lines, such as a traceback, are indented."""
         text = hide(super().format(record))[:_LONGEST].rstrip()
         return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text).replace("\n", "\n    ")
 
@@ -66,7 +66,7 @@ class _Json(logging.Formatter):
 
 
 def attach(folder: Path) -> list[logging.Handler]:
-    """Write what is logged in this process to the files in `folder` from now on; `detach` ends it."""
+    """Start logging of this process to the files in `folder`; `detach` ends it."""
     text = _handler(folder / "run.log", _Text("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handlers = [text, _handler(folder / "run.jsonl", _Json())]
     root = logging.getLogger()
@@ -84,19 +84,19 @@ def _handler(path: Path, formatter: logging.Formatter) -> logging.Handler:
 
 
 def _is_worth_it(record: logging.LogRecord) -> bool:
-    """All of refinery's and of a person's operators; of installed libraries warnings only."""
+    """Return whether to log a record: all of refinery and of user operators, only warnings of installed libraries."""
     return record.levelno >= logging.WARNING or "site-packages" not in record.pathname
 
 
 def detach(handlers: list[logging.Handler]) -> None:
-    """Take the handlers away and close their files."""
+    """Remove the handlers and close their files."""
     for handler in handlers:
         logging.getLogger().removeHandler(handler)
         handler.close()
 
 
 def attach_where_told() -> None:
-    """In a worker process: write to the log of the run that has started it."""
+    """Attach a worker process to the log of the run that started it."""
     folder = os.environ.get(_VARIABLE)
     if folder:
         try:
@@ -108,7 +108,7 @@ def attach_where_told() -> None:
 
 @contextmanager
 def logged(folder: Path) -> Iterator[None]:
-    """Log to `folder` while the run lasts. A folder that cannot be written costs the log, never the run."""
+    """Log to `folder` while the run lasts. An unwritable folder costs the log, never the run."""
     root = logging.getLogger()
     level, raising = root.level, logging.raiseExceptions
     try:
@@ -122,7 +122,7 @@ def logged(folder: Path) -> Iterator[None]:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     os.environ[_VARIABLE] = str(folder.absolute())
-    logging.raiseExceptions = False  # a full disk ends the run by itself; here it would fill the terminal
+    logging.raiseExceptions = False  # a full disk ends the run anyway; logging errors would fill the terminal
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a run uses of the machine at one moment: its process, those that it started, and the threads of its workers."""
+"""Samples of a run's use of the machine: its process, its child processes, and its worker threads."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-# How threads are called that run shards.
+# Name prefix of threads that run shards.
 _THREADS = "refinery_"
 
 
 @dataclass(frozen=True)
 class Use:
-    """What one worker, or all of the run together, uses.
+    """Use of the machine by one worker, or by the whole run.
 
-    worker: `all`, `thread 0`, `process 4711`. cpu: cores kept busy since the moment before. memory: resident bytes, None
-    for a thread. read, written: bytes per second that went to and from disks, None where the system does not tell.
+    worker: `all`, `thread 0`, `process 4711`. cpu: busy cores since the last measurement. memory: resident bytes, None
+    for a thread. read, written: bytes per second from and to disks, None if the system does not report them.
     """
 
     worker: str
@@ -29,13 +29,13 @@ class Use:
 
 
 class Sampler:
-    """Measures again and again; shares are those of the time since the last measurement.
+    """Sampler of machine use; each measurement covers the time since the last one.
 
-    Linux tells the disk traffic of a process; elsewhere `read` and `written` are None.
+    Linux reports the disk traffic of a process; elsewhere `read` and `written` are None.
     """
 
     def __init__(self) -> None:
-        import psutil  # here, for it takes a while and is not needed to start a run
+        import psutil  # imported here: it is slow and not needed to start a run
 
         self._errors = psutil.Error
         self._own = psutil.Process()
@@ -45,7 +45,7 @@ class Sampler:
         self.measure(workers=False)
 
     def measure(self, workers: bool) -> list[Use]:
-        """First the use of all together, then of each process that the run has started; of threads too with `workers`."""
+        """Measure the use of the whole run, then of each process that it started; with `workers`, of threads too."""
         now = time.monotonic()
         elapsed, self._at = max(now - self._at, 1e-3), now
         seen: dict[Any, float] = {}
@@ -59,7 +59,7 @@ class Sampler:
         return found
 
     def _started(self) -> list[Any]:
-        """Processes below this one; those that are known already keep their objects."""
+        """Child processes; known processes keep their objects."""
         try:
             now = {child.pid: child for child in self._own.children(recursive=True)}
         except self._errors:
@@ -68,7 +68,7 @@ class Sampler:
         return list(self._children.values())
 
     def _of(self, process: Any, elapsed: float, seen: dict[Any, float]) -> Use | None:
-        """None for a process that has ended."""
+        """Use of one process; None if it has ended."""
         try:
             with process.oneshot():
                 times = process.cpu_times()
@@ -90,12 +90,12 @@ class Sampler:
         return float(counters.read_bytes), float(counters.write_bytes)
 
     def _since(self, what: Any, total: float, seen: dict[Any, float]) -> float:
-        """How much a counter has grown; nothing for one that is seen for the first time, or that fell."""
+        """Growth of a counter; 0 for a counter that is new or has fallen."""
         seen[what] = total
         return max(0.0, total - self._before.get(what, total))
 
     def _threads(self, elapsed: float, seen: dict[Any, float]) -> list[Use]:
-        """Worker threads by name: a thread of each pool may have it, of which one works at a time."""
+        """Use of worker threads by name: pools share names, but only one pool works at a time."""
         try:
             spent = {thread.id: thread.user_time + thread.system_time for thread in self._own.threads()}
         except self._errors:
@@ -123,7 +123,7 @@ def _together(uses: list[Use], pid: int) -> Use:
 
 
 def free(folder: str) -> int | None:
-    """Bytes that can still be written to the disk of a folder; None where nobody tells."""
+    """Free bytes on the disk of a folder; None if unknown."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:
@@ -131,7 +131,7 @@ def free(folder: str) -> int | None:
 
 
 def gpus() -> tuple[float, int] | None:
-    """Busy share of all GPUs together (1.0: one of them) and bytes in use; None without NVIDIA's library or a GPU."""
+    """Busy share of all GPUs together (1.0: one GPU) and bytes in use; None without NVIDIA's library or a GPU."""
     try:
         import pynvml
 
@@ -139,6 +139,6 @@ def gpus() -> tuple[float, int] | None:
         handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
         busy = sum(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu for handle in handles) / 100
         used = sum(int(pynvml.nvmlDeviceGetMemoryInfo(handle).used) for handle in handles)
-    except Exception:  # whatever a driver that is not there or too old makes of it
+    except Exception:  # a missing or old driver may raise anything
         return None
     return (busy, used) if handles else None

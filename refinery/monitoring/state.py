@@ -1,4 +1,4 @@
-"""The state of a run as others see it: a small file that the run writes while it works, and the lock that it holds."""
+"""The public state of a run: a small file that the run writes while it works, and the lock that it holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUNNING, FINISHED, FAILED, INTERRUPTED, NONE = "running", "finished", "failed", 
 
 
 def write(path: Path, state: dict[str, Any]) -> None:
-    """Replace the file, whole or not at all; a disk that is full loses the state, never the run."""
+    """Replace the file atomically; a full disk costs the state, never the run."""
     unfinished = aside(path)
     try:
         unfinished.write_text(hide(json.dumps(state, ensure_ascii=False)), encoding="utf-8")
@@ -24,7 +24,7 @@ def write(path: Path, state: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the file says; nothing for one that is not there or is no state."""
+    """Content of the file; empty if the file is missing or no state."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -33,9 +33,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def look(run_dir: RunDir) -> dict[str, Any]:
-    """The state of the run in a folder: its `state` is one of those above, the other fields are those of the file.
+    """The state of the run in a folder: `state` is one of the constants above, the other fields come from the file.
 
-    A run that no longer holds its folder and has not said how it ended was killed: `interrupted`.
+    A run that no longer holds its folder and has not recorded its end was killed: `interrupted`.
     """
     found = read(run_dir.status)
     told = found.get("state")

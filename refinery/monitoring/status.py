@@ -1,4 +1,4 @@
-"""What `refinery status` tells of a run folder: while the run works from its state, afterwards from its database."""
+"""Data of `refinery status`: from the state of a working run, or from the database of a finished run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LAST = "SELECT file, line, operator, error FROM quarantine ORDER BY _row DESC L
 
 
 def status(run_dir: RunDir) -> dict[str, Any]:
-    """Plain data. `state` is running, finished, failed, interrupted or none; docs/monitoring.md lists the other fields.
+    """Status as plain data: `state` (running, finished, failed, interrupted, none); other fields: docs/monitoring.md.
 
-    Of a folder whose last run did not end well, but which has the tables of one before, `before` is true.
+    `before` is true if the last run did not end well but the folder has the tables of an earlier run.
     """
     found = state.look(run_dir)
     if found["state"] == state.FINISHED:
@@ -29,7 +29,7 @@ def status(run_dir: RunDir) -> dict[str, Any]:
 
 
 def _kept(run_dir: RunDir) -> int:
-    """Shards of all stages that the next run need not run again."""
+    """Number of shards of all stages that the next run can reuse."""
     return sum(1 for _ in run_dir.parts.rglob("*.done.json"))
 
 
@@ -48,6 +48,6 @@ def _finished(run_dir: RunDir) -> dict[str, Any]:
         try:
             mean, most, memory = con.execute(_USED).fetchall()[0]
             found |= {"cpu": mean, "cpu_max": most, "memory_max": memory}
-        except duckdb.CatalogException:  # of a run from before there was a monitor
+        except duckdb.CatalogException:  # an older run without a monitor
             pass
     return found

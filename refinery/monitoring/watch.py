@@ -1,4 +1,4 @@
-"""Watches one run from its own process: a thread that looks once a second, and what stages and shards tell it."""
+"""Monitor of one run in its own process: a thread that measures once a second, and reports of stages and shards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from refinery.monitoring import state
 from refinery.monitoring.log import event
 from refinery.storage.run_folder import RunDir
 
-# Seconds between two looks at the machine.
+# Seconds between two measurements.
 EVERY = 1.0
 
 MONITOR = pa.schema(
@@ -46,7 +46,7 @@ MONITOR = pa.schema(
 
 @dataclass
 class Far:
-    """How far the run is. total: bytes of all stages. since: what shards have told since the last look."""
+    """Progress of the run. total: bytes of all stages. since: rows and bytes of shards since the last measurement."""
 
     stage: int = 0
     stages: int = 0
@@ -61,7 +61,7 @@ class Far:
 
 
 class Watch:
-    """To be entered when the run holds its folder, and left when it has ended, well or not."""
+    """Context of a run: entered when the run holds its folder, left when it has ended, well or not."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Watch:
         detail: bool = False,
         told: Callable[[str], None] | None = None,
     ) -> None:
-        """about: plain data for the state. detail: every worker and the GPUs are measured. told: given a line each second."""
+        """about: plain data for the state. detail: measure every worker and the GPUs. told: gets a line each second."""
         self._path, self._about, self._detail, self._say = run_dir.status, about, detail, told
         self._root = str(run_dir.root)
         self.far = Far(stages=stages, total=total)
@@ -87,7 +87,7 @@ class Watch:
         self._sampler: Any = None
         self._thread = threading.Thread(target=self._look_on, name="watch", daemon=True)
 
-    # What the run tells
+    # Called by the run
 
     def __enter__(self) -> Watch:
         event("began", f"run of {self._about.get('recipe') or 'a recipe'} begins", **self._about)
@@ -97,10 +97,10 @@ class Watch:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._end.set()
-        self._thread.join(10)  # it waits for ever where an import was left in its middle
+        self._thread.join(10)  # with a limit: an interrupted import would block it for ever
         seconds = round(time.monotonic() - self._started, 3)
         if error is None:
-            self._path.unlink(missing_ok=True)  # the database says it all now
+            self._path.unlink(missing_ok=True)  # the database has it all now
             event("ended", f"run ended well after {seconds} s", seconds=seconds, peak_memory=self.peak)
             return
         stopped = isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)) or _is_interrupted(error)
@@ -110,14 +110,14 @@ class Watch:
         self._write(how, what)
 
     def began(self, stage: int, phase: str, shards: Sequence[Any] = ()) -> None:
-        """A stage, or another part of the run, begins."""
+        """Record that a stage, or another part of the run, begins."""
         self._measure()
         far = self.far
         far.stage, far.phase, far.shards, far.of = stage, phase, 0, len(shards)
         event("stage", f"stage {stage}: {phase}" if stage else phase, stage=stage, phase=phase, shards=len(shards))
 
     def done(self, result: Any, size: int, quarantine: Callable[[], dict[str, Any] | None]) -> None:
-        """A shard has ended. size: its bytes of the input. quarantine: reads the last row that it put aside."""
+        """Record that a shard has ended. size: its input bytes. quarantine: reads its last quarantined row."""
         far = self.far
         with self._lock:
             far.shards, far.bytes = far.shards + 1, far.bytes + size
@@ -133,12 +133,12 @@ class Watch:
             event("quarantine", what, 30, shard=result.shard, rows=result.quarantined)
 
     def table(self) -> pa.Table:
-        """All that was measured so far."""
+        """Table of all measurements so far."""
         self._measure()
         with self._lock:
             return of_rows(self._rows, MONITOR)
 
-    # What the thread does
+    # Called by the thread
 
     def _look_on(self) -> None:
         while not self._end.wait(EVERY if self._sampler else 0):
@@ -148,7 +148,7 @@ class Watch:
                 self._say(self.line())
 
     def _measure(self, first: bool = False) -> None:
-        """Look at the machine; only the thread itself makes the sampler, which takes longer."""
+        """Measure the machine; only the thread creates the sampler, which is slow."""
         from refinery.monitoring import sampling
 
         with self._lock:
@@ -170,7 +170,7 @@ class Watch:
             for use in found if self._detail else found[:1]:
                 self._rows.append(common | _measured(use) | (of_all if use is whole else {}))
 
-    # What it looks like
+    # Output
 
     def line(self) -> str:
         """`1.9 cores, 812.4 MB`, of all processes together."""
@@ -222,7 +222,7 @@ def _is_interrupted(error: BaseException) -> bool:
 
 
 def last_of(path: Path) -> dict[str, Any] | None:
-    """The last row of a shard's file of quarantined samples, without the sample itself."""
+    """The last row of a shard's quarantine file, without the sample itself."""
     import pyarrow.parquet as pq
 
     try:

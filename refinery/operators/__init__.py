@@ -1,4 +1,4 @@
-"""Operators and features: where their files are, and what they say of themselves."""
+"""Operators and features: finding and reading their files."""
 
 from refinery.operators.folders import Library, read_sql
 from refinery.operators.headers import read_feature, read_operator

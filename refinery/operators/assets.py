@@ -1,4 +1,4 @@
-"""Files and folders that parameters name: what they hold decides results, where they lie does not."""
+"""Files and folders that parameters name: their contents decide results, their places do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from refinery.common.paths import CONTENTS
 
 
 def by_contents(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of an operator with digests in place of the files that it reads, without places of its own."""
+    """Parameters of an operator, with digests in place of the files that it reads, and without its other paths."""
     found = {}
     for name, value in params.items():
         kind = specs[name].type if name in specs else ""
@@ -23,7 +23,7 @@ def by_contents(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str
 
 
 def digest_of(path: str) -> list[tuple[str, str]]:
-    """Names and digests of the files in a folder, or the digest of a file; nothing of one that is not there."""
+    """Names and digests of the files in a folder, or the digest of a file; empty for a missing one."""
     place = Path(path).expanduser()
     inside = place.is_dir()
     files: Iterable[Path] = sorted(place.iterdir()) if inside else [place]

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class Library:
-    """All operators and features of the shipped folders and of the user's own ones, read when asked for."""
+    """Operators and features of the shipped folders and of the user's own, read at first use."""
 
     def __init__(self, extra: tuple[str | Path, ...] = ()) -> None:
         home = shipped()
@@ -46,13 +46,13 @@ class Library:
 
     @cached_property
     def operators(self) -> Mapping[str, Operator]:
-        """Operators by name, each header read when first asked for."""
+        """Operators by name, each header read at first use."""
         paths = {n: p for n, (d, p) in self._paths.items() if d in KINDS}
         return _Lazy(paths | self._aliases, lambda name, path: read_operator(path, name))
 
     @cached_property
     def _aliases(self) -> dict[str, Path]:
-        """Other names of deduplicators: their headers have to be looked into."""
+        """Aliases of deduplicators; only their headers have them."""
         found: dict[str, Path] = {}
         for directory, path in self._paths.values():
             if directory == "deduplicators":
@@ -66,7 +66,7 @@ class Library:
         return _Lazy(paths, lambda name, path: read_feature(path))
 
     def functions(self) -> list[Function]:
-        """Every function of every operator and feature, each name once."""
+        """Functions of all operators and features, each name once."""
         found: dict[str, Function] = {}
         functions = [function for feature in self.features.values() for function in feature.functions]
         functions += [function for operator in self.operators.values() for function in operator.functions]
@@ -78,7 +78,7 @@ class Library:
 
 
 class _Lazy(Mapping[str, Item]):
-    """Reads what a name stands for when it is first asked for."""
+    """Mapping that reads each item at its first use."""
 
     def __init__(self, paths: dict[str, Path], read: Callable[[str, Path], Item]) -> None:
         self._paths, self._read = paths, read

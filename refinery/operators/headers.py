@@ -1,4 +1,4 @@
-"""Reads headers: no template is rendered and no Python file imported, so that listing every operator is cheap."""
+"""Reads headers without rendering templates or importing Python files, so that listing all operators is cheap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TAKEN = "columns that begin with _ are what its other columns need, and `keep` 
 def read_operator(path: Path, name: str | None = None) -> Operator:
     """Read one operator file's header; name: one of its aliases, or the file's own.
 
-    Raises OperatorError, naming the file and the field, when the header does not keep the contract.
+    Raises OperatorError, naming the file and the field, when the header breaks the contract.
     """
     header, sql = _header(path, "OPERATOR")
     kind = KINDS[path.parent.name]
@@ -105,7 +105,7 @@ def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) ->
 
 
 def _resource_files(path: Path, names: Any) -> None:
-    """See that the data files that an operator opens are there; names: files, folders and globs beside its own file."""
+    """Check that the data files of an operator exist. names: files, folders and globs beside its own file."""
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise OperatorError(f"{path}: files of resources must be a list of names, not {names!r}")
     for name in names:
@@ -115,7 +115,7 @@ def _resource_files(path: Path, names: Any) -> None:
 
 
 def _all_params(path: Path, kind: str, header: dict[str, Any], alias: dict[str, Any]) -> dict[str, Any]:
-    """The operator's own parameters, and those of all operators of its kind."""
+    """The operator's own parameters and those of all operators of its kind."""
     own = {**(header.get("params") or {}), **(alias.get("params") or {})}
     if kind == "filter":
         return own | RANGE_PARAMS
@@ -142,7 +142,7 @@ def read_feature(path: Path) -> Feature:
 
 
 def aliases(path: Path) -> dict[str, Any]:
-    """Other names that the operator in a file has, with what differs under each."""
+    """Aliases of the operator in a file, with the header fields that differ under each."""
     return _header(path, "OPERATOR")[0].get("aliases") or {}
 
 

@@ -1,4 +1,4 @@
-"""Where the shipped operators are."""
+"""Folder of the shipped operators."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def shipped() -> Path:
 
 
 def is_shipped(path: Path) -> bool:
-    """Whether a file with operators is one of refinery's."""
+    """Return whether an operator file is shipped with refinery."""
     path, home = path.resolve(), shipped().resolve()
     return any(path.is_relative_to(home / folder) for folder in ("sql", "udfs"))

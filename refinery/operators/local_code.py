@@ -1,4 +1,4 @@
-"""Code that an operator is made of besides its own file: modules that it imports from outside of Python's libraries."""
+"""Local modules of an operator: the modules that its file imports, except Python's and installed ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Stamp = tuple[int, int]
 
 
 def local_modules(path: Path) -> dict[str, Path]:
-    """Files of the modules that a Python file imports, at any depth and anywhere in the code, by the modules' names.
+    """Files of the modules that a Python file imports, at any depth and anywhere in the code, by module name.
 
-    Modules of Python itself, of installed packages and of refinery are left out, and what is imported by a computed name.
+    Left out: modules of Python, of installed packages and of refinery, and imports by a computed name.
     """
     found: dict[str, Path] = {}
     folder = str(path.parent)
@@ -36,7 +36,7 @@ def local_modules(path: Path) -> dict[str, Path]:
 
 
 def stamp(path: Path) -> Stamp:
-    """What the file system says of a file; zeros where it is gone."""
+    """Size and time of change of a file; zeros if it is missing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -46,12 +46,12 @@ def stamp(path: Path) -> Stamp:
 
 @lru_cache(maxsize=4096)
 def is_installed(path: str) -> bool:
-    """Whether a file belongs to Python, to an installed package or to refinery."""
+    """Return whether a file belongs to Python, to an installed package or to refinery."""
     return os.path.realpath(path).startswith(_installed())
 
 
 def sources_in(file: Path) -> list[bytes]:
-    """Texts of a Python file, or of all that an archive holds: it is on `sys.path` as a folder is."""
+    """Text of a Python file, or of all Python files in an archive, which can be on `sys.path` like a folder."""
     if file.suffix == ".py":
         return [file.read_bytes()]
     if not is_zipfile(file):
@@ -66,11 +66,11 @@ def _imported(file: Path, package: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _imports(file: Path, state: Stamp, package: str) -> tuple[str, ...]:
-    """Names that the code of a file imports: of modules, or of things in modules."""
+    """Names that the code of a file imports: modules, or members of modules."""
     try:
         trees = [ast.parse(text) for text in sources_in(file)]
     except (OSError, SyntaxError, ValueError, BadZipFile):
-        return ()  # importing it says so
+        return ()  # its import will raise the error
     found: list[str] = []
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Import):
@@ -83,7 +83,7 @@ def _imports(file: Path, state: Stamp, package: str) -> tuple[str, ...]:
 
 
 def _specs(name: str, folder: str) -> Iterator[tuple[str, ModuleSpec]]:
-    """The module of a dotted name after those of the packages that it is in, as far as there are any."""
+    """Names and specs of the packages and the module in a dotted name, as far as they exist."""
     parts, where = name.split("."), None
     if parts[0] in sys.stdlib_module_names or parts[0] == "refinery":
         return
@@ -99,12 +99,12 @@ def _specs(name: str, folder: str) -> Iterator[tuple[str, ModuleSpec]]:
 
 
 def _known(module: str) -> ModuleSpec | None:
-    """The spec of a module that is loaded already, from wherever."""
+    """The spec of a module that is already loaded."""
     return getattr(sys.modules.get(module), "__spec__", None)
 
 
 def _find(module: str, where: list[str]) -> ModuleSpec | None:
-    """The spec of a module; by its last name, since Python asks for the package that a namespace is in to be loaded."""
+    """The spec of a module, found by its last name: by its full name Python would need its package to be loaded."""
     try:
         return PathFinder.find_spec(module.rpartition(".")[2], where)
     except (ImportError, ValueError, AttributeError):
@@ -112,7 +112,7 @@ def _find(module: str, where: list[str]) -> ModuleSpec | None:
 
 
 def _source(spec: ModuleSpec) -> Path | None:
-    """The file of a module, or the archive that holds it; None for a namespace."""
+    """The file of a module, or the archive that contains it; None for a namespace."""
     if not spec.has_location or not spec.origin:
         return None
     path = Path(spec.origin)

@@ -1,7 +1,7 @@
-"""Machine code that numba keeps of a person's kernels: dropped when what they were made of has changed.
+"""numba's cached machine code of user kernels, dropped when its sources have changed.
 
-numba looks at the file of a kernel alone. What the kernel calls from another file, and numbers that it takes from there, are
-part of the machine code all the same.
+numba checks only the file of a kernel. Functions and numbers that the kernel uses from other files are part of the
+machine code all the same.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 
 def drop_stale(operator: Path, modules: Collection[Path]) -> None:
-    """Remove what numba keeps of an operator and its modules, unless they are as they were at the last call.
+    """Remove numba's cache of an operator and its modules, unless they are unchanged since the last call.
 
-    Files of data beside the operator count by size and time.
+    Data files beside the operator count by size and time.
     """
     texts = {path: path.read_bytes() for path in sorted({operator, *modules}) if path.is_file()}
     if not any(b"jit" in text for text in texts.values()):
@@ -37,14 +37,14 @@ def drop_stale(operator: Path, modules: Collection[Path]) -> None:
 
 
 def _drop(folders: Collection[Path]) -> None:
-    """Remove numba's files about all that stands in folders."""
+    """Remove numba's cache files of all code in the folders."""
     from numba.core import caching, config
 
-    settings: Any = config  # its names are made when it is imported
+    settings: Any = config  # its attributes are made at import
     for folder in folders:
         place = caching._CacheLocator.get_suitable_cache_subpath(str(folder / "any.py"))
         for file in Path(settings.CACHE_DIR, place).glob("*.nb[ci]"):
-            file.unlink(missing_ok=True)  # numba has made the folder by now, and expects it to stay
+            file.unlink(missing_ok=True)  # numba has made the folder by now, and expects it to exist
 
 
 def _write(note: Path, text: str) -> None:

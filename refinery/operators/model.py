@@ -1,4 +1,4 @@
-"""What an operator's or a feature's header declares. `sql/README.md` is the contract of a header."""
+"""Data of operators' and features' headers. `sql/README.md` is the contract of a header."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from refinery.operators.user_code import called
 PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
 
 KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
-# How a deduplicator compares samples; `sql/README.md` says what each needs of an operator.
+# Kinds of comparison of deduplicators; `sql/README.md` has the requirements of each.
 MATCHES = ("keys", "bands", "hamming", "units")
 PARAM_TYPES = {
     "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
@@ -35,7 +35,7 @@ RANGE_PARAMS: dict[str, dict[str, Any]] = {
 }
 
 
-# Every deduplicator that removes samples has these; `verify` only where there are shingles to compare.
+# Every deduplicator that removes samples has these; `verify` only if it has shingles to compare.
 SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
     "keep": {
         "type": "str",
@@ -98,7 +98,7 @@ class Param:
 
 
 def function_of(path: Path, name: str) -> Callable[..., Any]:
-    """A callable of an operator's Python file. Raises OperatorError where there is none, or the file cannot be imported."""
+    """A callable of an operator's Python file. Raises OperatorError if it is missing or the file cannot be imported."""
     found = getattr(load_module(path), name, None)
     if not callable(found):
         raise OperatorError(f"{path}: has no function {name!r}")
@@ -124,7 +124,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Feature:
-    """What several operators need of one version of a text: an SQL expression over it."""
+    """An SQL expression over a text that several operators share."""
 
     name: str
     doc: str
@@ -154,15 +154,15 @@ class Operator:
     peer: str = ""
     examples: tuple[dict[str, Any], ...] = ()
     match: str = ""  # of a deduplicator: one of MATCHES
-    rule: dict[str, str] = field(default_factory=dict)  # which units go, and what becomes of empty texts
-    apply: str = ""  # SQL that takes units out of a text
-    units: dict[str, str] = field(default_factory=dict)  # what a unit is called, and the function that splits a text
+    rule: dict[str, str] = field(default_factory=dict)  # units to remove, and the treatment of empty texts
+    apply: str = ""  # SQL that removes units from a text
+    units: dict[str, str] = field(default_factory=dict)  # name of a unit, and the function that splits a text
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
-    alias_of: str = ""  # the operator whose file this name stands in
-    resources: dict[str, Any] = field(default_factory=dict)  # of a cluster: num_gpus, and what it loads
+    alias_of: str = ""  # the operator whose file declares this name
+    resources: dict[str, Any] = field(default_factory=dict)  # for a cluster: num_gpus, and whether it loads a model
 
     def check(self, params: dict[str, Any]) -> list[str]:
-        """What stands in the way of running with these (complete) parameters: sentences that name the cure."""
+        """Problems that prevent a run with these (complete) parameters, as sentences that name the cure."""
         problems = [
             rule["say"]
             for rule in self.refuses
@@ -173,14 +173,14 @@ class Operator:
         return problems
 
     def stats_of(self, params: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-        """The statistics by their names with these (complete) parameters: `{a}` in a name stands for parameter a.
+        """Statistics by name with these (complete) parameters: `{a}` in a name stands for parameter a.
 
-        A list gives one statistic for each of its values, `{a[0]}` the first of them alone.
+        A list gives one statistic for each of its values, `{a[0]}` one for its first value.
         """
         return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
 
     def loads(self, params: Mapping[str, Any]) -> bool:
-        """Whether it loads something large with these parameters, such as a model."""
+        """Return whether the operator loads something large with these parameters, such as a model."""
         declared = self.resources.get("loads", False)
         if not isinstance(declared, dict):
             return bool(declared)
@@ -189,11 +189,11 @@ class Operator:
         )
 
     def parts(self, text: str, params: dict[str, Any]) -> list[str]:
-        """The units of a text, in order; none for an operator that does not say how to split one."""
+        """The units of a text, in order; none for an operator without a function that splits texts."""
         return self._call(self.units["split"], text, params) if "split" in self.units else []
 
     def _call(self, name: str, *arguments: Any) -> list[str]:
-        """What a function of the file returns, a list of texts. Raises OperatorError."""
+        """Call a function of the file that returns a list of texts. Raises OperatorError."""
         run = function_of(self.path, name)
         answer = run(*arguments) if is_shipped(self.path) else called(self.path, name, run, *arguments)
         if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
@@ -204,7 +204,7 @@ class Operator:
 
 
 def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
-    """What a statistic's name in a header stands for with these parameters."""
+    """Names that a statistic's name in a header stands for with these parameters."""
     found = PLACE.search(pattern)
     if found is None:
         return [pattern]

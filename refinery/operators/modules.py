@@ -19,15 +19,15 @@ from refinery.operators.opened_files import forget
 from refinery.operators.user_code import running
 
 _importing = threading.RLock()
-# By the name of an operator's module: the files that it was imported from, directly and by what it imports.
+# By name of an operator's module: its file and its local modules, as they were at the import.
 _made_of: dict[str, dict[Path, Stamp]] = {}
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import an operator's Python file by its path: once for as long as it, and what it imports, stay as they are."""
-    import refinery.kernels  # noqa: F401  it says where numba keeps compiled kernels, before numba asks
+    """Import an operator's Python file by its path; again only if it or its local modules have changed."""
+    import refinery.kernels  # noqa: F401  sets numba's cache folder before numba reads it
 
-    # The same in every process: numba's cache on disk knows a kernel by the name of its module.
+    # The same name in every process: numba's cache on disk identifies a kernel by the name of its module.
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     name = f"refinery_udf_{path.parent.name}_{path.stem}_{digest}"
     with _importing:
@@ -35,20 +35,20 @@ def load_module(path: Path) -> ModuleType:
             return sys.modules[name]
         _forget(name, path)
         module = _import(name, path)
-        if not is_shipped(path):  # now that it has said where its modules are; no kernel has been called yet
+        if not is_shipped(path):  # `sys.path` is now known, and no kernel has been called yet
             drop_stale(path, local_modules(path).values())
         _made_of[name] = _state(path)
         return module
 
 
 def _state(path: Path) -> dict[Path, Stamp]:
-    """What an operator is made of in this process, with what the file system says of it."""
+    """Stamps of an operator's file and of its local modules, as this process finds them."""
     modules = {} if is_shipped(path) else local_modules(path)
     return {file: stamp(file) for file in (path, *modules.values())}
 
 
 def _forget(name: str, path: Path) -> None:
-    """Have an operator that has changed, and what of it the process has loaded, imported again."""
+    """Unload a changed operator and its local modules, so that they are imported again."""
     if name not in sys.modules:
         return
     del sys.modules[name]
@@ -64,7 +64,7 @@ def _import(name: str, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     cached = sys.dont_write_bytecode
-    # Python takes compiled code for current when size and second are the source's: an edit in the same second would be lost.
+    # Python compares compiled code with its source by size and second: an edit in the same second would be lost.
     sys.dont_write_bytecode = cached or not is_shipped(path)
     try:
         with nullcontext() if is_shipped(path) else running(path, "the import of the file"):

@@ -1,6 +1,6 @@
-"""Files that operators' code opens for reading, and what else of its doings results may depend on.
+"""Traces of operators' code: files opened for reading, and other actions that results may depend on.
 
-Python's audit events say it: of the thread that runs an operator, and of threads that an operator has started.
+Source: Python's audit events of the thread that runs an operator, and of threads that an operator has started.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from refinery.operators.local_code import is_installed
 
 @dataclass(frozen=True)
 class Traces:
-    """What code has done since it was imported, by absolute paths: it may keep what it has read.
+    """Actions of code since its import (it may keep what it has read), by absolute paths.
 
-    opened: files. missing: files that were not there. listed: folders. deeds: all else, as `runs a program (ls)`.
+    opened: files. missing: files that did not exist. listed: folders. deeds: other actions, as `runs a program (ls)`.
     """
 
     opened: set[str] = field(default_factory=set)
@@ -33,7 +33,7 @@ class Traces:
 
 
 _active = threading.local()
-# Traces of the operators that run, by thread.
+# Traces of the running operators, by thread.
 _running: dict[int, Traces] = {}
 # Threads that operators have started.
 _threads: tuple[tuple[threading.Thread, Traces], ...] = ()
@@ -48,19 +48,19 @@ _CREATES = os.O_EXCL | os.O_TRUNC
 
 
 def traces_of(operator: Path) -> Traces:
-    """What the code of an operator has done in this process."""
+    """Traces of an operator's code in this process."""
     found = _traces.get(operator, Traces())
     return Traces(*(getattr(found, one.name).copy() for one in fields(Traces)))
 
 
 def forget(operator: Path) -> None:
-    """Nothing is left of what an operator has read: it is imported anew."""
+    """Forget the traces of an operator that is imported again."""
     _traces.pop(operator, None)
 
 
 @contextmanager
 def noted(operator: Path) -> Iterator[None]:
-    """Note what this thread does meanwhile, and threads that it starts, as the doing of an operator.
+    """Attribute the actions of this thread, and of threads that it starts, to an operator while the body runs.
 
     Files that native libraries open themselves are not noted.
     """
@@ -78,7 +78,7 @@ def noted(operator: Path) -> Iterator[None]:
 
 
 def _install() -> None:
-    """Have Python call the hook in this process, once: it cannot be removed. Threads have no event in every version."""
+    """Install the audit hook in this process once: it cannot be removed. Not every Python has events for threads."""
     global _installed
     with _installing:
         if not _installed:
@@ -108,7 +108,7 @@ def _noting_bare(start: Callable[..., int]) -> Callable[..., int]:
 
 
 def _concerned() -> list[Traces]:
-    """Traces of the operator that this thread runs; in a thread that an operator has started, of all that run as well."""
+    """Traces of this thread's operator; in a thread that an operator started, also those of all running operators."""
     if (found := getattr(_active, "found", None)) is not None:
         return [found]
     thread = threading.get_ident() if _threads else 0
@@ -143,7 +143,7 @@ def _note_file(path: Any, mode: str | None, flags: int | None) -> None:
 
 
 def _follow(thread: threading.Thread) -> None:
-    """Note what a thread does that is about to start, if an operator starts it."""
+    """Trace a thread that is about to start, if an operator starts it."""
     global _threads
     if concerned := _concerned():
         alive = (pair for pair in _threads if pair[0].ident is None or pair[0].is_alive())
@@ -151,7 +151,7 @@ def _follow(thread: threading.Thread) -> None:
 
 
 def _by_operators() -> list[Traces]:
-    """Those concerned, unless an installed package does it while it is imported, or an import looks for its file."""
+    """Traces as in `_concerned`, but none for the search of a module's file or the import of an installed package."""
     concerned = _concerned()
     frame = sys._getframe(2) if concerned else None
     while frame is not None and is_installed(file := frame.f_code.co_filename) | file.startswith("<frozen"):

@@ -1,4 +1,4 @@
-"""Runs code of a person's operators outside of statements: the import of a file, functions that a header names."""
+"""Runs code of user operators outside of statements: the import of a file, functions that a header names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from refinery.operators.opened_files import noted
 
 @contextmanager
 def running(path: Path, what: str) -> Iterator[None]:
-    """Note the files that the code of an operator opens. Raises OperatorError where it tries to end the process."""
+    """Note the files that the code of an operator opens. Raises OperatorError if it tries to end the process."""
     try:
         with noted(path), held():
             yield
@@ -27,7 +27,7 @@ def running(path: Path, what: str) -> Iterator[None]:
 
 
 def called(path: Path, name: str, run: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of an operator's file returns. Raises OperatorError, with its name, where it raises."""
+    """Call a function of an operator's file. Raises OperatorError, with the function's name, if it raises."""
     with running(path, f"the function {name}"):
         try:
             return run(*arguments)

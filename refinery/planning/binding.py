@@ -1,4 +1,4 @@
-"""The statement of a stage is run over no rows before a run: what DuckDB refuses, or does not end, is a step's mistake."""
+"""Runs a stage's statement over no rows before a run: if DuckDB refuses it or does not end, a step is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from refinery.security.connections import refused
 from refinery.workers.statement_limits import too_long
 from refinery.workers.worker import Worker
 
-# Seconds for each step alone, when all together have run into the limit: over no rows it is one of them that needs as long.
+# Seconds for each step alone after the whole statement has timed out: over no rows, one step alone takes that long.
 _ALONE = 2.0
 _NOT_FOUND = re.compile(r'Referenced (?:column|table) ".*" not found')
 # Outside of subqueries names are looked up when a step is compiled, so what DuckDB does not find stands within one.
@@ -36,7 +36,7 @@ _endless: ContextVar[dict[str, str] | None] = ContextVar("endless", default=None
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Within, a step that has run into the limit is not run once more by another look at the same recipe."""
+    """Remember steps that time out, so that another check of the same recipe does not run them again."""
     before = _endless.set({} if (known := _endless.get()) is None else known)
     try:
         yield
@@ -51,9 +51,9 @@ def bind(
     shards: list[Shard],
     summary: StatSummary,
 ) -> None:
-    """Run the statement of a stage over no rows. Raises RecipeError with the mistakes of all steps.
+    """Run the statement of a stage over no rows. Raises RecipeError with the problems of all steps.
 
-    compiled: the program of some of its steps.
+    compiled: returns the program of some of its steps. If no step is to blame, raises OperatorError.
     """
     if whole.copies:
         return
@@ -88,7 +88,7 @@ def _of_keys(
 def _problems(
     whole: Program, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
 ) -> list[Problem]:
-    """What DuckDB refuses of each step; those after a step without end are not tried."""
+    """Problems that DuckDB has with each step; steps after one that times out are not tried."""
     good: list[Any] = []
     problems: list[Problem] = []
     for step in steps:
@@ -102,14 +102,14 @@ def _problems(
         except duckdb.Error as error:
             problems.append(Problem(step.where, f"{step.name}: {_words(error, program)}"))
         except RecipeError:
-            continue  # it names a statistic of a step that is wrong itself
+            continue  # the step names a statistic of a wrong step
     return problems
 
 
 def _slow(
     whole: Program, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
 ) -> Any | None:
-    """The first step that takes long by itself; it is not given the whole limit again."""
+    """The first step that takes long alone; its time limit is shorter than that of the whole statement."""
     if len(steps) == 1:
         return steps[0]
     for step in steps:
@@ -118,7 +118,7 @@ def _slow(
         except StatementTimeout:
             return step
         except (duckdb.Error, RecipeError):
-            continue  # it needs a step before it, which is bound together with it in the whole
+            continue  # the step needs an earlier step, which the whole statement has
     return None
 
 
@@ -139,14 +139,14 @@ def _endless_step(step: Any, wrong: str) -> Problem:
 
 
 def _require_ended(steps: Sequence[Any]) -> None:
-    """Raise RecipeError for steps that have run into the limit before."""
+    """Raise RecipeError for steps that have timed out before."""
     known = _endless.get() or {}
     if wrong := [Problem(step.where, known[step.where]) for step in steps if step.where in known]:
         raise RecipeError(wrong)
 
 
 def _words(error: Exception, program: Program) -> str:
-    """What is wrong with a statement that does not run over no rows."""
+    """Message for a statement that fails over no rows."""
     if isinstance(error, StatementTimeout):
         return f"{too_long(program.seconds)}, over no rows at all: it has no end, or reads too much for every batch"
     unnamed = _unnamed(program) if "Invalid unicode" in str(error) else None
@@ -169,7 +169,7 @@ def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """What DuckDB says is wrong; the guards around a step's expression are ours, so a person does not read of them."""
+    """First line of DuckDB's message; a message about the guards around a step's expression is reworded."""
     text = (
         str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
     )

@@ -14,19 +14,19 @@ from refinery.recipe import Recipe
 from refinery.recipe.fields import field_name, keys_of
 from refinery.recipe.model import Step
 
-# What operators ask for with `field(language_key)` or `field('url')` in their SQL.
+# Fields that operators read with `field(language_key)` or `field('url')` in their SQL.
 _ASKED = re.compile(r"\bfield\(\s*(?:(?P<param>[A-Za-z_]\w*)|'(?P<name>[^']+)')\s*\)")
-# Fields that are made here, so no sample needs to have them.
+# Fields that refinery makes, so that no sample needs to have them.
 _OWN = ("__dj__stats__", "__dj__suffix__")
 _SHOWN = 20
 
 
 @dataclass(frozen=True)
 class Named:
-    """A field that a recipe names, dots for members.
+    """A field that a recipe names; dots separate the keys of a nested field.
 
-    where: the place. by: what names it. is_text: rows without it cannot be read. is_either: a name with dots in it may
-    be that of a field as well, as tracers take it.
+    where: the place. by: the setting or step that names it. is_text: rows without it cannot be read. is_either: a name
+    with dots may also be that of one field, as the tracer reads it.
     """
 
     field: str
@@ -36,12 +36,12 @@ class Named:
     is_either: bool = False
 
     def stands_in(self, seen: Glimpse) -> bool:
-        """Look for the field in the samples."""
+        """Return whether the samples have the field."""
         return seen.has(self.field) or (self.is_either and seen.has(field_name((self.field,))))
 
 
 def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[Named]:
-    """The fields that a recipe and its steps name, but those within SQL, which DuckDB looks up itself."""
+    """The fields that a recipe and its steps name, except in SQL, where DuckDB looks them up itself."""
     found = [Named(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
     for step in steps:
         if key := step.params.get("text_key"):

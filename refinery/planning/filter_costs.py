@@ -1,4 +1,4 @@
-"""`fusion_strategy`: what the steps of a stage cost and remove, measured on a sample or told by class; their order by it."""
+"""Costs of a stage's steps for `fusion_strategy`, measured on a sample or by class, and the order that they give."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from refinery.operators import Library
 from refinery.storage.run_folder import RunDir, aside
 from refinery.workers.worker import Worker, by_step
 
-# What is measured: so many pieces of the input, of so many bytes each, after one round that compiles the kernels.
+# Pieces of the input that are measured, bytes of each, and rounds; an extra first round compiles the kernels.
 _PIECES = 4
 _PIECE = 512 << 10
 _ROUNDS = 3
 
 # Classes of cost for `greedy`: DuckDB's own functions, compiled kernels, Python row by row.
 _CLASSES = {"SQL": 1.0, "kernel": 4.0, "Python": 64.0}
-# Share of samples that any filter is taken to keep where nothing is measured.
+# Share of samples that a filter is assumed to keep if nothing is measured.
 _KEEPS = 0.5
 
 
 @dataclass
 class Costs:
-    """What an order is judged by.
+    """Costs of steps and features, and the rows that filters keep.
 
-    spent: cost by step, and by feature under a number below 0. uses: the features that each step needs; the first one
-    to need it pays for it. kept: of every filter, which rows of a measured sample it keeps, with the weights of the rows;
-    without them every filter keeps half.
+    spent: cost by step, and by feature under a number below 0. uses: the features that each step needs; the first step
+    that needs a feature pays for it. kept: for every filter, the rows of a measured sample that it keeps. weights: of
+    these rows; without them every filter keeps half.
     """
 
     filters: frozenset[int]
@@ -56,7 +56,7 @@ class Costs:
 
     @staticmethod
     def none(program: Program, chain: Chain) -> Costs:
-        """Of a chain whose costs are not known yet."""
+        """Costs of a chain before any cost is known."""
         features = {column: -number for number, column in enumerate(chain.features, 1)}
         uses: dict[int, list[int]] = defaultdict(list)
         for column, users in chain.features.items():
@@ -65,7 +65,7 @@ class Costs:
         return Costs(frozenset(info.index for info in program.steps if info.kind == "filter"), features, uses)
 
     def expected(self) -> Callable[[Sequence[int]], float]:
-        """A function from an order of steps to its cost."""
+        """A function that returns the cost of an order of steps."""
         left = cache(self._left)
 
         def of(order: Sequence[int]) -> float:
@@ -80,7 +80,7 @@ class Costs:
         return of
 
     def _left(self, done: frozenset[int]) -> float:
-        """Share of the input that is there after some filters: that of the sample, however much they overlap."""
+        """Share of the input left after some filters, as in the measured sample; filters may remove the same rows."""
         if not self.weights.size:
             return float(_KEEPS ** len(done))
         there = np.ones(len(self.weights), bool)
@@ -89,18 +89,18 @@ class Costs:
         return float(self.weights[there].sum() / self.weights.sum())
 
     def passes(self) -> dict[int, float]:
-        """Share of the sample's bytes that each filter keeps by itself; nothing where nothing is measured."""
+        """Share of the sample's bytes that each filter keeps alone; empty if nothing is measured."""
         return {step: round(self._left(frozenset({step})), 4) for step in sorted(self.kept)}
 
 
 def ordering(strategy: str, needs: Sequence[Needs], costs: Costs) -> Ordering:
-    """The order of the steps by what they cost."""
+    """The order of the steps by their costs."""
     own = {need.step: float(f"{costs.spent[need.step]:.3g}") for need in needs}
     return arranged(strategy, needs, costs.expected(), own, costs.passes())
 
 
 def recorded(path: Path, key: str) -> list[Ordering]:
-    """The orders that an earlier run of the same recipe over the same inputs has kept in a file; none for another's."""
+    """The orders in a file of an earlier run; empty if that run had another recipe or other inputs."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return [Ordering.of_json(stage) for stage in found["stages"]] if found["key"] == key else []
@@ -109,20 +109,20 @@ def recorded(path: Path, key: str) -> list[Ordering]:
 
 
 def orderings_of(run_dir: RunDir) -> list[Ordering]:
-    """The orders in which the stages of a finished run have run; none where that is the recipe's."""
+    """The orders in which the stages of a finished run ran; empty for the recipe's order."""
     plan = json.loads(run_dir.plan.read_text(encoding="utf-8"))
     return [Ordering.of_json(stage) for stage in plan.get("orderings", ())]
 
 
 def keep(path: Path, key: str, orderings: Sequence[Ordering]) -> None:
-    """Write the orders where `recorded` finds them: what is measured again may come out another way."""
+    """Write the orders for `recorded`, because another measurement may give another order."""
     unfinished = aside(path)
     unfinished.write_text(json.dumps({"key": key, "stages": [stage.json() for stage in orderings]}, indent=2))
     os.replace(unfinished, path)
 
 
 def told(orderings: Sequence[Ordering], stats: Sequence[Stat]) -> list[str]:
-    """A line for each stage whose filters were moved: what ran when, and which statistics that leaves out."""
+    """A line for each stage whose filters were moved: the order of steps, and the statistics that removed rows lack."""
     found = []
     for stage in orderings:
         passed = {step for move in stage.moves for step, _ in move.passed}
@@ -135,7 +135,7 @@ def told(orderings: Sequence[Ordering], stats: Sequence[Stat]) -> list[str]:
 
 
 def by_class(program: Program, chain: Chain, library: Library) -> Costs:
-    """Costs by how a step runs (greedy): nothing is measured, so every run of the recipe has the same order."""
+    """Costs by class of step (`greedy`): nothing is measured, so every run of the recipe has the same order."""
     costs = Costs.none(program, chain)
     runs = {function.name: function.runs for function in library.functions()}
     for definition in chain.layers.definitions():
@@ -147,10 +147,10 @@ def by_class(program: Program, chain: Chain, library: Library) -> Costs:
 
 
 def measured(program: Program, chain: Chain, shards: Sequence[Shard]) -> Costs:
-    """Costs as measured on a sample of the input, in seconds per megabyte of texts (probe).
+    """Costs measured on a sample of the input, in seconds per megabyte of text (`probe`).
 
-    program: one whose filters remove nothing and say in columns (`chain.passes`) what they would keep. Samples that
-    cannot be read, or that a step raises on, are left out.
+    program: its filters remove nothing; columns (`chain.passes`) have the rows that they would keep. Samples that
+    cannot be read, or on which a step raises, are left out.
     """
     costs = Costs.none(program, chain)
     owners = {definition.name: definition.step for definition in chain.layers.definitions()} | costs.features
@@ -192,7 +192,7 @@ def _weights(done: pa.Table, chain: Chain) -> np.ndarray:
 
 
 def _fastest(worker: Worker, batch: Batch, owners: dict[str, int]) -> dict[int, float]:
-    """Seconds by owner of the fastest of some rounds."""
+    """Seconds by owner, of the fastest of several rounds."""
     rounds: list[tuple[float, int, dict[int, float]]] = []
     for _ in range(_ROUNDS):
         worker.measure(batch)

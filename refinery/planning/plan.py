@@ -1,4 +1,4 @@
-"""A recipe made ready: its inputs found and cut, its stages compiled and bound, before any data is processed."""
+"""Prepares a recipe before any data is processed: finds and cuts its inputs, compiles and binds its stages."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from refinery.workers import input_schema as schemas
 from refinery.workers.statement_limits import seconds_of
 from refinery.workers.threads import cores
 
-# Input bytes of one shard: small enough for several a worker, so that the last ones end together.
+# Least input bytes of one shard. Shards are small enough for several per worker, so that the last ones end together.
 _SMALLEST_SHARD = 4 << 20
-# What a step tells of a row, at most: a statistic, whether it has changed it, bytes of the text.
+# Most result columns of a step: a statistic, a change flag, bytes of the text.
 _COLUMNS = 3
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A stage with what it compiles to."""
+    """A stage with its compiled program and chain."""
 
     stage: Stage
     program: Program
@@ -58,14 +58,14 @@ class Planned:
 
     @property
     def steps(self) -> list[Any]:
-        """What the chain runs: its steps, after the deduplicator that takes something out of texts first."""
+        """Steps of the chain, after the deduplicator that removes units from texts, if there is one."""
         before = [self.stage.before] if self.program.removed else []
         return [*before, *self.stage.steps]
 
 
 @dataclass
 class Prepared:
-    """A recipe made ready: its inputs found and cut, its stages compiled."""
+    """A recipe with its inputs found and cut, and its stages compiled."""
 
     recipe: Recipe
     library: Library
@@ -81,24 +81,24 @@ class Prepared:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all steps, whatever their order."""
+        """A digest of all steps, without the order in which they run."""
         last = self.stages[-1].stage
         return last.of_recipe or last.fingerprint
 
     def order_key(self) -> str:
-        """A digest of what the order of the steps was found by."""
+        """A digest of everything that the order of the steps depends on."""
         inputs = [{**item, "path": shorter(item["path"])} for item in self.inputs()]
         found = [self.fingerprint, self.recipe.reorders, inputs]
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
     def keep_order(self, run_dir: RunDir) -> None:
-        """Have a run that goes on with this one take its order of steps, if it has one of its own."""
+        """Store the order of steps, if `fusion_strategy` set one, for a run that continues this one."""
         if self.orderings:
             keep(run_dir.order, self.order_key(), self.orderings)
 
     @property
     def lines(self) -> bool:
-        """Whether samples are carried as JSON lines."""
+        """True if samples are carried as JSON lines."""
         return self.stages[0].program.lines
 
     @property
@@ -108,11 +108,11 @@ class Prepared:
 
     @property
     def beside(self) -> dict[str, str]:
-        """Digests of all that results depend on besides the samples, by their names; known when a run begins."""
+        """Digests of everything besides the samples that results depend on, by name; known when a run begins."""
         return {name: digest for planned in self.stages for name, digest in planned.program.beside.items()}
 
     def inputs(self) -> list[dict[str, Any]]:
-        """The input files as they are now: path, size, time of change."""
+        """The input files as they are now: path, format, size, time of change."""
         found = []
         for source in self.sources:
             modified = source.state()[2] if source.format != "arrow" else 0
@@ -130,9 +130,10 @@ def prepare(
 ) -> Prepared:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
-    dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of a run that is told of
-    or gone on with; by default those that the recipe's `fusion_strategy` finds. binds: False where it is known that
-    DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
+    dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of an earlier run that
+    is explained or continued; by default those that the recipe's `fusion_strategy` finds. binds: False if it is known
+    that DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind,
+    DataError for inputs that cannot be read.
     """
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
@@ -160,7 +161,7 @@ def prepare(
 
 
 def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering] | None) -> Prepared:
-    """The stages with their filters in the order of `fusion_strategy`."""
+    """Put the filters of the stages into the order of `fusion_strategy`."""
     recipe, library = prepared.recipe, prepared.library
     if not orderings:
         orderings = recorded(RunDir(Path(recipe.work_dir)).order, prepared.order_key())
@@ -176,7 +177,7 @@ def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering]
 
 
 def _ordering(prepared: Prepared, planned: Planned, schema: Schema) -> Ordering:
-    """The order in which the steps of a stage should run."""
+    """Find the order in which the steps of a stage should run."""
     recipe, library, stage = prepared.recipe, prepared.library, planned.stage
     strategy, infos = str(recipe.reorders), planned.program.steps
     needs = needs_of(planned.chain, infos)
@@ -193,7 +194,7 @@ def _ordering(prepared: Prepared, planned: Planned, schema: Schema) -> Ordering:
 
 
 def _left_out(recipe: Recipe, library: Library) -> list[str]:
-    """A line for each deduplicator that a recipe which only measures leaves out."""
+    """A line for each deduplicator that `measure_only` leaves out."""
     steps = recipe.steps if recipe.measure_only else ()
     left = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
     return [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left]
@@ -202,9 +203,9 @@ def _left_out(recipe: Recipe, library: Library) -> list[str]:
 def compile_stages(
     recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard] | None
 ) -> tuple[Planned, ...]:
-    """Compile and bind every stage; shards: None where there is nothing to bind it to.
+    """Compile and bind every stage. shards: None to compile without binding.
 
-    Raises RecipeError with the problems of all of them.
+    Raises RecipeError with the problems of all stages.
     """
     text_key = keys_of(recipe.text_key)
     found: list[Planned] = []
@@ -293,7 +294,7 @@ def compile_stage(
     earlier: Sequence[Stat],
     last: bool,
 ) -> Planned:
-    """Compile one stage; earlier: statistics of the stages before. Raises RecipeError."""
+    """Compile one stage. earlier: statistics of the stages before. Raises RecipeError."""
     around, stats = around_of(stage, recipe, earlier), recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
     program = replace(program, folders=folders_of(recipe, library), seconds=seconds_of(recipe.row_timeout))
@@ -301,13 +302,13 @@ def compile_stage(
 
 
 def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> Around:
-    """What stands around a stage of a recipe."""
+    """Context of a stage in its recipe."""
     summary = recipe.stat_summary if recipe.stat_summary.grouped else None
     return Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
 
 
 def compile_comparison(prepared: Prepared, step: Any) -> Program:
-    """The program that computes what a deduplicator compares exactly, over samples that are as it is given them."""
+    """The program that computes the shingles for a deduplicator's exact comparison, over its input samples."""
     text_key = prepared.stages[0].program.text_key
     schema = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
     around = Around(after=step, compare=True)
@@ -333,14 +334,14 @@ def _only(
 
 
 def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shard], list[str]]:
-    """The shards of the samples that `max_sample_num` and the weights choose; all of them without it."""
+    """The shards with the samples that `max_sample_num` and the weights select; all samples without these settings."""
     return sample(shards, [source.weight for source in recipe.inputs], recipe.max_sample_num, workers)
 
 
 def _in_memory(dataset: Any) -> Source:
     if isinstance(dataset, duckdb.DuckDBPyRelation):
         dataset = dataset.to_arrow_table()
-    elif hasattr(dataset, "iloc"):  # pandas, whose index is no field of the samples
+    elif hasattr(dataset, "iloc"):  # pandas, whose index is not a field of the samples
         dataset = pa.Table.from_pandas(dataset, preserve_index=False)
     elif not isinstance(dataset, pa.Table):
         if not hasattr(dataset, "__arrow_c_stream__"):

@@ -1,4 +1,4 @@
-"""How much is worked on at once: bytes and rows of a batch, bytes of a shard; `adaptive_batch_size` measures the samples."""
+"""Bytes and rows of a batch, bytes of a shard; `adaptive_batch_size` finds them by measuring samples."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.workers.machine import share_of_memory
 
-# Input bytes and rows of one query: its texts, in every version, are in memory at once.
+# Input bytes and rows of one query, whose texts are in memory at once in every version.
 BATCH = 16 << 20
 ROWS = 8192
 
-# Bounds of what is adapted. More bytes than 16 MB win nothing; below one the time to plan the query shows, as it
-# does for few rows.
+# Bounds of adaptive sizes. More than 16 MB gain nothing; below 1 MB, or for few rows, the time to plan a query shows.
 _LEAST_BYTES, _MOST_ROWS, _LEAST_SHARD = 1 << 20, 1 << 17, 4 << 20
-# Share of a worker's memory for the texts of a batch, and for what is gathered of a shard's rows until it ends.
+# Divisor of a worker's memory: 1/8 for the texts of a batch, 1/8 for the result columns collected for a shard.
 _SHARE = 8
-# What is measured: so many pieces of the input, of so many bytes each.
+# Pieces of the input that are measured, and bytes of each.
 _PIECES, _PIECE = 4, 256 << 10
-# Bytes that are gathered of a row besides its columns, and for each column.
+# Bytes collected for each row besides its result columns, and for each column.
 _PER_ROW, _PER_COLUMN = 32, 9
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Most bytes and rows of a batch. row: mean bytes of a sample, where that was measured."""
+    """Most bytes and rows of a batch. row: mean bytes of a sample, if measured."""
 
     bytes: int = BATCH
     rows: int = ROWS
@@ -36,7 +35,7 @@ class Sizes:
 
 
 def mean_row(shards: Sequence[Shard]) -> float | None:
-    """Mean bytes of the samples in pieces from all over the input; None where there are none."""
+    """Mean bytes of the samples in pieces from all over the input; None if there are no samples."""
     places = sorted({len(shards) * k // _PIECES for k in range(_PIECES)}) if shards else []
     rows = size = 0
     for place in places:
@@ -48,8 +47,8 @@ def mean_row(shards: Sequence[Shard]) -> float | None:
 def batch_sizes(row: float | None, chains: Sequence[Chain], limit: int | None, workers: int) -> Sizes:
     """The size of batches for samples of `row` bytes.
 
-    All texts that a statement makes of a batch are counted as long as what was read: every version, every feature. They
-    get an eighth of the worker's memory. limit: the recipe's memory_limit.
+    Every version and every feature of a text is counted with the length of the text as read. Together they may take an
+    eighth of the worker's memory. limit: the recipe's memory_limit.
     """
     if row is None:
         return Sizes()
@@ -59,9 +58,9 @@ def batch_sizes(row: float | None, chains: Sequence[Chain], limit: int | None, w
 
 
 def shard_bytes(row: float | None, wanted: int, columns: int, limit: int | None, workers: int) -> int:
-    """Bytes of a shard of samples of `row` bytes, at most `wanted`: smaller where many short rows would be gathered.
+    """Bytes of a shard of samples of `row` bytes, at most `wanted`; smaller if many short rows would be collected.
 
-    columns: how many of each row are.
+    columns: number of result columns that are collected for each row.
     """
     if row is None:
         return wanted
@@ -70,5 +69,5 @@ def shard_bytes(row: float | None, wanted: int, columns: int, limit: int | None,
 
 
 def _memory(limit: int | None, workers: int) -> int:
-    """Bytes of memory of one worker. It is not asked what is free just now: the same run would be cut otherwise."""
+    """Bytes of memory of one worker. Free memory is not considered: it would cut the same run differently each time."""
     return limit // max(1, workers) if limit else share_of_memory(workers)

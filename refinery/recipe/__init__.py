@@ -1,6 +1,6 @@
-"""Recipes: YAML or a dict, with what the command line changes, to a checked and frozen `Recipe`.
+"""Recipes: from YAML or a dict, with changes by the command line, to a checked and frozen `Recipe`.
 
-load      the whole way: read, fill in variables, apply overrides, check against the library's operators
+load      all steps: read, fill in variables, apply overrides, check against the library's operators
 dump      the effective recipe as YAML
 """
 

@@ -1,4 +1,4 @@
-"""A recipe's paths made absolute, once, when it is loaded: processes in other folders and machines read the same files."""
+"""Absolute paths of a recipe, set on loading, so that processes in other folders and machines read the same files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from refinery.storage.urls import is_stdout
 
 
 def located(recipe: Recipe) -> Recipe:
-    """The recipe with absolute paths, but for those of its steps; relative ones are below the current folder."""
+    """The recipe with absolute paths, except in its steps; relative paths are below the current folder."""
     summary = recipe.stat_summary
     return replace(
         recipe,
@@ -26,12 +26,12 @@ def located(recipe: Recipe) -> Recipe:
 
 
 def located_params(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a step, those that name files with absolute paths. specs: as the operator declares them."""
+    """Parameters of a step, with absolute paths in those that name files. specs: the operator's declarations."""
     return _changed(params, specs, absolute)
 
 
 def seen_from_here(recipe: Recipe, operators: Mapping[str, Any]) -> Recipe:
-    """The recipe with paths below the current folder as a person writes them, for scripts that are read by people."""
+    """The recipe with relative paths below the current folder, for readable scripts."""
     summary = recipe.stat_summary
     steps = (replace(s, params=_changed(s.params, operators[s.name].params, shorter)) for s in recipe.steps)
     return replace(

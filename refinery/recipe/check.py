@@ -1,4 +1,4 @@
-"""A recipe's tree to a `Recipe`: every key known and typed, every step checked, all problems found at once."""
+"""Check of a recipe's tree, which makes a `Recipe`: keys, types and steps; all problems are found at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from refinery.storage.urls import is_stdout
 # The run folder of an export that has none.
 STDOUT_FOLDER = "./outputs/stdout"
 
-# The library, or what makes one that also has the operators of the folders that the recipe names.
+# The library, or a function that makes one with the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 
 _SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials", "stat_summary"}
@@ -34,7 +34,7 @@ _SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentia
 
 @dataclass(frozen=True)
 class Checked:
-    """A recipe, the operators that it was checked against, and the steps that were left out of it."""
+    """A checked recipe, the library of the check, and the steps left out because of problems."""
 
     recipe: Recipe
     library: LibraryLike
@@ -42,7 +42,7 @@ class Checked:
 
 
 def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Checked:
-    """The recipe of a tree; when something is wrong, which `problems` then says, what is left without it."""
+    """Make the recipe of a tree. On errors, `problems` has them, and the recipe lacks the faulty parts."""
     return _Checker(root, library, problems, need_inputs).run()
 
 
@@ -54,7 +54,7 @@ class _Checker:
         self.unknown: list[tuple[str, Entry]] = []
 
     def run(self) -> Checked:
-        credentials = self._credentials()  # first: from now on they are in no message
+        credentials = self._credentials()  # first: no message shows them after this
         values = self._keys()
         library = self._library(values.get("operators") or ())
         self._tell_unknown(library)
@@ -102,7 +102,7 @@ class _Checker:
         return not key.note and not key.refuses and key.name not in _SEPARATE and key.name not in ALIASES
 
     def _nested(self, name: str) -> Key | None:
-        """Data-Juicer also writes `checkpoint.enabled: true`."""
+        """The key of a dotted name: Data-Juicer also writes `checkpoint.enabled: true`."""
         root = KEYS.get(name.partition(".")[0])
         return root if "." in name and root is not None and root.note else None
 
@@ -143,7 +143,7 @@ class _Checker:
             self.problems.add(self.root.entries["operators"].place, str(error))
             return self.source(())
 
-    # Keys that are more than a value
+    # Keys with structured values
 
     def _inputs(self) -> tuple[Any, int | None]:
         path, dataset = self.root.entries.get("dataset_path"), self.root.entries.get("dataset")
@@ -183,10 +183,10 @@ class _Checker:
         remember(found)
         return found
 
-    # The output, and what is worth a note
+    # The output, and notes
 
     def _folders(self, values: dict[str, Any]) -> None:
-        """Fill in work_dir as Data-Juicer does, and see that the export has a format."""
+        """Fill in work_dir as Data-Juicer does, and check that the export has a format."""
         path, folder = local(str(values["export_path"])), values["work_dir"]
         place = self.root.entries["export_path"].node.place if "export_path" in self.root.entries else self.root.place
         if folder is None:
@@ -217,14 +217,14 @@ class _Checker:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
 
     def _stream(self, place: Place, values: dict[str, Any]) -> None:
-        """See that the export can go to standard output."""
+        """Check that the export can go to standard output."""
         if values["executor_type"] != "default":
             self.problems.add(place, "a cluster exports a folder of parts, not to standard output", "Name a folder.")
         elif values["export_shard_size"]:
             self.problems.add(place, "standard output cannot be cut into files", "Leave out export_shard_size.")
 
     def _paths(self, values: dict[str, Any]) -> None:
-        """See that what names files names nothing else."""
+        """Check that keys for paths hold valid paths."""
         for name in ("export_path", "work_dir", "temp_dir", "ray_address"):
             entry = self.root.entries.get(name)
             if entry is None or values[name] is None:

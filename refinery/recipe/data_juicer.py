@@ -1,4 +1,4 @@
-"""Names of the operators of Data-Juicer 1.6.1, to tell a misspelt name from an operator that refinery does not have."""
+"""Operator names of Data-Juicer 1.6.1, to distinguish a misspelt name from an operator that refinery lacks."""
 
 from __future__ import annotations
 

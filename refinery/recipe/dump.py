@@ -1,4 +1,4 @@
-"""A recipe as YAML: what is really run, with every parameter, to be read again as the same recipe."""
+"""The effective recipe as YAML, with every parameter; reading it gives the same recipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNUSUAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts so that neither YAML nor filling in variables changes them."""
+    """Dumper that quotes texts so that neither YAML nor variables change them."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -34,7 +34,7 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def dump(recipe: Recipe) -> str:
-    """The effective recipe: every key that has not its default value, every step with all its parameters.
+    """Return the effective recipe: every key that differs from its default, every step with all its parameters.
 
     Credentials are left out. Reading the text again gives an equal recipe.
     """
@@ -54,7 +54,7 @@ def dump(recipe: Recipe) -> str:
 
 
 def _summary(summary: StatSummary) -> dict[str, Any]:
-    """What of `stat_summary` is not the default."""
+    """Keys of `stat_summary` that differ from the defaults."""
     plain = StatSummary()
     names = [field.name for field in fields(summary) if field.compare]
     found = {n: _plain(getattr(summary, n)) for n in names if getattr(summary, n) != getattr(plain, n)}
@@ -81,7 +81,7 @@ def _source(source: InputConfig) -> dict[str, Any]:
 
 
 def _params(step: Step) -> dict[str, Any]:
-    """All parameters; those that every operator or filter has only where they say something."""
+    """All parameters of a step; those common to all operators or filters only if they have an effect."""
     return {
         name: _plain(value)
         for name, value in step.params.items()

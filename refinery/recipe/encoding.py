@@ -1,4 +1,4 @@
-"""Texts and paths that are not UTF-8: the file system has such names, but no table, message or SQL statement can hold one."""
+"""Texts and paths that are not UTF-8: file systems allow such names; tables, messages and SQL do not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from refinery.common.paths import printable
 from refinery.recipe.model import Recipe
 
 _HINT = "Rename the file or folder, or write the text as UTF-8."
-# Names of inputs are looked at where they are found; the rest is not a value.
+# Input names are checked on discovery; the other fields are no values.
 _OTHERS = {"inputs", "steps", "source", "path", "places", "ignored", "given", "export_aws_credentials"}
 
 
 def not_utf8(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
-    """Place, problem and hint of each value of a checked recipe that is not UTF-8."""
+    """Yield place, problem and hint of each value of a checked recipe that is not UTF-8."""
     for field in fields(recipe):
         if field.name not in _OTHERS:
             place = recipe.places.get(field.name, recipe.path or "")
@@ -26,7 +26,7 @@ def not_utf8(recipe: Recipe) -> Iterator[tuple[str, str, str]]:
 
 
 def why_not_named(path: str) -> str | None:
-    """Why a recipe cannot be at a path; None where it can."""
+    """Return the reason why a recipe's path is not usable; None if it is."""
     return next(_odd("", path), None)
 
 

@@ -1,4 +1,4 @@
-"""Jinja expressions in recipes: arithmetic, comparison and a few filters over variables, nothing that can run away."""
+"""Jinja expressions in recipes: arithmetic, comparison and a few filters over variables, with bounded cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 200
 
 
 class _Environment(SandboxedEnvironment):
-    # A product or a format with a text operand can be made as large as one likes.
+    # A product or a format with a text operand has no bound on its size.
     intercepted_binops = frozenset({"*", "%"})
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -28,7 +28,7 @@ class _Environment(SandboxedEnvironment):
 
 
 def evaluate(source: str, values: Mapping[str, Any]) -> Any:
-    """The value of an expression. Raises ValueError with a reason that fits one line."""
+    """Evaluate an expression. Raises ValueError with a reason that fits one line."""
     if len(source) > _LONGEST:
         raise ValueError(f"the expression is longer than {_LONGEST} characters")
     environment = _Environment(undefined=StrictUndefined)
@@ -37,7 +37,7 @@ def evaluate(source: str, values: Mapping[str, Any]) -> Any:
             _allow(node)
         value = environment.compile_expression(source, undefined_to_none=False)(**values)
         if isinstance(value, StrictUndefined):
-            str(value)  # raises, and says what is not defined
+            str(value)  # raises for an undefined name
     except (TemplateError, ArithmeticError, TypeError, LookupError, SyntaxError, RecursionError) as error:
         raise ValueError(str(error).splitlines()[0] if str(error) else type(error).__name__) from None
     return _plain(value)

@@ -1,4 +1,4 @@
-"""How a recipe names a field of a sample: `meta.body` is nested, `"te.xt"` one name with a dot in it."""
+"""Names of sample fields in recipes: `meta.body` is nested, `"te.xt"` is one name with a dot in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PART = re.compile(r'"((?:[^"]|"")*)"(?=\.|\Z)|([^.]*)')
 
 
 def keys_of(field: str) -> tuple[str, ...]:
-    """The keys of a field, outermost first. Quotes around a whole key make it one name; `""` in them is one quote."""
+    """The keys of a field, outermost first. Quotes around a whole key make it one name; `""` inside is one quote."""
     keys, at = [], 0
     while at <= len(field):
         found = _PART.match(field, at)
@@ -19,7 +19,7 @@ def keys_of(field: str) -> tuple[str, ...]:
 
 
 def field_name(keys: tuple[str, ...]) -> str:
-    """A field as a recipe names it."""
+    """The name of a field in a recipe."""
     return ".".join(_quoted(key) if "." in key or key.startswith('"') else key for key in keys)
 
 

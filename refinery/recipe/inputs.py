@@ -1,4 +1,4 @@
-"""`dataset_path` and `dataset:`, in all the ways in which Data-Juicer lets one write them."""
+"""`dataset_path` and `dataset:`, in all forms that Data-Juicer allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATH = Key("path", "str", "")
 _MOST = Key("max_sample_num", "int", None, min=1, nullable=True)
 _FIELDS = ("type", "path", "weight", "source", "format")
 _PLACES = ("s3", "huggingface")
-# What Data-Juicer lets one write beside the URL of a source, and where it is read from here.
+# Data-Juicer's keys beside the URL of a source, and the place from which refinery reads each.
 _ENVIRONMENT = {
     "aws_access_key_id": "AWS_ACCESS_KEY_ID",
     "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
@@ -30,15 +30,15 @@ _FORMAT_NAMES = {"text": "txt", **{name: name for name in READABLE}}
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is a URL."""
+    """Return whether a path is a URL."""
     return "://" in path
 
 
 def from_path(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
-    """Sources named by `dataset_path`: one path, a list of them, or the text `0.5 a.jsonl 0.5 b.jsonl`.
+    """Sources of `dataset_path`: one path, a list of paths, or the text `0.5 a.jsonl 0.5 b.jsonl`.
 
-    A text with blanks is one path when there is such a file, and otherwise several, as Data-Juicer splits it (quotes
-    hold a path with blanks together). Items of a list are taken as they are.
+    A text with blanks is one path if such a file exists, and otherwise several paths, as Data-Juicer splits it (quotes
+    around a path keep its blanks). Items of a list are not split.
     """
     if isinstance(node, Mapping):
         problems.add(node.place, "dataset_path must be a path or a list of paths, not a mapping")
@@ -140,7 +140,7 @@ def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
 
 
 def _kind(node: Mapping, problems: Problems) -> str | None:
-    """`local` or `remote`, which are read in the same way; None for what is not."""
+    """`local` or `remote`, which are read in the same way; None for other types."""
     entry, path = node.entries.get("type"), node.entries.get("path")
     written = entry.node.text if entry is not None and isinstance(entry.node, Scalar) else None
     if entry is None or written in (None, "", "local"):
@@ -159,7 +159,7 @@ def _read_format(node: Mapping, problems: Problems) -> str | None:
         return None
     written = entry.node.text
     name = written.lower().lstrip(".")
-    if "format" not in node.entries and name in _PLACES:  # where Data-Juicer's remote sources are
+    if "format" not in node.entries and name in _PLACES:  # the source of a Data-Juicer remote input
         return None
     if name not in _FORMAT_NAMES:
         what = f"the format {written!r} cannot be read; formats are {', '.join(READABLE)}"

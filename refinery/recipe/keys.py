@@ -1,7 +1,7 @@
 """Every key of a recipe: Data-Juicer 1.6.1's, with its defaults, and refinery's own.
 
-A key with a `note` is accepted without effect, and the note says so; one with `refuses` would change the result if it
-were ignored, so any other value than its default is an error.
+A key with a `note` is accepted without effect, with that note. A key with `refuses` would change the result if
+ignored, so any value other than its default is an error.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 class Key:
     """One top-level key.
 
-    type: as for parameters of operators, and `strings` (one text or a list of them), `count_or_all`, `count_or_share`
-    (a number, or text such as 0.1%), `size` (bytes, or text such as 128MB), `paths`, `mapping`. own: not one of Data-Juicer's.
+    type: as for parameters of operators, and `strings` (one text or a list of texts), `count_or_all`, `count_or_share`
+    (a number, or text such as 0.1%), `size` (bytes, or text such as 128MB), `paths`, `mapping`. own: not a key of
+    Data-Juicer.
     """
 
     name: str
@@ -231,7 +232,7 @@ _REFUSED = (
 )
 
 
-# Keys with a meaning that this version does not act on; the results are the same without them.
+# Keys that this version ignores; the results are the same without them.
 NOT_YET: dict[str, str] = {
     "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
     "export_aws_credentials": "keys for an export at a URL are those of the environment",
@@ -244,10 +245,10 @@ def _by_name(keys: Iterable[Key]) -> dict[str, Key]:
 
 KEYS: dict[str, Key] = _by_name([*_USED, *_OWN, *_REFUSED, *(Key(n, "any", None, note=t) for n, t in _NOTED.items())])
 
-# Two names of one key; when both are given they must agree.
+# Two names of one key; if both are given, they must agree.
 ALIASES = {"use_tracer": "open_tracer"}
 
-# What Data-Juicer's base class of operators takes, and refinery does without.
+# Parameters of Data-Juicer's base class of operators that refinery does not need.
 BASE_PARAMS: dict[str, str] = {
     **dict.fromkeys(("image_key", "audio_key", "video_key", "image_bytes_key"), _MEDIA),
     **dict.fromkeys(("query_key", "response_key", "history_key"), "operators here read text_key"),
@@ -269,6 +270,6 @@ BASE_PARAMS: dict[str, str] = {
     "stats_export_path": "statistics are in the run database",
 }
 
-# These have a meaning: text_key for every operator, the others for filters.
+# Parameters that refinery uses: text_key for every operator, the others for filters.
 TEXT_KEY = "text_key"
 RANGE_PARAMS = {"min_closed_interval": True, "max_closed_interval": True, "reversed_range": False}

@@ -1,4 +1,4 @@
-"""From a recipe's file, text or dict, and the command line, to a checked `Recipe`."""
+"""Loading of a recipe: from a file, text or dict, and the command line, to a checked `Recipe`."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def load(
 
     recipe: path of a YAML or JSON file, or a dict. overrides: of `parse_overrides` or `overrides_of`. variables: values
     for `{{ name }}`. library: has `operators`, or is called with the folders that the recipe's `operators:` names and
-    returns what has. environ: for `${NAME}`, the process's own by default. need_inputs: False when the samples are
-    handed over otherwise. guard: looks through the recipe before anything of it is used; it reads no environment then.
+    returns a library. environ: for `${NAME}`, the process's own by default. need_inputs: False if the samples are
+    handed over otherwise. guard: checks the recipe before any part of it is used; the recipe then reads no environment.
 
-    Raises RecipeError with every problem of the recipe, of those that the guard finds before all others; its `partial` is
-    what is left of the recipe, a `Checked`, where there is anything.
+    Raises RecipeError with every problem of the recipe; problems found up to the guard prevent the later checks. The
+    error's `partial` is a `Checked` with the valid rest of the recipe, if any.
     """
     if isinstance(recipe, AnyMapping):
         problems, values = Problems(), _values(variables, environ, guard)
@@ -111,7 +111,7 @@ def _finish(
 
 
 def _unused(root: Mapping, values: Values, problems: Problems) -> None:
-    """A variable that the recipe does not have is a slip of the command line."""
+    """Report variables of the command line that the recipe does not have."""
     declared = root.entries["vars"].node if "vars" in root.entries else None
     known = set(declared.entries) if isinstance(declared, Mapping) else set()
     for variable in values.variables:
@@ -151,7 +151,7 @@ def _read(path: str) -> str:
 
 
 def _neighbour(path: str) -> str | None:
-    """The hint to a recipe beside the missing one."""
+    """Hint at a recipe beside the missing one."""
     folder = Path(path).parent
     try:
         names = sorted(p.name for p in folder.iterdir() if p.suffix in _SUFFIXES)

@@ -1,4 +1,4 @@
-"""What a recipe is once it has been read and checked."""
+"""Data classes of a checked recipe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from refinery.recipe.values import Spec
 
 
 class ParamLike(Spec, Protocol):
-    """One parameter as an operator's header declares it."""
+    """One parameter as declared in an operator's header."""
 
     @property
     def name(self) -> str: ...
@@ -19,7 +19,7 @@ class ParamLike(Spec, Protocol):
 
 
 class OperatorLike(Protocol):
-    """What checking a recipe needs to know of an operator."""
+    """Properties of an operator that the check of a recipe uses."""
 
     @property
     def name(self) -> str: ...
@@ -31,11 +31,11 @@ class OperatorLike(Protocol):
     def bounds(self) -> Mapping[str, Any]: ...
 
     def check(self, params: dict[str, Any]) -> list[str]:
-        """Sentences on what keeps the operator from running with these parameters."""
+        """Problems, as sentences, that keep the operator from running with these parameters."""
 
 
 class LibraryLike(Protocol):
-    """All operators there are."""
+    """All available operators."""
 
     @property
     def operators(self) -> Mapping[str, Any]: ...
@@ -43,7 +43,7 @@ class LibraryLike(Protocol):
 
 @dataclass(frozen=True)
 class Note:
-    """Something in a recipe that is accepted but has no effect, or another one than might be thought."""
+    """A part of a recipe that is accepted but has no effect, or an unexpected one."""
 
     where: str
     text: str
@@ -56,8 +56,8 @@ class Note:
 class InputConfig:
     """One source of samples.
 
-    path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the
-    samples. format: one of `keys.READABLE`, or None to tell by the file's suffix.
+    path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: one of
+    `keys.READABLE`, or None if the file's suffix decides.
     """
 
     path: str
@@ -88,16 +88,16 @@ class Step:
         return f"{self.file}:{self.line}" if self.line else f"{self.file}, step {self.index}"
 
 
-# What statistics can be summed up by, besides expressions of one's own.
+# Groups by which statistics are summed up, besides the user's expressions.
 GROUPS = ("summary", "histogram", "fqdn", "suffix")
 
 
 @dataclass(frozen=True)
 class StatSummary:
-    """By what the statistics of a run are summed up. `recipe.summary.FIELDS` says what each field means.
+    """Groups by which the statistics of a run are summed up. `recipe.summary.FIELDS` documents each field.
 
-    group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place; by: that of
-    `group_by`, which may be an option.
+    group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place. by:
+    the place of `group_by`, which may be an option.
     """
 
     groups: tuple[str, ...] = ("summary",)
@@ -115,13 +115,13 @@ class StatSummary:
 
     @property
     def grouped(self) -> bool:
-        """Whether samples are told apart, by anything."""
+        """True if statistics are grouped by anything."""
         return bool(self.group_by) or any(group != "summary" for group in self.groups)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A checked recipe. `keys.KEYS` says what each key means; two recipes are equal when they do the same."""
+    """A checked recipe. `keys.KEYS` documents each key. Two recipes are equal when they do the same."""
 
     steps: tuple[Step, ...]
     inputs: tuple[InputConfig, ...] = ()
@@ -169,17 +169,17 @@ class Recipe:
     places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def place_of(self, key: str) -> str:
-        """Where a key of the recipe stands, for messages; the recipe itself for a key that it does not give."""
+        """Place of a key in the recipe, for messages; the recipe itself for a key that it does not set."""
         return self.places.get(key) or self.path or "recipe"
 
     @property
     def text_key(self) -> str:
-        """The field that operators read and change, unless a step has its own."""
+        """The field that operators read and change, unless a step sets its own."""
         return self.text_keys[0]
 
     @property
     def reorders(self) -> str | None:
-        """By what filters are put in another order than the recipe's, `probe` or `greedy`; None where they are not."""
+        """Strategy that reorders filters, `probe` or `greedy`; None if filters keep the recipe's order."""
         return self.fusion_strategy if self.op_fusion and not self.measure_only else None
 
     @property
@@ -189,12 +189,12 @@ class Recipe:
 
     @property
     def export_format(self) -> str:
-        """Format of the export: export_type, else by export_path's suffix, else jsonl; `none`: nothing is exported."""
+        """Format of the export: export_type, else from export_path's suffix, else jsonl; `none`: no export."""
         return self.export_type or format_of(self.export_path) or "jsonl"
 
 
 def format_of(path: str) -> str | None:
-    """The format that a path's suffix stands for: `jsonl.gz`, `parquet`; None without a suffix; `.xyz` when unknown."""
+    """The format of a path's suffix: `jsonl.gz`, `parquet`; None without a suffix; `.xyz` if unknown."""
     name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
     stem, _, last = name.rpartition(".")
     if not stem:

@@ -1,4 +1,4 @@
-"""What the command line changes in a recipe.
+"""Changes to a recipe by the command line.
 
 `--trace_num 50` and `--words_num_filter.max_num 500` as Data-Juicer has it (dashes are underscores, a comma list or a
 JSON list is a list, no value is `true`), and `--set process.3.max_num=500` for any place: steps by number from 1, or by
@@ -27,7 +27,7 @@ _SAME = {name: alias for pair in ALIASES.items() for name, alias in (pair, pair[
 class Override:
     """One change. path: keys, step numbers or operator names. value: text of an option, or any Python value.
 
-    option: how messages name it. is_text: the value is an option's text, to be read as YAML. every: the path starts
+    option: its name in messages. is_text: the value is an option's text, to be read as YAML. every: the path starts
     with an operator's name and means all its steps.
     """
 
@@ -39,9 +39,9 @@ class Override:
 
 
 def parse_overrides(arguments: AnySequence[str]) -> list[Override]:
-    """Options that a command does not know itself: `--key value`, `--key=value`, `--flag`, `--set path=value`.
+    """Parse options that a command does not define: `--key value`, `--key=value`, `--flag`, `--set path=value`.
 
-    Raises RecipeError for arguments that no key of a recipe answers to.
+    Raises RecipeError for arguments that match no key of a recipe.
     """
     found: list[Override] = []
     problems: list[Problem] = []
@@ -75,7 +75,7 @@ def _option(name: str, value: str) -> Override:
 
 
 def parse_set(text: str) -> Override:
-    """One `--set` value: `process.3.max_num=500`. Raises RecipeError when it is not `path=value`."""
+    """Parse a `--set` value: `process.3.max_num=500`. Raises RecipeError if it is not `path=value`."""
     path, given, value = text.partition("=")
     parts = tuple(part.strip().replace("-", "_") for part in path.split("."))
     if not given or not all(parts):
@@ -87,7 +87,7 @@ def parse_set(text: str) -> Override:
 
 
 def parse_variables(texts: AnySequence[str]) -> dict[str, Variable]:
-    """The `--var` values `name=value`. Raises RecipeError for others."""
+    """Parse `--var` values, `name=value`. Raises RecipeError for others."""
     found: dict[str, Variable] = {}
     problems: list[Problem] = []
     for text in texts:
@@ -101,12 +101,12 @@ def parse_variables(texts: AnySequence[str]) -> dict[str, Variable]:
 
 
 def overrides_of(values: AnyMapping[str, Any]) -> list[Override]:
-    """Overrides of Python values: `{"trace_num": 50, "process.3.max_num": 500}`."""
+    """Make overrides from Python values: `{"trace_num": 50, "process.3.max_num": 500}`."""
     return [Override(tuple(name.split(".")), value, name, is_text=False) for name, value in values.items()]
 
 
 def apply(root: Mapping, overrides: AnySequence[Override], problems: Problems) -> None:
-    """Change the tree; the last change of a place wins."""
+    """Apply overrides to the tree; the last override of a place wins."""
     for override in overrides:
         normalize_process(root)
         place = Place(override.option)
@@ -189,7 +189,7 @@ class _Setter:
         return None
 
     def _set_in(self, node: Node, path: list[str]) -> None:
-        """Set the value at the end of the path, making mappings on the way where there is nothing."""
+        """Set the value at the end of the path, and create missing mappings on the way."""
         head, *rest = path
         if isinstance(node, Sequence):
             if not head.isdecimal() or not 1 <= int(head[:9]) <= len(node.items):

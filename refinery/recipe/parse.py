@@ -1,4 +1,4 @@
-"""YAML text to a tree: keeps lines, refuses duplicate keys, fills in variables, never builds a Python object."""
+"""Parser from YAML text to a tree: keeps lines, refuses duplicate keys, fills in variables, builds no objects."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _CONSTRUCTOR = SafeConstructor()
 
 
 def parse(text: str, name: str, values: Values, problems: Problems) -> Node | None:
-    """The tree of a recipe's text; `name` stands for the file in messages.
+    """Parse a recipe's text to a tree; `name` stands for the file in messages.
 
-    None for an empty document, and when the text is not YAML at all. What is wrong is added to `problems`. The recipe's
-    own `vars:` are added to `values`, unless the command line gave them.
+    Returns None for an empty document, or a text that is not YAML. Errors are added to `problems`. The recipe's own
+    `vars:` are added to `values`, unless the command line sets them.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip()[:1] in ("{", "["):
@@ -67,7 +67,7 @@ def _complain(found: Complaint, template: Template, name: str, problems: Problem
 
 
 def parse_python(recipe: AnyMapping[str, Any], values: Values, problems: Problems) -> Mapping:
-    """The tree of a recipe that is a dict, with the variables of its texts filled in."""
+    """Make the tree of a dict recipe, with the variables in its texts filled in."""
     root = from_python(recipe, "recipe", problems)
     assert isinstance(root, Mapping)
     given = root.entries.get("vars")
@@ -95,7 +95,7 @@ def _fill(node: Node, values: Values, problems: Problems) -> None:
 
 
 def parse_option(text: str, place: Place) -> Scalar:
-    """The node of a value from the command line: a YAML scalar, which may also stand for a list or mapping."""
+    """Parse a value from the command line: a YAML scalar, which may also stand for a list or mapping."""
     collection: Node | None = None
     value: Any = text
     try:
@@ -115,7 +115,7 @@ def parse_option(text: str, place: Place) -> Scalar:
 
 
 def _at(node: Node, place: Place) -> Node:
-    """The same tree with everything at one place."""
+    """The same tree with one place for all nodes."""
     node.place = place
     if isinstance(node, Sequence):
         node.items = [_at(item, place) for item in node.items]
@@ -125,7 +125,7 @@ def _at(node: Node, place: Place) -> Node:
 
 
 def plain_scalar(text: str) -> Any:
-    """What YAML 1.1 makes of a value without quotes."""
+    """The YAML 1.1 value of a text without quotes."""
     return _construct(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)), text)
 
 
@@ -152,7 +152,7 @@ class _Builder:
         self.open: list[yaml.Node] = []
 
     def variables(self, root: yaml.Node) -> None:
-        """Take the recipe's `vars:`, before anything else is filled in."""
+        """Read the recipe's `vars:` before filling in anything else."""
         if not isinstance(root, yaml.MappingNode):
             return
         for key, node in root.value:

@@ -1,4 +1,4 @@
-"""Parsing of a person's SQL with sqlglot; errors fit one line."""
+"""Parsing of user SQL with sqlglot; errors fit one line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def quoted_columns(sql: str) -> str:
     try:
         found = DuckDB().tokenize(sql)
     except SqlglotError:
-        return sql  # parsing says what is wrong
+        return sql  # the parser reports the error
     kind = tokens.TokenType
     in_types = {kind.DCOLON, kind.ALIAS, kind.VAR, kind.IDENTIFIER}
     pieces, at = [], 0

@@ -1,7 +1,7 @@
-"""Files that a person's SQL reads: table names that are paths, and arguments of DuckDB's reading functions.
+"""Files that user SQL reads: table names that are paths, and arguments of DuckDB's reading functions.
 
-Only names that stand in the SQL as they are can be known. A name that is computed is refused, since the results of a run
-that read it could not be told from those of another file.
+Only literal names can be found. A computed name is refused, because stored results for one file could then be reused
+for another.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from refinery.recipe.sql import parse, quoted_columns
 if TYPE_CHECKING:
     from sqlglot import exp
 
-# DuckDB's table functions whose first argument names files, and those whose rows follow from their arguments alone. Any
-# other is refused: its rows are of the session, the machine, or a statement that is computed.
+# DuckDB's table functions whose first argument names files, and those whose rows depend on their arguments alone. All
+# others are refused: their rows depend on the session, the machine, or a computed statement.
 READERS = frozenset(
     """
     glob read_blob read_csv read_csv_auto read_duckdb read_json read_json_auto read_json_objects read_json_objects_auto
@@ -33,19 +33,19 @@ _WRITE = "write the name itself in single quotes, or a list of such names"
 def file_names(tree: exp.Expr) -> list[str]:
     """Names of the files, globs and URLs that a parsed statement or expression reads, sorted.
 
-    Raises ValueError, with the cure, where the files cannot be known: a computed name, a function that runs a computed
+    Raises ValueError, with the cure, if the files cannot be known: a computed name, a function that runs a computed
     statement, a table of DuckDB itself.
     """
     return sorted({name for name, _ in _named(tree)})
 
 
 def files_of(sql: str) -> list[str]:
-    """Names of the files that an SQL expression, or an SQL order such as that of `keep`, reads; see `file_names`."""
+    """Names of the files that an SQL expression or sort order (such as `keep`) reads; see `file_names`."""
     return file_names(_parsed(sql)[0])
 
 
 def with_files(sql: str, change: Callable[[str], str]) -> str:
-    """The SQL of `files_of` with each name of a file in it replaced by `change(name)`; all else stays as it is written."""
+    """Replace each file name in the SQL of `files_of` by `change(name)`; the rest of the text stays the same."""
     tree, text, offset = _parsed(sql)
     edits = {}
     for name, nodes in _named(tree):
@@ -60,7 +60,7 @@ def with_files(sql: str, change: Callable[[str], str]) -> str:
 
 
 def _parsed(sql: str) -> tuple[exp.Expr, str, int]:
-    """The tree of an expression or order, the text that its positions are of, and where the text begins in it."""
+    """The tree of an expression or sort order, the SQL text, and the offset of that text in the tree's positions."""
     text = quoted_columns(sql)
     for head in ("SELECT (\n", "SELECT 1 ORDER BY "):
         try:
@@ -71,7 +71,7 @@ def _parsed(sql: str) -> tuple[exp.Expr, str, int]:
 
 
 def _named(tree: exp.Expr) -> Iterator[tuple[str, list[exp.Expr]]]:
-    """Each name of a file with the nodes that it stands in."""
+    """Yield each file name with its nodes."""
     from sqlglot import exp
 
     for node in tree.walk():
@@ -96,7 +96,7 @@ def _of_table(table: exp.Table) -> Iterator[tuple[str, list[exp.Expr]]]:
         raise ValueError(f"{shown(table)} is a table of DuckDB's session; a subquery can read files only")
     if len(parts) == 1 and not any(mark in names[0] for mark in "./*\\"):
         raise ValueError(f"there is no table {names[0]!r}; a subquery can read files, such as FROM 'list.parquet'")
-    yield ".".join(names), parts  # as DuckDB joins what it finds no table for
+    yield ".".join(names), parts  # DuckDB joins the parts of an unknown table's name
 
 
 def _of_function(node: exp.Func) -> Iterator[tuple[str, list[exp.Expr]]]:
@@ -115,7 +115,7 @@ def _of_function(node: exp.Func) -> Iterator[tuple[str, list[exp.Expr]]]:
 
 
 def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[exp.Expr]:
-    """The texts that an argument consists of. Raises ValueError where it is computed."""
+    """Yield the text literals of an argument. Raises ValueError if it is computed."""
     from sqlglot import exp
 
     while isinstance(argument, (exp.Paren, exp.Cast)):
@@ -130,7 +130,7 @@ def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_common(table: exp.Expr, name: str) -> bool:
-    """Whether a table's name is that of a common table expression (WITH) that it can see."""
+    """Return whether a table's name is that of a visible common table expression (WITH)."""
     from sqlglot import exp
 
     inside = table
@@ -146,7 +146,7 @@ def _is_common(table: exp.Expr, name: str) -> bool:
 
 
 def _position(node: exp.Expr, with_: exp.With) -> int:
-    """Number of the expression of a WITH that a node stands in."""
+    """Index of the WITH expression that contains a node."""
     while node.parent is not with_:
         assert node.parent is not None
         node = node.parent
@@ -154,7 +154,7 @@ def _position(node: exp.Expr, with_: exp.With) -> int:
 
 
 def function_name(node: exp.Expr) -> str:
-    """Name of the function that a node calls, as DuckDB knows it; else the empty text."""
+    """DuckDB's name of the function that a node calls; empty for other nodes."""
     from sqlglot import exp
 
     if isinstance(node, exp.Anonymous):

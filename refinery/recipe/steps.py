@@ -1,4 +1,4 @@
-"""`process:` to steps: every item one operator of the library, every parameter known, typed and in its range."""
+"""Steps of `process:`: every item is one operator of the library, with known, typed parameters in range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Given = dict[str, Entry]
 def read_steps(
     entry: Entry, library: LibraryLike, problems: Problems, notes: Notes, lost: Lost | None = None
 ) -> tuple[Step, ...]:
-    """The steps of a recipe's `process:` that have no problem; lost: is told of the others."""
+    """Read the valid steps of a recipe's `process:`. lost: collects the steps with problems."""
     node = entry.node
     if not isinstance(node, Sequence):
         problems.add(entry.place, *_not_a_list(node))
@@ -40,7 +40,7 @@ def read_steps(
 
 
 def normalize_process(root: Mapping) -> None:
-    """Make `process:` a list of steps: nothing is none, one operator without a list is one."""
+    """Make `process:` a list of steps: an empty value is no step, one operator without a list is one step."""
     entry = root.entries.get("process")
     if entry is None:
         return
@@ -55,14 +55,14 @@ def normalize_process(root: Mapping) -> None:
 
 
 def _is_nothing(node: Node) -> bool:
-    """Whether a node that is no list has nothing in it: null, an empty text or mapping."""
+    """Return whether a node that is not a list is empty: null, an empty text or mapping."""
     if isinstance(node, Mapping):
         return not node.entries
     return isinstance(node, Scalar) and not node.broken and (node.value is None or not str(node.text).strip())
 
 
 def _is_step(node: Node) -> bool:
-    """Whether a node that is no list is one operator."""
+    """Return whether a node that is not a list is one operator."""
     if isinstance(node, Scalar):
         return isinstance(node.value, str) and bool(node.text) and not node.broken
     return isinstance(node, Mapping) and len(node.entries) == 1
@@ -75,7 +75,7 @@ def _not_a_list(node: Node) -> tuple[str, str]:
 
 
 def operator_of(item: Node) -> tuple[str, Entry] | None:
-    """The operator's name of an item of `process:` and its parameters; None when the item is not one operator."""
+    """Operator name and parameters of an item of `process:`; None if the item is not one operator."""
     if isinstance(item, Scalar) and item.value is not None and item.text:
         return item.text, Entry(item.place, Scalar(None, None, item.place))
     if isinstance(item, Mapping) and len(item.entries) == 1:
@@ -198,7 +198,7 @@ class _Reader:
             self.problems.add(place, f"{operator.name}: {sentence}")
 
     def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], given: Given) -> None:
-        """Note that no value lies between two bounds: Data-Juicer runs that, so its recipes run here as well."""
+        """Add a note if no value lies between two bounds: Data-Juicer runs such recipes, so refinery does too."""
         least, most = params.get(low), params.get(high)
         if not isinstance(least, (int, float)) or not isinstance(most, (int, float)):
             return
@@ -217,12 +217,12 @@ def _by_default(param: str, given: Given) -> str:
 
 
 def _of_no_range(params: AnyMapping[str, Any], most: float, least: float) -> str:
-    """The outcome of a filter whose lower bound is above the upper one."""
+    """The result of a filter whose lower bound is above the upper bound."""
     return "reversed_range keeps every sample" if params.get("reversed_range") else "every sample is removed"
 
 
 def _default(spec: Any) -> Any:
-    """A parameter's default in the form that a given value would have."""
+    """A parameter's default in the type of a given value."""
     if spec.type == "float" and isinstance(spec.default, int):
         return float(spec.default)
     return tuple(spec.default) if isinstance(spec.default, list) else spec.default
@@ -237,7 +237,7 @@ def check_names(
 ) -> list[str]:
     """Check a list of operators' names against the recipe's steps.
 
-    A name that no operator has is a problem; returned are those of operators that the recipe does not use.
+    An unknown name is a problem. Returns the names of operators that the recipe does not use.
     """
     unused = []
     for name in names:

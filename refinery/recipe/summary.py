@@ -1,4 +1,4 @@
-"""`stat_summary`: by which groups the statistics of a run are summed up, and where the statistics files go."""
+"""`stat_summary`: the groups by which the statistics of a run are summed up, and the place of statistics files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from refinery.recipe.values import CREDENTIALS, take
 
 _DEFAULTS = StatSummary()
 
-# What stands below `stat_summary`, besides `group_by`, which is more than a value.
+# Keys below `stat_summary`, besides `group_by`, which has a structured value.
 FIELDS: dict[str, Key] = {
     key.name: key
     for key in (
@@ -33,12 +33,12 @@ _SQL = Key("group_by", "sql", "")
 
 
 def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:
-    """The value of the key `stat_summary`, all that is wrong with it told to `problems`."""
+    """Read the value of the key `stat_summary`; errors are added to `problems`."""
     node = entry.node if entry is not None else None
     if isinstance(node, Scalar):
         node = node.collection
     if entry is None or not isinstance(node, Mapping):
-        return _DEFAULTS  # that it is no mapping is told where all keys are looked at
+        return _DEFAULTS  # the check of all keys reports a value that is no mapping
     values: dict[str, Any] = {"where": str(entry.place)}
     for name, field in node.entries.items():
         key = FIELDS.get(name)
@@ -56,7 +56,7 @@ def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:
 
 
 def _group_by(node: Node, problems: Problems) -> tuple[tuple[str, str], ...]:
-    """Pairs of name and SQL: of a text, a list of texts (named by themselves), or a mapping of names to texts."""
+    """Pairs of name and SQL, from a text, a list of texts (each its own name), or a mapping of names to texts."""
     if isinstance(node, Scalar) and node.collection is not None:
         node = node.collection
     if isinstance(node, Scalar) and node.value is None and node.plain:
@@ -81,7 +81,7 @@ def _group_by(node: Node, problems: Problems) -> tuple[tuple[str, str], ...]:
 
 
 def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
-    """What no single value tells."""
+    """Check groups, packages and credentials, after the types of single values."""
 
     def place(name: str) -> Any:
         return node.entries[name].node.place if name in node.entries else node.place

@@ -1,4 +1,4 @@
-"""YAML's complaints in words that name the cure."""
+"""YAML errors as messages that name the cure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 
 class Complaint(NamedTuple):
-    """line: 1-based, or None when YAML does not know. what, hint: as in `Problem`."""
+    """A YAML error. line: from 1, or None if YAML does not report it. what, hint: as in `Problem`."""
 
     line: int | None
     what: str
@@ -18,8 +18,8 @@ class Complaint(NamedTuple):
 
 _INDENT = "Items of one block start in the same column; parameters stand deeper than their operator's name."
 
-# (pattern in YAML's own words, what to say, the cure); {0} is the pattern's group, {start} the line where it began.
-# What says "here" is told of that line.
+# (pattern of YAML's message, new message, cure); {0} is the pattern's group, {start} the line where it began.
+# A message with "here" is reported at that line.
 _RULES: list[tuple[str, str, str | None]] = [
     (r"found character '\\t' that cannot start", "a tab stands where YAML wants spaces", "Replace tabs by spaces."),
     (
@@ -96,7 +96,7 @@ _RULES: list[tuple[str, str, str | None]] = [
 
 
 def explain(error: yaml.YAMLError) -> Complaint:
-    """Say what a YAML error means and where it is."""
+    """Explain a YAML error and its place."""
     if isinstance(error, yaml.reader.ReaderError):
         return Complaint(None, f"the character U+{_code(error):04X} cannot stand in YAML", "Remove or escape it.")
     if not isinstance(error, yaml.MarkedYAMLError):

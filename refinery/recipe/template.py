@@ -1,13 +1,14 @@
 """`${NAME}`, `${NAME:-default}` and `{{ variable }}` in recipes.
 
-They are masked by plain words before YAML is parsed and filled in afterwards, value by value. So a value can hold
-quotes, colons or line ends without breaking the recipe's syntax, line numbers stay right, `max_num: {{ n }}` works
-without quotes, and what stands in a comment does not matter.
+The parser masks references by plain words before it parses the YAML, and fills them in afterwards, value by value. So
+a value can hold quotes, colons or line ends without breaking the recipe's syntax, line numbers stay right,
+`max_num: {{ n }}` works without quotes, and references in comments do not matter.
 
 - `${NAME}` is an environment variable, `${NAME:-default}` has a default for one that is unset or empty; `$${NAME}` is
   the text `${NAME}`.
-- `{{ name }}` is a variable: from the command line (`--var name=value`) or else from the recipe's `vars:`. What starts
-  with a variable's name may be a Jinja expression: `{{ n * 2 }}`, `{{ lang | upper }}`, `{{ n | default(10) }}`.
+- `{{ name }}` is a variable: from the command line (`--var name=value`) or else from the recipe's `vars:`. Braces
+  that start with a variable's name may hold a Jinja expression: `{{ n * 2 }}`, `{{ lang | upper }}`,
+  `{{ n | default(10) }}`.
 - Other braces are left alone: `\\d{3}`, `{{\\w+}}`, and `'{{name}}'` in quotes and without blanks when there is no
   variable of that name. `{{ '{{' }}` is the text `{{` in any place.
 """
@@ -39,20 +40,20 @@ _REFERENCE = re.compile(r'\$(?=\{[A-Za-z_]\w*(?::-[^{}\n"\\]*)?\})', re.ASCII)
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable's text, which `{{ name }}` gives, and its value, with which expressions reckon."""
+    """A variable. text: the result of `{{ name }}`. value: the operand in expressions."""
 
     text: str
     value: Any
 
     @classmethod
     def of(cls, value: Any) -> Variable:
-        """The variable of a Python value (a number, text, truth value, None or list of such)."""
+        """Make a variable from a Python value (a number, text, bool, None or list of these)."""
         return cls(as_text(value), value)
 
 
 @dataclass
 class Values:
-    """What recipes are filled with; notes which variables were used. closed: the environment is not for this recipe."""
+    """Values to fill into recipes. used: names of used variables. closed: the recipe may not read the environment."""
 
     variables: dict[str, Variable]
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -61,7 +62,7 @@ class Values:
 
 
 def as_text(value: Any) -> str:
-    """A value as YAML would have it written."""
+    """A value as YAML text."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -83,20 +84,20 @@ class Template:
         self.masked = _MASKED.sub(lambda _: f"{self._prefix}{next(numbers)}E", text)
 
     def is_masked(self, text: str) -> bool:
-        """Whether there is anything to fill in."""
+        """Return whether there is anything to fill in."""
         return bool(self._masks) and self._token.search(text) is not None
 
     def is_whole(self, text: str) -> bool:
-        """Whether the text is one `{{ variable }}` and nothing else."""
+        """Return whether the text is one `{{ variable }}` and nothing else."""
         match = self._token.fullmatch(text)
         return match is not None and self._masks[int(match[1])]["expression"] is not None
 
     def restore(self, text: str) -> str:
-        """The text as it was written."""
+        """The original text."""
         return self._token.sub(lambda token: self._masks[int(token[1])][0], text)
 
     def fill(self, text: str, style: str | None, values: Values, place: Place, problems: Problems) -> str | None:
-        """The text with its references filled in, None when one has no value. style: the quotes, None for none."""
+        """Fill in the references of a text; None if one has no value. style: the quotes, None for none."""
         broken = False
 
         def one(token: re.Match[str]) -> str:
@@ -155,7 +156,7 @@ def _expression(source: str, values: Values, where: Place, problems: Problems) -
 
 
 def escape(text: str) -> str:
-    """The text so written that filling in gives it back."""
+    """Escape a text so that filling in gives it back."""
     if not _MASKED.search(text):
         return text
     return _REFERENCE.sub("$$", text).replace("{{", "{{ '{{' }}")

@@ -1,4 +1,4 @@
-"""A recipe as a tree whose every key, item and value knows where the user wrote it."""
+"""A recipe as a tree in which every key, item and value has its place in the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NODES = 200_000
 
 @dataclass(frozen=True)
 class Place:
-    """Where something stands: a line of a file, or an option, or a path into a recipe given as a dict."""
+    """Place in the source: a line of a file, an option, or a path into a recipe given as a dict."""
 
     source: str
     line: int | None = None
@@ -30,9 +30,9 @@ class Place:
 class Scalar:
     """One value.
 
-    value: what YAML makes of it. text: how it was written, without quotes; None for a Python value. plain: written
-    without quotes. option: came from the command line, where a comma list stands for a list; `collection` is then
-    what the text means when a list or mapping is wanted. broken: a problem of it has been told already.
+    value: the YAML value. text: the source text, without quotes; None for a Python value. plain: written without
+    quotes. option: from the command line, where a comma list stands for a list; `collection` is then the list or
+    mapping that the text stands for. broken: a problem of the value has been reported already.
     """
 
     value: Any
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 @dataclass
 class Mapping:
-    """A mapping with text keys, in the order in which they were written."""
+    """A mapping with text keys, in source order."""
 
     entries: dict[str, Entry]
     place: Place
@@ -72,23 +72,23 @@ Node = Scalar | Sequence | Mapping
 
 @dataclass
 class Problems:
-    """Collects what is wrong, so that all of it is told at once: by line of the recipe, then what has no line."""
+    """Collected problems, reported together: by line of the recipe, then those without a line."""
 
     found: list[tuple[Place, Problem]] = field(default_factory=list)
 
     def add(self, place: Place, what: str, hint: str | None = None) -> None:
-        """Note a problem; the same one at the same place counts once."""
+        """Add a problem; the same problem at the same place counts once."""
         problem = Problem(str(place), what, hint)
         if all(problem != other for _, other in self.found):
             self.found.append((place, problem))
 
     def sorted(self) -> list[Problem]:
-        """The problems as they should be read: lines of the recipe, then what has no line."""
+        """The problems in reading order: by line of the recipe, then those without a line."""
         return [problem for _, problem in sorted(self.found, key=lambda item: order(item[0]))]
 
 
 def order(place: Place) -> tuple[int, int]:
-    """Sort key: lines of the file by number, everything else after them as it came."""
+    """Sort key: lines of the file by number, all other places after them in their order."""
     return (1, 0) if place.line is None else (0, place.line)
 
 
@@ -102,7 +102,7 @@ def plain_value(node: Node) -> Any:
 
 
 def describe(node: Node) -> str:
-    """The node as it is named in a message: `'abc'`, `null`, `a list`."""
+    """The node's name in a message: `'abc'`, `null`, `a list`."""
     if isinstance(node, Sequence):
         return "a list"
     if isinstance(node, Mapping):
@@ -116,7 +116,7 @@ def describe(node: Node) -> str:
 
 
 def from_python(value: Any, path: str, problems: Problems, depth: int = 0) -> Node:
-    """The tree of a Python value; `path` names the place in messages (`process.3.max_num`)."""
+    """Make the tree of a Python value; `path` names the place in messages (`process.3.max_num`)."""
     place = Place(path)
     if depth > MAX_DEPTH:
         problems.add(Place(".".join(path.split(".")[:3])), f"is nested deeper than {MAX_DEPTH} levels")

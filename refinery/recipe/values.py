@@ -1,7 +1,7 @@
-"""A node of the recipe as a value of the type that a key or a parameter wants.
+"""Conversion of a recipe's node to the type of a key or parameter.
 
-YAML 1.1's guesses do not count: `2e5` is a number where a number is wanted, `no` a text where a text is, because the
-value's own spelling is read. What could be meant in two ways is refused.
+YAML 1.1's guesses do not count: the source text decides, so `2e5` is a number for a number, `no` is a text for a text.
+Ambiguous values are refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INFINITE = re.compile(r"([+-]?)\.?(inf|Inf|INF|infinity|Infinity)")
 _SIZE = re.compile(r"(?P<number>[0-9.]+(?:[eE][0-9]{1,2})?)\s*(?P<unit>[kKmMgGtT]?)(?P<binary>i?)[bB]?")
 _BOOLS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _LIMIT = 2**63
-# They would stand in the tables and files of the run, which says what it has read.
+# Credentials would be in the tables and files of the run, which record its inputs.
 CREDENTIALS = "Credentials belong into environment variables or the configuration of the storage's own tools."
 _LARGEST = Decimal("1.7e308")
 
@@ -39,7 +39,7 @@ class Mismatch(Exception):
 
 
 class Spec(Protocol):
-    """What a key and a parameter of an operator have in common."""
+    """Common properties of a key and a parameter of an operator."""
 
     @property
     def type(self) -> str: ...
@@ -56,9 +56,9 @@ class Spec(Protocol):
 
 
 def take(node: Node, spec: Spec, label: str, problems: Problems, otherwise: Any = None) -> Any:
-    """The node's value for a key or parameter, of its type, in its range and among its choices.
+    """Convert a node for a key or parameter, and check type, range and choices.
 
-    When it is not, `problems` gets half a sentence that begins with `label`, and `otherwise` is the answer.
+    On failure, `problems` gets half a sentence that begins with `label`, and the result is `otherwise`.
     """
     if isinstance(node, Scalar) and node.broken:
         return otherwise
@@ -95,7 +95,7 @@ def _check(value: Any, spec: Spec) -> None:
 
 
 def describe_value(value: Any) -> str:
-    """A value as a recipe would write it."""
+    """A value as written in a recipe."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, tuple):
@@ -104,7 +104,7 @@ def describe_value(value: Any) -> str:
 
 
 def convert(node: Node, kind: str) -> Any:
-    """The node as a value of type `kind`; lists become tuples. Raises Mismatch."""
+    """Convert a node to a value of type `kind`; lists become tuples. Raises Mismatch."""
     if kind.startswith("list["):
         return _items(node, kind[5:-1])
     return _CONVERTERS.get(kind, _any)(node)

@@ -1,4 +1,4 @@
-"""What a run must say loudly: most rows could not be read, or none is left; with the reasons that cost the most rows."""
+"""Alarms of a run: most rows could not be read, or none is left; with the reasons that cost the most rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from refinery.results.database import Counts, Database
 from refinery.results.tables import quarantine_source
 
 _MOST = 5
-# Places within a line do not make another error.
+# Errors that differ only in the place within a line count as one kind.
 _PLACES = r"'(column|position|character|char|byte|line) (0x)?[0-9a-fA-F]+', '\1 …', 'g'"
-# Kinds of errors in the quarantine, and why rows were removed, with the place of the first.
+# Kinds of errors in the quarantine, with the place of the first row.
 KINDS = f"""
 SELECT step, operator, regexp_replace(left(error, 200), {_PLACES}) AS reason, count(*) AS rows,
   arg_min(file || ':' || line, _row) AS place
@@ -24,7 +24,7 @@ FROM quarantine GROUP BY step, operator, reason
 """
 _REMOVED = "SELECT step, operator, reason, count(*) AS rows, NULL AS place FROM ledger GROUP BY ALL"
 _REASONS = f"{KINDS} UNION ALL {_REMOVED} ORDER BY rows DESC, step, reason LIMIT {_MOST}"
-# Errors of the row at which reading a file ended, whatever stands after it.
+# Errors of a row at which reading of its file ended before the end.
 _CUT_SHORT = (DAMAGED, NOT_CLOSED)
 _UNFINISHED = f"""
 SELECT file, error FROM quarantine
@@ -35,7 +35,7 @@ QUALIFY row_number() OVER (PARTITION BY file ORDER BY _row) = 1 ORDER BY file LI
 
 @dataclass(frozen=True)
 class Reason:
-    """Why rows are gone. step: 0 where a row could not be read. place: of the first such row of the quarantine."""
+    """Reason for lost rows. step: 0 for rows that could not be read. place: of the first such row in quarantine."""
 
     step: int
     operator: str | None
@@ -51,7 +51,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Alarm:
-    """One thing to say. event: its name in the log. unreadable: rows that could not be read. fatal: that was all of them.
+    """An alarm. event: its name in the log. unreadable: number of unreadable rows. fatal: no row could be read.
 
     likely: the likely cause, with the cure.
     """
@@ -69,13 +69,13 @@ class Alarm:
         return f"{said}. {self.likely}" if self.likely else said
 
     def fields(self) -> dict[str, Any]:
-        """What the log says of it as plain data."""
+        """Fields of the alarm's log entry, as plain data."""
         counts = {name: getattr(self.counts, name) for name in ("read", "kept", "removed", "quarantined")}
         return counts | {"unreadable": self.unreadable, "reasons": [vars(reason) for reason in self.reasons]}
 
 
 def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: bool) -> list[Alarm]:
-    """The alarms of a run whose tables are there; nothing is asked of them where there is none.
+    """Alarms of a run whose tables are complete; a run without alarms costs no queries of reasons.
 
     sources: the inputs. allowed: `max_quarantined` allows that all rows are in quarantine.
     """
@@ -94,13 +94,13 @@ def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: boo
 
 
 def _unfinished(db: Database, counts: Counts) -> list[Alarm]:
-    """An alarm for each of the first files that could not be read to their end, however few rows are known to be lost."""
+    """Alarms for the first files that could not be read to their end, however few rows are known to be lost."""
     what = "could not be read to its end, so any samples after that are missing and not counted"
     return [Alarm("file_cut_short", f"{file} {what}: {error}", counts) for file, error in db.rows(_UNFINISHED)]
 
 
 def none_readable(db: Database, first: Done) -> bool:
-    """Whether not a single row of the first stage could be read; the tables need not be made yet."""
+    """Return whether no row of the first stage could be read; does not need the tables."""
     read = sum(result.rows for result in first.results)
     if not read or sum(result.quarantined for result in first.results) < read:
         return False
@@ -122,7 +122,7 @@ def _named(sources: Sequence[Source]) -> str:
 
 
 def _likely(db: Database, sources: Sequence[Source]) -> str:
-    """The likely reason, as the first bytes of the file with the most unreadable rows show it; "" for none."""
+    """Likely reason, judged by the first bytes of the file with the most unreadable rows; "" for none."""
     worst = "SELECT file FROM quarantine WHERE step = 0 GROUP BY file ORDER BY count(*) DESC, file LIMIT 1"
     for (file,) in db.rows(worst):
         for source in sources:

@@ -1,4 +1,4 @@
-"""The run database: one DuckDB file of plain tables, built aside from the shards' parts and published whole."""
+"""The run database: one DuckDB file of plain tables, built from the shards' parts and published whole."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from refinery.security.connections import connect
 from refinery.storage.run_folder import aside
 from refinery.workers.machine import cores
 
-# Megabytes that DuckDB may have for each of its threads, so that memory does not follow the number of samples; beyond that
-# it spills. A statement that cannot do with it is given more.
+# Megabytes for each thread of DuckDB, so that memory does not grow with the number of samples; beyond that DuckDB
+# spills. A statement that runs out of memory gets more.
 _THREADS, _EACH, _MORE = 4, 64, "1GB"
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Counts:
 class Database:
     """Builds the tables in a file beside the final name; `publish` renames it.
 
-    Its SQL reaches files of the folder that it is built in, and of `folders`.
+    Its SQL can read files of the folder that it is built in, and of `folders`.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class Database:
         spill: str | None = None,
         unfinished: Path | None = None,
     ) -> None:
-        """base: a database whose tables it begins with. spill: folder for what does not fit into memory.
+        """base: a database whose tables it begins with. spill: folder for data that does not fit into memory.
 
-        unfinished: the file that is built, on the disk of `path`; by default one beside it.
+        unfinished: the file that is built, on the disk of `path`; by default a file beside `path`.
         """
         self.path = path
         self._aside = unfinished or aside(path)
@@ -89,7 +89,7 @@ class Database:
         self.rows(sql)
 
     def beside(self, *statements: str) -> None:
-        """Run statements one after another on a connection of their own, while others run here, until `settle`."""
+        """Run statements in order on a connection of their own, in the background until `settle`."""
 
         def run() -> None:
             with self.con.cursor() as con:
@@ -99,7 +99,7 @@ class Database:
         self._running.append(self._beside.submit(run))
 
     def settle(self) -> None:
-        """Wait for what runs beside. Raises what it has raised."""
+        """Wait for the statements in the background. Raises their errors."""
         while self._running:
             self._running.pop().result()
 
@@ -108,7 +108,7 @@ class Database:
         return self.with_room(lambda: self.con.execute(sql).fetchall())
 
     def with_room(self, work: Callable[[], T]) -> T:
-        """What work on the connection gives; it is done again with more memory where it runs out of that."""
+        """Do work on the connection and return its result; if memory runs out, do it again with more memory."""
         try:
             return work()
         except duckdb.OutOfMemoryException:
@@ -116,14 +116,14 @@ class Database:
         try:
             return work()
         finally:
-            with suppress(duckdb.OutOfMemoryException):  # unless it is still needed
+            with suppress(duckdb.OutOfMemoryException):  # keep the larger limit if the memory is still in use
                 self._give(self._memory)
 
     def _give(self, memory: str) -> None:
         self.con.execute("SET memory_limit = ?", [memory]).fetchall()
 
     def count(self, sql: str) -> int:
-        """The one number that a query gives."""
+        """The single number of a query's result."""
         return int(self.rows(sql)[0][0])
 
     def table(self, name: str, rows: pa.Table, order: str | None = None) -> None:
@@ -155,7 +155,7 @@ def _run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
 def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
     """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, fates and steps from the parts.
 
-    statements: what `tables.statements` has made for these stages.
+    statements: those of `tables.statements` for these stages.
     """
     fill_places(db, done)
     db.run(f"SET VARIABLE first_rows = CAST({lit(_first_rows(done))} AS BIGINT[])")
@@ -166,13 +166,13 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
 
 
 def fill_places(db: Database, done: Sequence[Done]) -> None:
-    """Build shards and files."""
+    """Build the tables shards and files."""
     db.table("shards", shard_table(done))
     db.table("files", file_table(done[0].shards, done[0].results))
 
 
 def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
-    """Run statements that make tables, which can ask how long each step has taken."""
+    """Run the statements that make tables, with the steps' seconds as a table for them."""
     spent = _seconds(done)
     seconds = {
         "step": ints(np.array(list(spent), np.int32)),
@@ -191,12 +191,12 @@ def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement])
 
 
 def _first_rows(done: Sequence[Done]) -> list[int]:
-    """The number of each shard's first sample, and that of all samples."""
+    """The number of each shard's first sample; the number of all samples at the end."""
     return [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
 
 
 def _look_at(db: Database, done: Sequence[Done], shards: slice) -> None:
-    """Let statements see some shards."""
+    """Set the variables that restrict statements to some shards."""
     first_rows = _first_rows(done)
     db.run(f"SET VARIABLE first_row = {first_rows[shards.start or 0]}")
     db.run(f"SET VARIABLE last_row = {first_rows[-1 if shards.stop is None else shards.stop] - 1}")
@@ -206,7 +206,7 @@ def _look_at(db: Database, done: Sequence[Done], shards: slice) -> None:
 
 
 def _pieces(done: Sequence[Done]) -> list[slice]:
-    """Shards that follow each other, in pieces of many samples."""
+    """Consecutive shards, in groups of at least MANY samples."""
     found, start, samples = [], 0, 0
     for shard, result in enumerate(done[0].results):
         samples += result.rows
@@ -217,7 +217,7 @@ def _pieces(done: Sequence[Done]) -> list[slice]:
 
 
 def _seconds(done: Sequence[Done]) -> dict[int, float]:
-    """Seconds that workers spent on each step, and those of deduplicators."""
+    """Seconds of each step: of the workers, and of deduplicators."""
     found: dict[int, float] = defaultdict(float)
     for stage in done:
         for result in stage.results:
@@ -228,16 +228,16 @@ def _seconds(done: Sequence[Done]) -> dict[int, float]:
     return {step: round(spent, 6) for step, spent in found.items()}
 
 
-# Row numbers of facts that are greater than the one before, which all of them are: no two are the same.
+# Count of the row numbers of facts that are greater than the one before: the count of all, if no two are equal.
 _ASCENDING = """
 SELECT count(*) FROM (SELECT _row, lag(_row, 1, -1) OVER () AS before FROM facts) WHERE _row > before
 """
 
 
 def check(db: Database, done: Sequence[Done]) -> Counts:
-    """Hold the books against each other: what was read, what the tables say, what was written.
+    """Compare the rows that were read, that the tables have, and that were written.
 
-    Raises ConservationError naming the sums that differ.
+    Raises ConservationError, naming the sums that differ.
     """
     db.settle()
     counts = Counts(
@@ -270,13 +270,13 @@ def check(db: Database, done: Sequence[Done]) -> Counts:
 
 
 def check_written(counts: Counts, written: int) -> None:
-    """As many rows must have been written as were kept. Raises ConservationError."""
+    """Check that as many rows were written as were kept. Raises ConservationError."""
     if counts.kept != written:
         raise ConservationError(f"rows do not add up: {counts.kept} were kept, but {written} written")
 
 
 def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[str]:
-    """Steps that were not given what the step before left, or whose own sum is wrong; order: as they ran."""
+    """Problems of steps whose input is not the output of the step before, or whose sum is wrong. order: as they ran."""
     problems = []
     expected = counts.read - db.count("SELECT count(*) FROM quarantine WHERE step = 0")
     columns = "step, operator, rows_in, removed, quarantined, rows_out"
@@ -295,7 +295,7 @@ def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[st
 
 
 def _broken_stages(done: Sequence[Done]) -> list[str]:
-    """Stages that were not given what the one before left."""
+    """Problems of stages whose input is not the output of the stage before."""
     problems = []
     for before, after in zip(done, done[1:], strict=False):
         removed = len(before.findings.removed) if before.findings else 0
@@ -307,7 +307,7 @@ def _broken_stages(done: Sequence[Done]) -> list[str]:
 
 
 def shard_table(done: Sequence[Done]) -> pa.Table:
-    """Where each shard's rows and lines begin in the whole input and in its file."""
+    """Table of shards: first row in the whole input, first line in its file, number of rows."""
     rows = lines = 0
     found: list[dict[str, Any]] = []
     for shard, result in zip(done[0].shards, done[0].results, strict=True):

@@ -1,4 +1,4 @@
-"""An export at a URL: written on this machine, put there when the tables account for it, whole or not at all."""
+"""Delivery of an export to a URL: written locally, uploaded whole or not at all once the tables account for it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from refinery.storage.holdings import Holdings
 from refinery.storage.open import open_store
 from refinery.storage.urls import is_url
 
-# Beside the files: which of them are where they belong.
+# File beside the export's local files that lists the delivered ones.
 _NOTE = "delivered.json"
 
 State = tuple[int, int | str]
 
 
 class Delivery:
-    """What becomes of the files of an export; those of a path of this machine are where they belong already."""
+    """Delivers the files of an export; files of a local export path are in place already."""
 
     def __init__(self, export_path: str, holdings: Holdings) -> None:
-        """holdings: the list of what runs have put."""
+        """holdings: the list of objects that runs have put."""
         self.url = export_path.rstrip("/") if is_url(export_path) else ""
         self.folder = self.url.rpartition("/")[0]
         self._holdings = holdings
@@ -38,9 +38,9 @@ class Delivery:
         self._all: list[str] = []
 
     def put(self, written: Sequence[Written], keep: bool) -> list[Written]:
-        """Put files into the folder of the export, each under its name; as they are there. Raises OutputError.
+        """Put files into the folder of the export, each under its name; returns them as delivered. Raises OutputError.
 
-        keep: the files of this machine are left where they are, for the next run.
+        keep: leave the local files in place, for the next run.
         """
         urls = [self._at(item) for item in written if not is_url(item.path)] if self.url else []
         if not urls:
@@ -55,7 +55,7 @@ class Delivery:
         return f"{self.folder}/{Path(item.path).name}"
 
     def end(self) -> None:
-        """Remove what runs have put for the same export before, and is no part of it any more. Raises OSError."""
+        """Remove objects of earlier runs of the same export that are no longer part of it. Raises OSError."""
         if self.url:
             self._holdings.keep(self.url, self._all)
 
@@ -79,11 +79,11 @@ class Delivery:
         return replace(item, path=url, version=str(there[1]))
 
     def take_back(self, others: Sequence[Written] = ()) -> None:
-        """Remove what was put, and the files of others: nothing accounts for them."""
+        """Remove the objects that were put, and the files `others`: no tables account for them."""
         urls = [f"{self.folder}/{name}" for name in self._put] + [item.path for item in others if is_url(item.path)]
         for url in urls:
             folder, _, name = url.rpartition("/")
-            with suppress(OSError):  # what has failed before is told
+            with suppress(OSError):  # the earlier error is the one to report
                 open_store(folder).discard(name)
         with suppress(OSError):
             self._holdings.forget(urls if self.url else ())
@@ -105,7 +105,7 @@ def state_of(path: str) -> State:
 
 
 def not_as_left(manifest: dict[str, Any]) -> list[str]:
-    """A line for each exported file of this machine that is not as the run has left it any more."""
+    """A line for each local exported file that has changed since the run."""
     found = []
     for item in manifest["outputs"]:
         path = item["path"]
@@ -121,14 +121,14 @@ def not_as_left(manifest: dict[str, Any]) -> list[str]:
 
 
 def why_not(export_path: str, folder: bool) -> str | None:
-    """Why nothing can be put at a URL, told by putting something; None where it can. folder: parts go below it."""
+    """Reason why a test object cannot be put at a URL; None if it can. folder: parts go below the URL."""
     url = export_path.rstrip("/")
     above = url if folder else url.rpartition("/")[0]
     name = f".refinery-{secrets.token_hex(8)}"
     try:
         place = open_store(above)
         place.write_text(name, "")
-        with suppress(OSError):  # who may put objects need not be one who may remove them
+        with suppress(OSError):  # permission to put objects need not include removing them
             place.discard(name)
     except DataError as error:
         return f"{export_path}: cannot be written: {error}"
@@ -149,7 +149,7 @@ def _state_or_none(url: str) -> State | None:
 
 
 def _noted(local: Path) -> State | None:
-    """Of a file that is as it was when it was put somewhere: what was told of it there."""
+    """State of the delivered copy of a local file that is unchanged since its delivery; else None."""
     try:
         noted = json.loads((local.parent / _NOTE).read_text(encoding="utf-8"))[local.name]
         return (noted["there"][0], noted["there"][1]) if noted["here"] == list(state_of(str(local))) else None

@@ -1,4 +1,4 @@
-"""What a machine runs out of, and what DuckDB says of it, as errors that name the cure."""
+"""Errors of exhausted memory or disk, from the system or DuckDB, turned into errors that name the cure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from refinery.io.writers.write import writing
 
 @contextmanager
 def explained(place: str, inputs: Collection[str] = ()) -> Iterator[None]:
-    """What the machine runs out of, as errors that name the cure. inputs: files and folders that are only read."""
+    """Turn errors of memory, disk and DuckDB into errors that name the cure. inputs: files and folders only read."""
     try:
         with writing(place), _reading(inputs):
             yield
     except OutputError as error:
-        if isinstance(error.__cause__, BrokenPipeError):  # nobody reads the progress any more
+        if isinstance(error.__cause__, BrokenPipeError):  # the reader of the progress is gone
             raise error.__cause__ from None
         raise
     except RuntimeError as error:
-        if str(error) == "Query interrupted":  # so DuckDB answers Ctrl-C
+        if str(error) == "Query interrupted":  # DuckDB's answer to Ctrl-C
             raise KeyboardInterrupt from None
         raise
     except (MemoryError, duckdb.OutOfMemoryException) as error:
@@ -41,7 +41,7 @@ def explained(place: str, inputs: Collection[str] = ()) -> Iterator[None]:
 
 @contextmanager
 def _reading(inputs: Collection[str]) -> Iterator[None]:
-    """Turn the operating system's errors over an input into DataError: the output is not to blame."""
+    """Turn the system's errors on an input into DataError: the output is not to blame."""
     try:
         yield
     except OSError as error:
@@ -57,7 +57,7 @@ def _is_below(path: str, place: str) -> bool:
 
 
 def _system_error(text: str) -> OSError:
-    """What the system has said, out of a message of DuckDB: some hold it at their end, some its number in JSON."""
+    """The system's error in a message of DuckDB, which holds its text at the end or its number in JSON."""
     found = re.search(r'"errno":"(\d+)"', text)
     reason = os.strerror(int(found[1])) if found else text.rpartition("because of error: ")[2]
     number = next((code for code in errno.errorcode if os.strerror(code) == reason), None)

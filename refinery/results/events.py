@@ -1,4 +1,4 @@
-"""What the log of a run says of its recipe and its results, one event each."""
+"""Log events of a run's recipe and results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from refinery.results.database import Database
 from refinery.storage.run_folder import RunDir
 
 _UNMOVED = "rows_in > 0 AND removed + changed + quarantined = 0 AND kind <> 'stats'"
-# Kinds of errors that are listed; the quarantine has all rows.
+# Most kinds of errors that are listed; the quarantine has all rows.
 _MOST = 10
 
 
 def log_plan(prepared: Prepared) -> None:
-    """Notes on the recipe, which steps run as one statement, in which order and why."""
+    """Log notes on the recipe, the steps that run as one statement, and their order with its reason."""
     for note in prepared.recipe.ignored:
         event("note", str(note), where=note.where)
     for planned in prepared.stages:
@@ -41,12 +41,12 @@ def log_plan(prepared: Prepared) -> None:
 
 
 def log_reused(reused: int, of: int) -> None:
-    """How many shards' results an earlier run, or try, has left."""
+    """Log the number of shards whose results are those of an earlier run or try."""
     event("resumed", f"{reused:,} of {of:,} shards are those of an earlier run", reused=reused, of=of)
 
 
 def log_quarantine(db: Database) -> None:
-    """Kinds of errors in the quarantine by how often they occurred, with the operator and the first such row."""
+    """Log the most frequent kinds of errors in the quarantine, with the operator and the first such row."""
     for row in db.rows(f"{KINDS} ORDER BY rows DESC, step, reason LIMIT {_MOST}"):
         found = Reason(*row)
         fields = {"step": found.step, "operator": found.operator, "error": found.reason, "rows": found.rows}
@@ -54,13 +54,13 @@ def log_quarantine(db: Database) -> None:
 
 
 def log_traces(db: Database) -> None:
-    """How many samples of each step are traced."""
+    """Log the number of traced samples of each step."""
     for step, operator, samples in db.rows("SELECT step, operator, count(*) FROM trace GROUP BY ALL ORDER BY step"):
         event("trace", f"step {step} {operator}: {samples:,} traced", step=step, operator=operator, samples=samples)
 
 
 def idle_steps(db: Database) -> list[str]:
-    """Log every step that neither changed nor removed anything; one line with all of them, for the person."""
+    """Log every step that neither changed nor removed anything; returns one line that names them all for the user."""
     rows = db.rows(f"SELECT step, operator, rows_in FROM steps WHERE {_UNMOVED} ORDER BY step")
     for step, operator, samples in rows:
         what = f"step {step} {operator}: no sample was changed or removed"
@@ -70,7 +70,7 @@ def idle_steps(db: Database) -> list[str]:
 
 
 def log_end(alarms: Sequence[Alarm], notes: Iterable[str]) -> None:
-    """What the person is shown at the end."""
+    """Log the notes and alarms that the user sees at the end."""
     for note in notes:
         event("note", note)
     for alarm in alarms:
@@ -79,7 +79,7 @@ def log_end(alarms: Sequence[Alarm], notes: Iterable[str]) -> None:
 
 
 def require_readable(alarms: Sequence[Alarm], run_dir: RunDir) -> None:
-    """Raise UnreadableError when no row could be read: the tables are published, and say why."""
+    """Raise UnreadableError when no row could be read; the published tables have the reasons."""
     for alarm in alarms:
         if alarm.fatal:
             cure = "Correct the input or text_keys, or allow it with max_quarantined: 100%"

@@ -1,4 +1,4 @@
-"""The table `files`: which rows of the input each file has."""
+"""The table `files`: rows of each input file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Locks on what runs write, known to all runs of a user on this machine: no two of them write one file at once.
+"""Locks on the outputs of runs, shared by all runs of a user on this machine: no two runs write one file at once.
 
-The files of locks are in a folder of the user's below /tmp, never beside an export, and go with the lock. What another machine or
-another user writes is found when the run publishes (see `belongings`).
+Lock files are in a folder of the user below /tmp, never beside an export, and are removed with the lock. Files that
+another machine or user writes are noticed when the run publishes (see `owned_files`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from refinery.storage.run_folder import hold, let_go
 
 @contextmanager
 def locked(wanted: Mapping[str, bool]) -> Iterator[None]:
-    """Hold locks on names: True for the only holder, False for one of many. Raises OutputError when another run has one."""
+    """Hold locks on names: True for exclusive, False for shared. Raises OutputError when another run holds one."""
     folder = _folder()
     with ExitStack() as held:
         for name in sorted(wanted) if folder is not None else ():
@@ -32,7 +32,7 @@ def locked(wanted: Mapping[str, bool]) -> Iterator[None]:
 
 
 def _folder() -> Path | None:
-    """The folder of this user's locks, the same for all of them whatever TMPDIR says; None where there can be none."""
+    """The folder of this user's locks, the same for all runs whatever TMPDIR is; None where it cannot be made."""
     base = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else tempfile.gettempdir()
     folder = Path(base) / f"refinery-locks-{os.getuid()}"
     try:
@@ -55,7 +55,7 @@ def _one(folder: Path, name: str, alone: bool) -> Iterator[None]:
 
 
 def _taken(path: Path, name: str, alone: bool) -> int:
-    """The open file of a lock, which still has its name."""
+    """Take a lock; returns its open file, which still has its name. Raises OutputError when another run holds it."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -74,18 +74,18 @@ def _taken(path: Path, name: str, alone: bool) -> int:
 
 
 def _left(path: Path, file: int) -> None:
-    """Give a lock back; its file goes with the last who holds it."""
+    """Release a lock; the last holder removes its file."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is(path, file):
             path.unlink(missing_ok=True)
     except OSError:
-        pass  # others hold it
+        pass  # other runs hold it
     let_go(file)
 
 
 def _is(path: Path, file: int) -> bool:
-    """Whether an open file is still the one of this path."""
+    """Return whether an open file is still the file of this path."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except FileNotFoundError:

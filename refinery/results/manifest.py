@@ -1,4 +1,4 @@
-"""What ran: the table `runs`, and the files beside the database that say it in plain text."""
+"""Description of a run: the table `runs`, and recipe.yaml, plan.json and manifest.json beside the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from refinery.storage.urls import is_url
 
 
 def peak_memory() -> int:
-    """Most bytes that this process has held in memory so far."""
+    """Peak memory of this process so far, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -36,7 +36,7 @@ def size_of(folder: Path) -> int:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what results can depend on."""
+    """Versions of the software that results can depend on."""
     names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
     return {"refinery": __version__, "python": platform.python_version()} | {
         name: importlib.metadata.version(name) for name in names
@@ -53,7 +53,7 @@ def describe(
     size: int,
     disk: int,
 ) -> dict[str, Any]:
-    """The manifest as plain data; `facts` is what was known before the run. beside: files of the samples' statistics."""
+    """The manifest as plain data. facts: known before the run. beside: files of the samples' statistics."""
     return {
         "run_id": uuid.uuid4().hex,
         **facts,
@@ -70,13 +70,13 @@ def describe(
 
 
 def _output(output: Any) -> dict[str, Any]:
-    """An output file: path, rows, size and time of change, or version of the object."""
+    """Description of an output file: path, rows, size and time of change, or version of the object."""
     modified = output.version if is_url(output.path) else os.stat(output.path).st_mtime_ns
     return {"path": str(output.path), "rows": output.rows, "bytes": output.bytes, "modified": modified}
 
 
 def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: str, plan: dict[str, Any]) -> None:
-    """Fill the table `runs`, write `recipe.yaml`, `plan.json` and `manifest.json`."""
+    """Fill the table `runs`; write `recipe.yaml`, `plan.json` and `manifest.json`."""
     row = {
         "run_id": manifest["run_id"],
         "project_name": manifest["project_name"],
@@ -105,7 +105,7 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
 
 
 def publish(path: Path, text: str, unfinished: Path | None = None) -> None:
-    """Write a text file so that it is there whole or not at all. unfinished: its name until then."""
+    """Write a text file atomically. unfinished: its name until it is complete."""
     unfinished = unfinished or aside(path)
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)

@@ -1,4 +1,4 @@
-"""Whether an export can be written where a recipe wants it, found out before the work begins."""
+"""Checks before a run that its export and its folders can be written."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout, is_url
 from refinery.storage.workplace import Workplace
 
-# Characters that a file's name has more of while it is written.
+# Further characters in a file's name while it is written.
 _ASIDE = 40
 
 
 def require_place(recipe: Recipe) -> None:
-    """Find out before the work begins whether there is a place for the export. Raises OutputError."""
+    """Check that the export can be written to its place. Raises OutputError."""
     if wrong_url := why_not_written(recipe):
         raise OutputError(wrong_url)
     if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
@@ -46,7 +46,7 @@ def require_place(recipe: Recipe) -> None:
 
 
 def _require_writable(folder: str) -> None:
-    """See that files can be made in a folder, by making one without a name where permission says nothing (root, /proc).
+    """Check that files can be made in a folder, by making an unnamed one: permissions do not show it for root or /proc.
 
     Raises OSError.
     """
@@ -59,11 +59,11 @@ def _require_writable(folder: str) -> None:
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
             raise
-        os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without such files
+        os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without unnamed files
 
 
 def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
-    """See that the export takes no name that the run itself needs. Raises OutputError."""
+    """Check that the export does not use a name that the run itself needs. Raises OutputError."""
     if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return
     names = (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)
@@ -75,9 +75,9 @@ def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
 
 
 def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> None:
-    """See that no file, or object, is in the way which no run has written, before anything is made. Raises OutputError.
+    """Check before a run that it would overwrite only files and objects of runs. Raises OutputError.
 
-    remote: look at URLs, too.
+    remote: check URLs, too.
     """
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
@@ -90,7 +90,7 @@ def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> Non
 
 
 def require_objects(prepared: Prepared, place: Workplace, overwrite: bool) -> None:
-    """See that no object at a URL is in the way which no run has put there. Raises OutputError, OSError."""
+    """Check that a run would overwrite only objects that runs have put. Raises OutputError, OSError."""
     recipe = prepared.recipe
     summary = recipe.stat_summary
     if overwrite or not any(map(is_url, (place.url, recipe.export_path, summary.export or ""))):
@@ -104,14 +104,14 @@ def require_objects(prepared: Prepared, place: Workplace, overwrite: bool) -> No
 
 
 def why_not_written(recipe: Recipe) -> str | None:
-    """Why the export cannot be put at its URL; None where it can, or is no URL."""
+    """Reason why the export cannot be put at its URL; None if it can, or the export is local."""
     if recipe.export_format == "none" or not is_url(recipe.export_path):
         return None
     return why_not(recipe.export_path, recipe.executor_type != "default")
 
 
 def require_folders(recipe: Recipe) -> None:
-    """See that the folders of a run can be made and written. Raises OutputError."""
+    """Check that the folders of a run can be made and written. Raises OutputError."""
     for path in filter(None, (recipe.work_dir, recipe.temp_dir, recipe.stat_summary.export)):
         if is_url(path):
             continue
@@ -127,18 +127,18 @@ def require_folders(recipe: Recipe) -> None:
 
 
 def _require_names(path: str, room: int = 0) -> None:
-    """See that a path is one that the system takes. room: further characters of its last name. Raises OSError."""
+    """Check that the system accepts a path. room: further characters for its last name. Raises OSError."""
     folder, name = os.path.split(path)
     try:
         os.lstat(os.path.join(folder, name + "x" * room))
-    except (FileNotFoundError, NotADirectoryError, PermissionError):  # these have checks and words of their own
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # checked elsewhere, with messages of their own
         return
     except ValueError as error:
         raise OSError(errno.EINVAL, "the name holds a NUL character") from error
 
 
 def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
-    """See that a run does not write over what it reads, nor reads what an earlier run has written. Raises OutputError."""
+    """Check that a run does not overwrite its input, nor read outputs of an earlier run. Raises OutputError."""
     paths = [source.path for source in sources if source.table is None]
     read = {path: _place_of(path) for path in paths}
     for path, place in read.items():
@@ -147,7 +147,7 @@ def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
 
 
 def _written(recipe: Recipe, place: str) -> str | None:
-    """How to keep a run from writing at a place; None where it does not."""
+    """Advice that keeps the run from writing to a place; None if the run does not write there."""
     path = recipe.export_path
     if is_stdout(path):
         path = Workplace.of(recipe.work_dir).file_of_export(path)
@@ -167,12 +167,12 @@ def _written(recipe: Recipe, place: str) -> str | None:
 def _traces(work_dir: str) -> list[Path]:
     try:
         return RunDir(Path(work_dir)).traces()
-    except OSError:  # no path that the system takes, which `require_folders` says
+    except OSError:  # the system does not accept the path: `require_folders` reports that
         return []
 
 
 def _is_piece(recipe: Recipe, place: str) -> bool:
-    """Whether a place is one of several files that the export is written to."""
+    """Return whether a place is one of several files of the export."""
     path, kind = recipe.export_path, recipe.export_format
     if recipe.executor_type != "default" and _is_below(place, path):
         return True
@@ -186,5 +186,5 @@ def _is_below(place: str, folder: str) -> bool:
 
 
 def _place_of(path: str) -> str:
-    """A path by which files are told apart."""
+    """The real path, or the URL, which identifies a file."""
     return path if is_url(path) else os.path.realpath(os.path.expanduser(path))

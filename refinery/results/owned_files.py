@@ -1,8 +1,8 @@
-"""Files outside of the run's own folder that runs have written: no other file there is overwritten or removed.
+"""Files of runs outside of the run's own folder: no other file there is overwritten or removed.
 
-The list of them is `written.json` in the run's own folder: a path relative to the run folder, or an absolute one, with size and
-time of change (ns) as the run has left the file. An attribute of the file (`user.refinery`) says the same to runs in other folders.
-A file that neither knows, or that was changed since, is the user's.
+`written.json` in the run's own folder lists them: a path relative to the run folder, or an absolute path, with the size
+and time of change (ns) that the run left. A file attribute (`user.refinery`) has the same for runs in other folders. A
+file that is in neither, or has changed since, is the user's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pattern(path: str | Path) -> str:
 
 @dataclass(frozen=True)
 class _Known:
-    """The list. open: patterns of what is being written. others: files of others that they match. exports: files by path."""
+    """The list. open: patterns being written. others: other people's files that match them. exports: files by path."""
 
     files: dict[str, State]
     open: list[str]
@@ -41,19 +41,19 @@ class _Known:
 
 
 class Belongings:
-    """What runs in a folder have written. overwrite: files of others may be overwritten, too."""
+    """Files that runs in a folder have written. overwrite: other files may be overwritten, too."""
 
     def __init__(self, run_dir: RunDir, overwrite: bool = False, copied: bool = False) -> None:
-        """copied: the run folder is a copy that refinery keeps of one at a URL, so that nothing in it is a user's."""
-        self._copied, self._silent = copied, run_dir.flat  # a folder of an earlier version is left as it is
+        """copied: the run folder is refinery's local copy of one at a URL, so that no file in it is a user's."""
+        self._copied, self._silent = copied, run_dir.flat  # a folder of an earlier version stays unchanged
         self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
         known = _read(self._list)
         self._files, self._open, self._others, self._exports = known.files, known.open, known.others, known.exports
 
     def has(self, path: str | Path) -> bool:
-        """Whether a run has written the file, and nobody has changed it since.
+        """Return whether a run has written the file, and nobody has changed it since.
 
-        Of a run that was killed while it published files, all files under the names that it was about to write count.
+        After a run that was killed while publishing, all files under the names that it was about to write count.
         """
         name = self._name(path)
         if self._copied and not os.path.isabs(name):
@@ -64,11 +64,11 @@ class Belongings:
         return self._is_new(name, state) and any(fnmatch.fnmatchcase(name, one) for one in self._open)
 
     def _is_new(self, name: str, state: State | None) -> bool:
-        """Whether a file is not one of others that was there when a run began to write under such names."""
+        """Return whether a file has appeared or changed since a run began to write under its name."""
         return name not in self._others or self._others[name] != state
 
     def require(self, patterns: Iterable[str], but: str | Path | None = None) -> None:
-        """See that all files that patterns match may be written. but: one that is known otherwise. Raises OutputError."""
+        """Check that all files that match patterns may be written. but: an exempt file. Raises OutputError."""
         for path in _matching(patterns):
             _regular(path)
             if self.overwrite or self.has(path) or (but is not None and os.path.abspath(but) == path):
@@ -82,7 +82,7 @@ class Belongings:
 
     @contextmanager
     def claim(self, patterns: Iterable[str], but: str | Path | None = None) -> Iterator[None]:
-        """Write files that patterns match, and list those that are there afterwards. Raises OutputError as `require`."""
+        """List the files that match patterns after the body has written them. Raises OutputError as `require` does."""
         patterns = list(patterns)
         self.require(patterns, but)
         others = {self._name(path): state_of(path) for path in _matching(patterns) if not self.has(path)}
@@ -104,7 +104,7 @@ class Belongings:
         self._save()
 
     def _note(self, patterns: Iterable[str]) -> None:
-        """List the files that patterns match as they are, and no others that they would match, nor those of others."""
+        """Replace the listed files that match patterns by those that exist now, except other people's files."""
         patterns = list(patterns)
         names = [self._name(one) for one in patterns]
         self._files = {
@@ -118,9 +118,9 @@ class Belongings:
                 mark(path, state)
 
     def supersede(self, export_path: str, patterns: Iterable[str], files: Iterable[str | Path]) -> None:
-        """Remove what runs have written for the same export before, and is no part of it any more. Raises OSError.
+        """Remove files of earlier runs of the same export that are no longer part of it. Raises OSError.
 
-        patterns: of all that may belong to it. files: the export as it is now. What a link has led to before is no part.
+        patterns: of all files of the export. files: the export as it is now. Earlier targets of a link are not removed.
         """
         linked = any(map(os.path.islink, (os.path.expanduser(export_path), stats_name(export_path))))
         export, now = self._name(export_path), {self._name(path) for path in files}
@@ -133,12 +133,12 @@ class Belongings:
         self._save()
 
     def remove(self, path: Path) -> None:
-        """Remove a file that a run has written; another one stays."""
+        """Remove a file that a run has written; any other file stays."""
         if self.has(path):
             path.unlink(missing_ok=True)
 
     def _name(self, path: str | Path) -> str:
-        """The path, or pattern, in the list: relative where it is below the run folder, which may be moved."""
+        """A path or pattern as the list has it: relative below the run folder, which may be moved."""
         path = os.path.abspath(path)
         for root in (self._root, glob.escape(self._root)):
             if path.startswith(root + os.sep):
@@ -158,12 +158,12 @@ def _matching(patterns: Iterable[str]) -> list[str]:
 
 
 def _regular(path: str) -> None:
-    """Raises OutputError for what a file cannot take the place of: a folder, a pipe, a device, a socket."""
+    """Raise OutputError for a path that is a folder, a pipe, a device or a socket."""
     try:
         mode = os.stat(path).st_mode
-    except FileNotFoundError:  # a link to a file that is not there yet
+    except FileNotFoundError:  # a new file, or a link to one
         return
-    except OSError as error:  # a link that leads round in circles, or below a file, or where nobody may look
+    except OSError as error:  # a link in a circle, below a file, or without permission
         raise OutputError(f"{path}: cannot be written: {error.strerror}. Remove it, or choose another path") from error
     if not stat.S_ISREG(mode):
         kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}

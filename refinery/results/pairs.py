@@ -1,4 +1,4 @@
-"""Traces of deduplicators: each removed sample beside the one that is kept instead."""
+"""Traces of deduplicators: each removed sample with the sample that is kept instead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from refinery.results.database import Database
 from refinery.workers.replay import Replayed, replay, sample_at
 from refinery.workers.worker import Worker
 
-# Removed samples that are looked at together: so many pairs of samples are in memory at once.
+# Pairs of samples in memory at once.
 _BLOCK = 1000
 
 _SCHEMA = pa.schema(
@@ -31,9 +31,9 @@ _SCHEMA = pa.schema(
 
 
 def record(db: Database, stage: Done, rows: Sequence[int], firsts: Sequence[int]) -> None:
-    """Add the pairs of the removed samples `rows` to the table `trace`: dup1 stays, dup2 goes.
+    """Add the pairs of the removed samples `rows` to the table `trace`: dup1 is kept, dup2 removed.
 
-    A sample that stays because an earlier run has it, which only the index remembers, is null.
+    A kept sample of an earlier run, which only the index knows, is null.
     """
     step = stage.planned.stage.after
     assert step is not None
@@ -65,7 +65,7 @@ def _record(step: Any, row: int, kept: int | None, found: dict[int, tuple[str, A
 
 
 def _samples(stage: Done, rows: Sequence[int], firsts: Sequence[int]) -> dict[int, tuple[str, Any]]:
-    """The text and the whole of each sample, as the deduplicator was given them."""
+    """Text and whole record of each sample, as the deduplicator received it."""
     wanted: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         shard = bisect_right(firsts, row) - 1

@@ -1,4 +1,4 @@
-"""Tables of what a run used of the machine: `monitor`, and `step_resources` made of it."""
+"""Tables of a run's use of the machine: `monitor`, and `step_resources`, which is derived from it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from refinery.results.database import Database
 
 _PLACED = pa.schema([("step", pa.int32()), ("stage", pa.int32()), ("phase", pa.string())])
 
-# What a stage does, in the order in which it does it.
+# Phases of a stage, in order.
 SHARDS, COMPARING = "shards", "deduplicator"
 
 
 def fill(db: Database, measured: pa.Table, stages: Sequence[Planned]) -> None:
-    """Make both tables. measured: of `Watch.table`."""
+    """Make both tables. measured: the result of `Watch.table`."""
     db.table("monitor", measured)
     db.con.register("placed", of_rows(_placed(stages), _PLACED))
     db.run(read_sql("tables/step_resources.sql"))
@@ -27,7 +27,7 @@ def fill(db: Database, measured: pa.Table, stages: Sequence[Planned]) -> None:
 
 
 def _placed(stages: Sequence[Planned]) -> list[dict[str, Any]]:
-    """While what each step runs: the steps of a stage share a statement, a deduplicator is alone."""
+    """The phase in which each step runs: the steps of a stage share a statement, a deduplicator runs alone."""
     found = []
     for planned in stages:
         number = planned.stage.number

@@ -1,7 +1,7 @@
 """The table `stat_summary` of a run: moments of its statistics by group and key, from the facts of its samples.
 
-`sql/tables/stat_summary*.sql`, which the script of `refinery sql` has, come to the same and need several times as long.
-Samples are looked at in blocks that do not depend on shards; the moments of several blocks are merged.
+`sql/tables/stat_summary*.sql`, used by the script of `refinery sql`, give the same results in several times the time.
+Samples are read in blocks that do not depend on shards; the moments of several blocks are merged.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from refinery.workers.machine import cores
 
 # Samples whose statistics are in memory at once.
 BLOCK = 1 << 20
-# Statistics that are summed up at once; each takes some copies of a block. Of many samples no more than `of_many` are read.
+# Statistics summed up at once; each needs some copies of a block. With many samples, at most `of_many` are read.
 _AT_ONCE = 4
 _BATCH = 1 << 17
 _COLUMNS = "n, mean, m2, min, max, total, nans, infinities"
-# datatrove has no entries of nothing.
+# datatrove has no entries without values.
 _MEASURED = "(SELECT * FROM stat_summary WHERE n + nans + infinities > 0)"
 
 
@@ -45,7 +45,7 @@ def summarise(db: Database, programs: Sequence[Program], summary: StatSummary) -
     if not stats:
         return
     tokens = any(TOKENS in program.keys for program in programs)
-    # Rows are written beside: of a histogram there may be many, and the next group is summed up meanwhile.
+    # Rows are written in the background: a histogram may have many, and the next group is summed up meanwhile.
     with db.con.cursor() as other, ThreadPoolExecutor(1) as beside:
         written, samples = [], db.count("SELECT count(*) FROM facts")
         for group in (*summary.groups, *(name for name, _ in summary.group_by)):
@@ -64,17 +64,17 @@ def summarise(db: Database, programs: Sequence[Program], summary: StatSummary) -
 
 
 def _rows(db: Database, made: _Whole | _Keys | _Histogram, stats: int, samples: int) -> Iterator[pa.Table]:
-    """The rows of a group: of some statistics after others, block by block."""
+    """The rows of a group, some statistics at a time, block by block."""
     together = made.of_many if samples > BLOCK // 4 else stats
     for start in range(0, stats, together):
         these = range(start, min(start + together, stats))
         for block in _blocks(db, made.columns(these), samples):
             yield from made.rows(block, these)
-            del block  # before the next one is read
+            del block  # free it before the next block is read
 
 
 def _blocks(db: Database, columns: Sequence[str], samples: int) -> Iterator[pa.Table]:
-    """Columns of all samples, in their order."""
+    """Columns of all samples, in order, in blocks."""
     found = db.con.sql(f"SELECT {', '.join(columns)} FROM facts")
     if samples <= BLOCK:
         yield found.to_arrow_table()
@@ -94,7 +94,7 @@ def _blocks(db: Database, columns: Sequence[str], samples: int) -> Iterator[pa.T
 def _write(
     con: duckdb.DuckDBPyConnection, group: str, made: _Whole | _Keys | _Histogram, rows: pa.Table, several: bool
 ) -> None:
-    """Add the rows of a group to the table: those of one block as they are, those of several merged."""
+    """Add the rows of a group to the table; rows of several blocks are merged."""
     con.register("_rows", rows.append_column("stat", of_texts(made.names).take(rows["nth"])))
     found = f"SELECT stat, nth, place, {made.key} AS key, {_COLUMNS} FROM _rows"
     if several:
@@ -104,7 +104,7 @@ def _write(
 
 
 def _merged(found: str) -> str:
-    """The rows of several blocks as one for each key of each statistic, in order."""
+    """SQL that merges rows of several blocks into one row per statistic and key, in order."""
     parts = f"(SELECT '' AS \"group\", key, stat, {_COLUMNS} FROM ({found}))"
     places = f"SELECT stat, key, min(nth) AS nth, min(place) AS place FROM ({found}) GROUP BY ALL"
     merged = f"({merge_sql(parts)}) JOIN ({places}) USING (stat, key)"
@@ -112,7 +112,7 @@ def _merged(found: str) -> str:
 
 
 def _table(nth: int, places: np.ndarray, found: kernels.stats.moments.Moments, **more: pa.Array) -> pa.Table:
-    """Moments as rows. nth: number of the statistic. places: what keys are ordered by."""
+    """Moments as rows. nth: number of the statistic. places: sort order of the keys."""
     some, columns = found.n > 0, vars(found)
     nullable = ("mean", "min", "max", "total")
     values = {name: ints(column, some if name in nullable else None) for name, column in columns.items()}
@@ -120,14 +120,14 @@ def _table(nth: int, places: np.ndarray, found: kernels.stats.moments.Moments, *
 
 
 def _values(block: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """The values of a column, and which of them there are; None for all."""
+    """The values of a column, and a mask of its valid values; None if all are valid."""
     column = block[name]
     valid = None if not column.null_count else numbers(pc.cast(pc.is_valid(column), pa.uint8())).view(np.bool_)
     return numbers(column), valid
 
 
 def _column(stat: Summed) -> str:
-    """A statistic as a number, under its own name."""
+    """SQL for a statistic as a number, under its own name."""
     return f"{stat.number} AS {stat.column}"
 
 
@@ -142,12 +142,12 @@ class _Whole:
         self._stats = stats
 
     def columns(self, these: range) -> list[str]:
-        """What is looked at for some statistics."""
+        """Columns that are read for some statistics."""
         return [_column(self._stats[nth]) for nth in these]
 
     def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
         """Moments of some statistics, in one table."""
-        with ThreadPoolExecutor(min(_AT_ONCE, cores())) as pool:  # numpy lets go of Python's lock
+        with ThreadPoolExecutor(min(_AT_ONCE, cores())) as pool:  # numpy releases the GIL
             found = list(pool.map(partial(self._row, block), these))
         yield pa.concat_tables(found)
 
@@ -161,10 +161,10 @@ class _Whole:
 
 
 class _Keys:
-    """Samples by a key column: the keys of the most samples first, and at most `most` of them."""
+    """Samples by a key column: the most frequent keys first, at most `most` keys."""
 
     key = "key"
-    of_many = 4  # each time the keys are looked up again
+    of_many = 4  # keys are looked up again each time
 
     def __init__(self, db: Database, stats: Sequence[Summed], column: str, most: int | None) -> None:
         self.names, self.column = [stat.name for stat in stats], column
@@ -176,7 +176,7 @@ class _Keys:
         self.texts = of_texts(self.chosen)
 
     def columns(self, these: range) -> list[str]:
-        """What is looked at for some statistics."""
+        """Columns that are read for some statistics."""
         return [self.column, *(_column(self._stats[nth]) for nth in these)]
 
     def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
@@ -194,10 +194,10 @@ class _Keys:
 
 
 class _Histogram:
-    """Samples by the rounded value of each statistic: how many, their characters, their tokens."""
+    """Samples by the rounded value of each statistic: their number, characters and tokens."""
 
     of_many = 1
-    # As Python writes a number.
+    # The key is the number as Python writes it.
     key = "CASE WHEN whole IS NOT NULL THEN CAST(whole AS VARCHAR) WHEN isnan(place) THEN 'nan' ELSE CAST(place AS VARCHAR) END"
 
     def __init__(self, stats: Sequence[Summed], digits: int, tokens: bool) -> None:
@@ -206,11 +206,11 @@ class _Histogram:
         self.sizes = [*dict.fromkeys(stat.chars for stat in stats), *([TOKENS] if tokens else [])]
 
     def columns(self, these: range) -> list[str]:
-        """What is looked at for some statistics."""
+        """Columns that are read for some statistics."""
         return [*(_column(self.stats[nth]) for nth in these), *self.sizes]
 
     def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
-        """Counts and sums of some statistics, by value."""
+        """Counts and sums by value, of some statistics."""
         sizes = {name: _values(block, name) for name in self.sizes}
         for nth in these:
             stat = self.stats[nth]
@@ -233,7 +233,7 @@ class _Histogram:
 
 
 def _by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of each value among the distinct ones, and these in order; -0.0 and 0.0 are two, all NaN are one."""
+    """Codes of values among the sorted distinct values, and these; -0.0 and 0.0 are two values, all NaN are one."""
     real = values.dtype == np.float64
     bits = np.where(np.isnan(values), np.nan, values).view(np.int64) if real else values
     encoded = ints(bits).dictionary_encode()
@@ -246,9 +246,9 @@ def _by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_statistics(db: Database, summary: StatSummary, holdings: Holdings) -> list[str]:
-    """Write `stat_summary` as the statistics files of this rank, where the recipe says so; paths or URLs of the files.
+    """Write `stat_summary` as the statistics files of this rank, if the recipe exports them; returns paths or URLs.
 
-    holdings: the list of what runs have put at URLs. Raises OutputError when they cannot be written.
+    holdings: the list of objects that runs have put. Raises OutputError when the files cannot be written.
     """
     if summary.export is None:
         return []
@@ -264,7 +264,7 @@ def write_statistics(db: Database, summary: StatSummary, holdings: Holdings) -> 
 
 
 def left_out(db: Database, summary: StatSummary) -> list[str]:
-    """A line for each group that has more keys than the table, and for one in which no sample has a key."""
+    """A line for each group with more keys than the table holds, or in which no sample has a key."""
     if (summary.grouped or summary.export) and not db.rows("SELECT * FROM stat_summary LIMIT 1"):
         return ["stat_summary: there is nothing to sum up; no step of the recipe computes a statistic"]
     found = []

@@ -1,4 +1,4 @@
-"""An export on standard output: written to a file of the run first, printed when the tables account for every row."""
+"""An export on standard output: first written to a file of the run, printed when the tables account for every row."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _BLOCK = 1 << 20
 
 
 def pour(outcome: Any) -> bool:
-    """Print the export of a run that has ended well, where it goes to standard output; whether it does.
+    """Print the export of a successful run, if it goes to standard output; returns whether it does.
 
-    Raises BrokenPipeError when nobody reads on.
+    Raises BrokenPipeError when the reader is gone.
     """
     path = outcome.run_dir.stdout
     if not any(isinstance(output, Path) and output == path for output in outcome.outputs):

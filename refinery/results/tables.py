@@ -1,4 +1,4 @@
-"""The statements that make the tables of a run, known before any shard has been run."""
+"""SQL statements that make the tables of a run, known before any shard has run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from refinery.dedup.barrier import Findings
 from refinery.operators import read_sql
 from refinery.planning.plan import Planned
 
-# Samples that are joined and put in order at a time, at least.
+# Least number of samples that are joined and sorted at a time.
 MANY = 1 << 19
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement. table: what it makes. more: adds the next samples, where `sql` makes it of the first ones only."""
+    """One statement. table: the table it makes. more: adds further samples, if `sql` covers only the first ones."""
 
     table: str
     sql: str
@@ -31,11 +31,11 @@ class Statement:
 def statements(
     stages: Sequence[Planned], findings: Sequence[Findings | None], parameters: Mapping[int, str], samples: int = 0
 ) -> list[Statement]:
-    """What makes the tables, in order.
+    """Statements that make the tables, in order.
 
-    They read variables (`first_rows`, `facts_1` and on; `first_row` and `last_row` where not all samples are looked at)
+    They read variables (`first_rows`, `facts_1` and on; `first_row` and `last_row` for statements over some samples)
     and tables (`broken`, `_seconds`) that `database.fill` sets.
-    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON. samples: that were read.
+    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON. samples: rows read.
     """
     barriers = _barriers(stages, findings)
     removing = [barrier for barrier in barriers if not barrier["units"]]
@@ -58,7 +58,7 @@ def _statement(name: str, **values: Any) -> Statement:
 
 
 def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, many: bool) -> Statement:
-    """Of many samples of one stage nothing is copied; stages are joined and put in order for some samples at a time."""
+    """Table of facts; a view for many samples of one stage. Stages are joined and sorted for some samples at a time."""
     joined = len(stages) > 1 or bool(removing)
     values = {"stages": stages, "removing": removing, "quarantined": quarantined, "joined": joined}
     kind = "VIEW" if many and not joined else "TABLE"
@@ -66,20 +66,20 @@ def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, ma
 
 
 def _ledger(chains: Sequence[Mapping[str, Mapping[int, str]]], removing: Sequence[Any], many: bool) -> Statement:
-    """Where deduplicators remove, rows are put in order for some samples at a time."""
+    """Table of removed rows; with deduplicators, rows are sorted for some samples at a time."""
     values = {"facts": "facts", "ordered": True, "removing": removing, **_joined(chains)}
     return _in_pieces("ledger", many and bool(removing), **values)
 
 
 def _in_pieces(name: str, pieces: bool, **values: Any) -> Statement:
-    """A statement that is run for some samples after others, or for all at once."""
+    """A statement that runs for some samples at a time, or for all at once."""
     values["range"] = "getvariable('first_row') AND getvariable('last_row')" if pieces else ""
     first = _statement(name, more=False, **values)
     return replace(first, more=_statement(name, more=True, **values).sql) if pieces else first
 
 
 def quarantine_source(files: Sequence[str]) -> str:
-    """SQL for what the shards could not read or process."""
+    """SQL for the rows that the shards could not read or process."""
     if files:
         return f"SELECT * FROM read_parquet({lit(list(files))}, filename = true)"
     columns = (
@@ -98,7 +98,7 @@ def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]
 
 
 def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) -> list[dict[str, Any]]:
-    """What SQL needs of each deduplicator."""
+    """Values of each deduplicator for the SQL templates."""
     found = []
     for planned, known in zip(stages, findings, strict=True):
         step = planned.stage.after
@@ -117,7 +117,7 @@ def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) ->
 
 
 def _waterfall(steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the table of steps is made of: the steps, and the columns of facts that they add up."""
+    """Values for the table of steps: the steps, and the columns of facts that they add up."""
     texts = dict.fromkeys(step[name] for step in steps for name in ("bytes_before", "bytes_after"))
     changes = dict.fromkeys(step["changed"] for step in steps if step["changed"])
     return {"steps": steps, "texts": list(texts), "changes": list(changes)}
@@ -148,7 +148,7 @@ def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dic
 
 
 def _texts_of(order: Sequence[int], versions: set[int]) -> dict[int, tuple[int, int]]:
-    """The version of the main text that each step is given, and the one that it leaves."""
+    """Versions of the main text before and after each step."""
     version, found = 0, {}
     for step in order:
         before, version = version, step if step in versions else version
@@ -157,7 +157,7 @@ def _texts_of(order: Sequence[int], versions: set[int]) -> dict[int, tuple[int, 
 
 
 def _among(order: Sequence[int], step: int, sign: str) -> str:
-    """A test of the step at which a row stopped: `step` or one that ran later (>=), or only such a one (>)."""
+    """SQL test that a row stopped at `step` or at a step that ran later (>=), or only at a later one (>)."""
     if list(order) == sorted(order):
         return f"{sign} {step}"
     later = order[order.index(step) + (sign == ">") :]

@@ -1,4 +1,4 @@
-"""Files outside of its own folder that a run is going to write, as patterns: not all of their names are known before."""
+"""Outputs of a run outside of its own folder, as patterns, since not all names are known before the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
 
 
 def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
-    """The export and the statistics of its samples; none for what is no file of this machine."""
+    """Patterns of the export and of its samples' statistics; none if they are not local files."""
     if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return []
     beside = [pattern(stats_path(recipe.export_path))] if stats else []
@@ -46,7 +46,7 @@ def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
 
 
 def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
-    """URLs of an export and of the statistics of its samples; of numbered objects those that are there. Raises OSError."""
+    """URLs of an export and of its samples' statistics; of numbered objects those that exist. Raises OSError."""
     url = recipe.export_path.rstrip("/")
     if recipe.export_format == "none" or not is_url(url):
         return []
@@ -62,7 +62,7 @@ def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
 
 
 def statistics_objects(summary: StatSummary) -> list[str]:
-    """URLs of the statistics files of this rank that are there. Raises OSError."""
+    """URLs of the existing statistics files of this rank. Raises OSError."""
     if summary.export is None or not is_url(summary.export):
         return []
     name = re.compile(rf"[^/]+/[^/]+/{summary.rank:05d}\.json")
@@ -71,10 +71,10 @@ def statistics_objects(summary: StatSummary) -> list[str]:
 
 
 def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:
-    """Names of what no other run may write meanwhile (True), or not as a whole (False).
+    """Names of locks: exclusive (True) for outputs of the run, shared (False) for what contains them.
 
-    A file, all numbered files of an export, or a folder of parts has a name of its own. A file shares those of the folders that it
-    is in, and one that is named like a numbered file that of its kind.
+    A file, all numbered files of an export, and a folder of parts each have an exclusive lock. A file also shares the
+    locks of the folders above it, and a file that is named like a numbered file the lock of those numbered files.
     """
     found: dict[str, bool] = {}
     for path, kind in _locked_files(recipe, stats):
@@ -113,12 +113,12 @@ def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, 
 
 
 def of_trace(prepared: Prepared, run_dir: RunDir) -> list[str]:
-    """The files of the trace."""
+    """Patterns of the files of the trace."""
     return [pattern(path) for path in traced(prepared, run_dir)]
 
 
 def traced(prepared: Prepared, run_dir: RunDir) -> Iterator[Path]:
-    """The files of all steps that may be traced."""
+    """Trace files of all steps that may be traced."""
     seen: set[str] = set()
     for step, _ in listed(prepared.stages):
         for pairs in (False, True):
@@ -127,7 +127,7 @@ def traced(prepared: Prepared, run_dir: RunDir) -> Iterator[Path]:
 
 
 def of_statistics(summary: StatSummary) -> list[str]:
-    """The statistics files of this rank."""
+    """Patterns of the statistics files of this rank."""
     if summary.export is None or is_url(summary.export):
         return []
     folder = glob.escape(os.path.abspath(summary.export))
@@ -135,7 +135,7 @@ def of_statistics(summary: StatSummary) -> list[str]:
 
 
 def own_database(path: Path, belongings: Belongings) -> Path | None:
-    """The path, where the file there is the database of a run, whoever has put it there. Raises OutputError."""
+    """The path if it is free or holds any run's database, else None. Raises OutputError for a leftover WAL file."""
     wal = path.with_name(f"{path.name}.wal")
     if wal.exists():
         what = (

@@ -1,4 +1,4 @@
-"""The trace: what each operator changed and removed, replayed for the first rows that it touched."""
+"""The trace: samples that each operator changed or removed, replayed for the first such rows."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ SCHEMA = pa.schema(
     ]
 )
 
-# Of one job, unless a shard has more: shards that are read one after the other, rows that are replayed.
+# Limits of one job: shards that it reads in turn, rows that it replays (more, if a single shard has more).
 _SHARDS = 32
 _ROWS = 256
-# Rows that are sorted in memory: a statement for each step costs more.
+# Rows that are sorted in memory: one statement per step would cost more.
 _SORTED = 1000
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The rows of a shard to trace, by their numbers in it, with the steps. first: number of the shard's first row."""
+    """Rows of a shard to trace, by number in the shard, with the steps. first: number of the shard's first row."""
 
     shard: Shard
     rows: dict[int, list[StepInfo]]
@@ -85,7 +85,7 @@ def record(db: Database, done: Sequence[Done], chosen: dict[int, list[int]], key
 
 
 def _insert(db: Database, files: Sequence[Path], steps: Sequence[int], chosen: dict[int, list[int]]) -> None:
-    """Add what jobs have left, in the order of the steps, then of the rows."""
+    """Add the files of jobs to the table, ordered by step, then by row."""
     source = f"read_parquet({lit([str(file) for file in files])})"
     if sum(len(chosen[step]) for step in steps) <= _SORTED:
         db.run(f"INSERT INTO trace SELECT * FROM {source} ORDER BY step, _row")
@@ -97,7 +97,7 @@ def _insert(db: Database, files: Sequence[Path], steps: Sequence[int], chosen: d
 def _jobs(
     stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int], keys: Sequence[str], folder: Path
 ) -> list[Any]:
-    """A job for each shard that has rows to trace; shards that have few have one together."""
+    """Jobs for the shards that have rows to trace; shards with few rows share a job."""
     wanted = [
         _Wanted(shard, rows, firsts[shard.index])
         for shard, rows in zip(stage.shards, by_shard(stage, chosen, firsts), strict=True)
@@ -110,7 +110,7 @@ def _jobs(
 
 
 def _groups(wanted: Sequence[_Wanted]) -> Iterator[list[_Wanted]]:
-    """Neighbours that have few rows: few statements, and still shards for other workers to read."""
+    """Group neighbouring shards with few rows: few statements, and still shards for other workers to read."""
     group: list[_Wanted] = []
     for item in wanted:
         if group and (len(group) == _SHARDS or sum(len(each.rows) for each in group) + len(item.rows) > _ROWS):
@@ -122,7 +122,7 @@ def _groups(wanted: Sequence[_Wanted]) -> Iterator[list[_Wanted]]:
 
 
 def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -> list[dict[int, list[StepInfo]]]:
-    """For each shard the chosen rows, by their numbers in it, with the steps that they are traced for."""
+    """For each shard the chosen rows, by number in the shard, with the steps that they are traced for."""
     found: list[dict[int, list[StepInfo]]] = [defaultdict(list) for _ in stage.shards]
     for step in stage.program.steps:
         for row in chosen.get(step.index, ()):
@@ -171,7 +171,7 @@ def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Se
 
 
 def write_files(db: Database, done: Sequence[Done], run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
-    """JSONL files of the trace, one per traced step, also when it traced nothing."""
+    """Write the JSONL files of the trace, one per traced step, also for a step without traces."""
     run.trace.mkdir(parents=True, exist_ok=True)
     seen: set[str] = set()
     written = []

@@ -1,1 +1,1 @@
-"""What recipes and data of strangers may do: connections that reach nothing else, folders that SQL may read, `--safe`."""
+"""Limits on untrusted recipes and data: confined connections, folders that SQL may read, `--safe`."""

@@ -1,4 +1,4 @@
-"""DuckDB connections that reach only the files that they are given, load nothing, and cannot be told otherwise."""
+"""DuckDB connections that reach only given files, load no extension, and whose settings can be locked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-# Python's variables are no tables, no extension is fetched or loaded, secrets of the user's other programs are not read.
+# Python variables are no tables, no extension is fetched or loaded, secrets of other programs are not read.
 _CLOSED = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",
     "SET allow_persistent_secrets = false",
-    "SET TimeZone = 'UTC'",  # that of the machine would decide what a text is as a time
+    "SET TimeZone = 'UTC'",  # the machine's time zone would change how texts become times
 )
 _REFUSED = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system operations are disabled')
 _NO_TABLE = re.compile(r"Table with name (.*?) does not exist")
@@ -30,7 +30,7 @@ def connect(
     temporary: str | None = None,
     database: str = ":memory:",
 ) -> duckdb.DuckDBPyConnection:
-    """A connection that can read and write files below `folders` and `temporary` only; its settings can still be changed.
+    """Open a connection that reaches files below `folders` and `temporary` only; its settings can still be changed.
 
     memory: as DuckDB writes it, None for its default. temporary: the folder to spill to.
     """
@@ -49,7 +49,7 @@ def connect(
 
 
 def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Let a connection reach files below `folders` only. What it spills to must be known by now."""
+    """Let a connection reach files below `folders` only. Its spill folder must be set before."""
     reached = sorted({_folder(folder) for folder in folders})
     for statement in _CLOSED:
         con.execute(statement).fetchall()
@@ -59,26 +59,26 @@ def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[str | os.PathLike[
 
 
 def lock(con: duckdb.DuckDBPyConnection) -> None:
-    """No setting can be changed any more."""
+    """Lock the connection's settings."""
     con.execute("SET lock_configuration = true").fetchall()
 
 
 def spill_folder(temporary: str) -> str:
-    """The folder that DuckDB makes within `temporary` when it spills.
+    """The folder that DuckDB creates within `temporary` when it spills.
 
-    DuckDB lets SQL read what is below the folder that it spills to, so that must not be one with other files in it.
+    DuckDB lets SQL read files below its spill folder, so that must hold no other files.
     """
     os.makedirs(temporary, exist_ok=True)
     return os.path.join(os.path.abspath(temporary), "refinery-spill")
 
 
 def _folder(path: str | os.PathLike[str]) -> str:
-    """The folder as DuckDB compares it: its own links are followed, and so are ours."""
+    """The folder as DuckDB compares it: with links resolved on both sides."""
     return os.path.join(os.path.realpath(os.path.expanduser(path)), "")
 
 
 def refused(error: Exception, folders: Iterable[str] = ()) -> str | None:
-    """What to tell when SQL was kept from a file, or named one that it cannot know; None for any other error."""
+    """Message for SQL that DuckDB kept from a file, or that named an unknown one; None for any other error."""
     text = str(error).splitlines()[0]
     found = _REFUSED.search(text)
     if found is None:

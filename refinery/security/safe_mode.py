@@ -1,4 +1,4 @@
-"""`--safe`: a recipe of a stranger may hold no code, no SQL, and name nothing outside of given folders."""
+"""`--safe`: an untrusted recipe may hold no code and no SQL, and name nothing outside of given folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLUSTER = (
 
 
 class Guard:
-    """Looks through a recipe before anything of it is used. roots: folders, and URLs that end where names go on."""
+    """Check of a recipe before any part of it is used. roots: folders, and URLs, which match up to a slash."""
 
     def __init__(self, roots: Sequence[str]) -> None:
         self.roots = tuple(roots)
@@ -54,8 +54,8 @@ class Guard:
         self._problems.add(place, f"--safe: {what}", hint)
 
     def _inputs(self, entries: dict[str, Entry]) -> None:
-        """Files to read, and what links among them lead to."""
-        unread = Problems()  # told when the recipe is checked
+        """Check input files, and the targets of links among them."""
+        unread = Problems()  # reported by the check of the recipe
         if _is_set(entries.get("dataset_path")):
             sources = from_path(entries["dataset_path"].node, unread)
             place = entries["dataset_path"].node.place
@@ -73,7 +73,7 @@ class Guard:
 
     def _path(self, entry: Entry | None, name: str) -> None:
         for value in _texts(entry):
-            # Places of the recipe's own keys stand for folders that are allowed themselves.
+            # Placeholders of the recipe's own keys stand for folders that are checked themselves.
             if not self._allows(value.replace("{work_dir}", ".").replace("{job_id}", "")):
                 self._refuse(_value_place(entry), f"{name} is {value!r}, which is outside", self._cure())
 
@@ -84,7 +84,7 @@ class Guard:
             self._sql(summary.entries.get("group_by"), "stat_summary.group_by")
 
     def _cluster(self, executor: Entry | None, address: Entry | None) -> None:
-        """The data goes to a cluster only when the caller names it; `local` is this machine."""
+        """Check that data goes to a cluster only if the caller names it; `local` is this machine."""
         on_ray = any(value != "default" for value in _texts(executor))
         for value in _texts(address):
             if value != "local" and not _is_option(address) and (on_ray or value != "auto"):
@@ -120,7 +120,7 @@ class Guard:
             plain = ".." not in unquote(path).split("/") and "::" not in path
             return plain and any(f"{path}/".startswith(root) for root in self._urls)
         if "\0" in path:
-            return True  # no path at all, which checking says
+            return True  # no path at all: reported by the check of the recipe
         real = os.path.realpath(os.path.expanduser(path))
         return any(os.path.commonpath((real, folder)) == folder for folder in self._folders)
 
@@ -129,7 +129,7 @@ class Guard:
 
 
 def default_roots(recipe: str) -> tuple[str, str]:
-    """The folder of a recipe's file, and the current one."""
+    """The folder of the recipe's file, and the current folder."""
     return os.path.dirname(os.path.abspath(recipe)), os.getcwd()
 
 
@@ -138,7 +138,7 @@ def _is_set(entry: Entry | None) -> bool:
 
 
 def _inside(entry: Entry | None) -> Node | None:
-    """The value of a key; the list or mapping that the text of an option stands for."""
+    """The value of a key; for the text of an option, the list or mapping that it stands for."""
     node = entry.node if entry is not None else None
     return node.collection or node if isinstance(node, Scalar) else node
 
@@ -149,7 +149,7 @@ def _value_place(entry: Entry | None) -> Place:
 
 
 def _is_option(entry: Entry | None) -> bool:
-    """Whether the command line has given the value."""
+    """Return whether the command line has given the value."""
     place = _value_place(entry)
     return place.line is None and place.source.startswith("--")
 

@@ -1,4 +1,4 @@
-"""Which folders the SQL of a recipe may read."""
+"""Folders that the SQL of a recipe may read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from refinery.storage.run_folder import RunDir
 
 
 def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
-    """The folders of the recipe, its inputs and its own operators, and the current one; none where nothing asks for them.
+    """Folders of the recipe, its inputs and its own operators, and the current folder; none without user SQL.
 
-    Only SQL that a person has written can read files: in parameters, in `stat_summary`, or in operators of their own.
+    Only user SQL can read files: in parameters, in `stat_summary`, or in user operators.
     """
     if not (recipe.stat_summary.group_by or any(_has_sql(step, library) for step in recipe.steps)):
         return ()
@@ -33,12 +33,12 @@ def folder_of(path: str) -> str:
 
 
 def has_sql(operator: Any) -> bool:
-    """Whether an operator runs SQL that its user writes as a parameter."""
+    """Return whether an operator runs SQL that its user writes as a parameter."""
     return any(param.type == "sql" for param in operator.params.values())
 
 
 def is_own(operator: Any) -> bool:
-    """Whether an operator is none of refinery's."""
+    """Return whether an operator is not shipped with refinery."""
     return not is_shipped(operator.path)
 
 

@@ -21,7 +21,7 @@ __all__ = ["DEFAULT_TOP_K_CONFIG", "Merged", "StatsMerger", "StatsWarning", "Top
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, so that importing a part of the package loads no other."""
+    """Import a name on first use, so that importing a part of the package loads no other."""
     from importlib import import_module
 
     if name not in _HOMES:

@@ -1,4 +1,4 @@
-"""`refinery stats merge`: what it prints."""
+"""Output of `refinery stats merge`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def merge(
     rank: int,
     world_size: int,
 ) -> None:
-    """Merge statistics files and print what was done; what the input had lost goes to standard error."""
+    """Merge statistics files and print a summary; warnings about losses in the input go to standard error."""
     if rank >= world_size:
         raise RecipeError(
             [Problem("--rank", f"{rank} is not below the world size of {world_size}", "Ranks begin at 0.")]
@@ -39,7 +39,7 @@ def merge(
 
 
 def summary(merged: Merged, seconds: float) -> str:
-    """What was merged, in a few lines."""
+    """Summary of a merge, in a few lines."""
     lines = [
         f"{merged.files:,} files ({merged.bytes / 1e6:,.1f} MB) of {merged.folders:,} folders merged in {seconds:.1f} s: "
         f"{merged.keys:,} keys"

@@ -1,11 +1,11 @@
-"""Entries of statistics files: one for each key, what is known of the values of one statistic under it.
+"""Entries of statistics files: one for each key, a summary of the values of one statistic under that key.
 
 An entry is a number x (one value, x), or an object with some of `total`, `n`, `mean`, `variance` (with n - 1), `std_dev`, `min`,
-`max`, `unit`. What is left out is implied: a mean of 1; an n that is the total where the mean is 1, else an n of 1; minimum and
+`max`, `unit`. Missing fields are implied: a mean of 1; an n that is the total where the mean is 1, else an n of 1; minimum and
 maximum that are the mean; a variance of 0; the unit `doc` (`task` of a number). These are datatrove's rules. Its writer leaves
-n out too often: a total of zero becomes the number 0, which says one value, whatever n was. refinery always writes n. It has
-three fields more, where they say something, which datatrove passes over: `nans` and `infinities`, counts of values that are in no
-other field, and `mean_low`, what the nearest DOUBLE leaves of the mean.
+n out too often: a total of zero becomes the number 0, which means one value, whatever n was. refinery always writes n. It adds
+three fields where they are not zero, which datatrove ignores: `nans` and `infinities`, counts of values that are in no
+other field, and `mean_low`, the mean minus its nearest DOUBLE.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _MESSAGES = {
 
 
 class Buffers:
-    """Memory that one chunk of files after another uses: taking new memory for each costs a third of the time."""
+    """Memory that is reused for every chunk of files: taking new memory for each costs a third of the time."""
 
     def __init__(self) -> None:
         self._found: dict[str, np.ndarray] = {}
 
     def take(self, name: str, shape: tuple[int, ...], kind: type) -> np.ndarray:
-        """An array of this shape, of any content; the same memory as that of this name before, if that is large enough."""
+        """An array of this shape with any content; reuses the memory of this name if it is large enough."""
         found = self._found.get(name)
         if found is None or len(found) < shape[0]:
             found = self._found[name] = np.empty((shape[0] + shape[0] // 4, *shape[1:]), kind)
@@ -46,7 +46,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Rows:
-    """Entries of several files as `kernels.read` leaves them; they refer to the files' bytes."""
+    """Entries of several files from `kernels.read`; they refer to the files' bytes."""
 
     data: np.ndarray
     texts: np.ndarray
@@ -63,7 +63,7 @@ class Rows:
 
 
 def joined(contents: Sequence[bytes], buffers: Buffers | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The bytes of files one after another with what kernels need behind them, their starts and ends."""
+    """The bytes of files one after another with the spare bytes that kernels need; the files' starts and ends."""
     sizes = np.array([len(content) for content in contents], np.int64)
     data, starts, ends = room(sizes, buffers)
     for content, start, end in zip(contents, starts, ends, strict=True):
@@ -72,7 +72,7 @@ def joined(contents: Sequence[bytes], buffers: Buffers | None = None) -> tuple[n
 
 
 def room(sizes: np.ndarray, buffers: Buffers | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Memory for files of these sizes, a zero byte behind each; their starts and ends."""
+    """Memory for files of these sizes, a zero byte behind each; the files' starts and ends."""
     ends = np.cumsum(sizes + 1) - 1
     total = int(ends[-1]) if len(ends) else 0
     data = (buffers or Buffers()).take("data", (total + kernels.SPARE,), np.uint8)
@@ -86,7 +86,7 @@ def read(
 ) -> Rows:
     """The entries of the files data[starts[k] : ends[k]] (see `joined`); they lie in `buffers`.
 
-    Raises DataError naming the file, and the place in it, for what is not a JSON object of entries.
+    Raises DataError with the file and the byte in it where the content is not a JSON object of entries.
     """
     buffers = buffers or Buffers()
     texts = buffers.take("texts", (len(data),), np.uint8)
@@ -120,7 +120,7 @@ def _check_utf8(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, names: S
 
 
 def _damage(content: bytes, at: int) -> str:
-    """What is wrong with a file that cannot be read: Python's own words where it cannot read it either."""
+    """Description of the damage in a file; Python's message where Python cannot read the file either."""
     if not content:
         return "the file is empty; it may have been cut off while it was written"
     try:
@@ -134,7 +134,7 @@ def _damage(content: bytes, at: int) -> str:
 
 
 class Keys:
-    """What is known of each key: entries are added one after another, memory follows the number of different keys."""
+    """Sums of the entries of each key, added one after another; memory grows with the number of different keys."""
 
     def __init__(self) -> None:
         self._table = np.full(256, -1, np.int32)
@@ -152,21 +152,21 @@ class Keys:
 
     @property
     def _values(self) -> np.ndarray:
-        """What is known of keys as numbers: the second half of its columns."""
+        """The float columns of keys: the second half of the columns."""
         return self._known.view(np.float64)
 
     @property
     def unknown(self) -> int:
-        """Entries whose n their writer left out and nobody can know: the number 0, a spread without n."""
+        """Entries whose writer left out n where it cannot be known: the number 0, a spread without n."""
         return int(self._tallies[sums.UNKNOWN])
 
     @property
     def not_finite(self) -> int:
-        """Values of entries whose mean is no number: one value among them was NaN or infinite, the others are lost with it."""
+        """Values of entries whose mean is not finite: one NaN or infinity makes the other values useless, too."""
         return int(self._tallies[sums.NOT_FINITE])
 
     def add(self, rows: Rows) -> None:
-        """Add the entries of files, in order. Raises DataError naming file and key of one that has no meaning."""
+        """Add the entries of files, in order. Raises DataError with file and key for an entry without meaning."""
         self._name_units(rows)
         at, how = 0, kernels.DONE
         while at < rows.count:
@@ -182,7 +182,7 @@ class Keys:
         self._files += len(rows.names)
 
     def _name_units(self, rows: Rows) -> None:
-        """Put numbers in the place of units that are neither `doc` nor `task`."""
+        """Replace units other than `doc` and `task` by numbers."""
         given = rows.facts[: rows.count, kernels.GIVEN]
         for row in np.flatnonzero(given & kernels.OTHER):
             start = int(rows.facts[row, kernels.UNIT])
@@ -202,7 +202,7 @@ class Keys:
             self._arena = np.concatenate([self._arena, more])
 
     def moments(self) -> pa.Table:
-        """key, n, mean, m2, min, max, total, nans, infinities, mean_low, unit of each key, as they were met."""
+        """key, n, mean, m2, min, max, total, nans, infinities, mean_low, unit of each key, in order of appearance."""
         count = len(self)
         known, values = self._known[:count], self._values[:count]
         offsets = np.append(known[:, sums.KEY_START], self._sizes[1])
@@ -231,6 +231,6 @@ class Keys:
 
 
 def _sum(values: np.ndarray, column: int) -> np.ndarray:
-    """The numbers that are kept as sums of two; beyond the largest DOUBLE the second means nothing."""
+    """The numbers that are kept as sums of two; beyond the largest DOUBLE the second has no meaning."""
     high, low = values[:, column], values[:, column + 1]
     return np.where(np.isfinite(high), high + np.where(np.isfinite(low), low, 0.0), high)

@@ -1,6 +1,6 @@
 """Statistics files: `{group}/{stat}/{rank:05d}.json` of each worker, `{group}/{stat}/metric.json` of all of them.
 
-A file is one JSON object, key -> entry; `refinery.stats.entries` says what an entry is. Layout and entries are datatrove's.
+A file is one JSON object, key -> entry (see `refinery.stats.entries`). Layout and entries are datatrove's.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def write_files(
     rank: int | None = None,
     top_k: TopKConfig | None = None,
 ) -> list[str]:
-    """Write moments as statistics files below `folder`, a path or a URL; the paths of the files, by group and statistic.
+    """Write moments as statistics files below `folder`, a path or a URL; returns the paths, by group and statistic.
 
-    relation: what stands after FROM, a table, a view or a query in brackets, with the columns "group", key, stat, n,
+    relation: a table, a view or a query in brackets for FROM, with the columns "group", key, stat, n,
     mean, m2, min, max, total, nans, infinities (see `refinery.stats.moments`), one row for each (group, key, stat); the keys of a
-    file are in the order of its rows. rank: the worker's number, 0 to 99,999, as the file's name; None: metric.json, of all workers.
+    file are in the order of its rows. rank: the worker's number, 0 to 99,999, as the file's name; None: all workers' metric.json.
     top_k: the groups of which only some keys are written, most samples first.
 
-    n is the number of finite values; how many were not stands under "nans" and "infinities" where there are any, which
-    datatrove passes over. Files that are there are replaced, each at once. Raises OutputError when they cannot be written.
+    n is the number of finite values; "nans" and "infinities" count the others where there are any, which
+    datatrove ignores. Existing files are replaced, each at once. Raises OutputError when they cannot be written.
     """
     name = _file_name(rank)
     groups = list(top_k.top_k_groups) if top_k else []
@@ -62,14 +62,14 @@ def file_paths(con: duckdb.DuckDBPyConnection, relation: str, rank: int | None =
 
 
 def _file_name(rank: int | None) -> str:
-    """The name of a worker's file, or of all workers' (None). Raises OutputError for a rank that has none."""
+    """The name of a worker's file, or of all workers' (None). Raises OutputError for a rank above five digits."""
     if rank is not None and not 0 <= rank <= 99_999:
         raise OutputError(f"rank {rank} has no file name of five digits")
     return MERGED if rank is None else f"{rank:05d}.json"
 
 
 def _writing(folder: str) -> Callable[[str, Iterator[bytes]], str]:
-    """How a file of a folder is written whole; gives back its full name."""
+    """A function that writes one file of the folder whole and returns its full name."""
     if is_url(folder):
         from refinery.stats.remote import RemoteFolder
 
@@ -85,16 +85,16 @@ def _writing(folder: str) -> Callable[[str, Iterator[bytes]], str]:
 
 
 def placed_entries(relation: str) -> str:
-    """The SELECT of a merge's files: of moments in their order with a place in the file, `_place` from 1, and a `unit`."""
+    """The SELECT of a merge's files, of moments with their place in the file (`_place`, from 1) and a `unit`."""
     return template(read_sql("stats/write_entries.sql")).render(
         relation=relation, top_groups=[], top_k=0, unit="unit", placed=True
     )
 
 
 def folder_name(name: str) -> str:
-    """A group or a statistic as the name of a folder; what cannot stand in one is written %2F, as in a URL.
+    """A group or a statistic as a folder's name; characters that a folder's name cannot hold are %2F, as in URLs.
 
-    Two names never share a folder; a very long one is cut and ends in a digest of the whole.
+    Two names never share a folder; a very long name is cut and ends in a digest of the whole.
     """
     quoted = re.sub(r"[%/\\\x00-\x1f\x7f]|^\.", _percent, name) or "%"
     if len(quoted.encode()) <= _LONGEST:
@@ -108,7 +108,7 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def contents(entries: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, str, Iterator[bytes]]]:
-    """Files of the rows of `write_entries.sql`: group, statistic and the pieces of the content, to be taken in turn."""
+    """Files of the rows of `write_entries.sql`: group, statistic and pieces of the content, to be consumed in order."""
     runs = _runs(entries.to_arrow_reader(10_000))
     run = next(runs, None)
     while run is not None:
@@ -119,7 +119,7 @@ def contents(entries: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, str, Itera
 
 
 def _same_file(runs: Iterator[tuple[str, str, bytes]], rest: list[tuple[str, str, bytes] | None]) -> Iterator[bytes]:
-    """Pieces of one file; leaves the first run of the next file, or None, in `rest`."""
+    """Pieces of one file; puts the first run of the next file, or None, into `rest`."""
     first = rest[0]
     assert first is not None
     run: tuple[str, str, bytes] | None = first
@@ -137,7 +137,7 @@ def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, str, bytes]]
         if not rows:
             continue
         group, stat, lines = (batch.column(name) for name in ("group", "stat", "line"))
-        # Not by `Table.group_by`, for which pyarrow imports what reads data sets, and with it pandas.
+        # Not by `Table.group_by`: for it pyarrow imports its data set reader, and with it pandas.
         other = pc.or_(*(pc.not_equal(column.slice(1), column.slice(0, rows - 1)) for column in (group, stat)))
         starts = [0, *(at + 1 for at in pc.indices_nonzero(other).to_pylist()), rows]
         for start, end in pairwise(starts):

@@ -1,4 +1,4 @@
-"""Folders of statistics files, on this machine: listed, read, written whole, removed. Others are in `remote`."""
+"""Folders of statistics files on this machine: list, read, write whole, remove. Folders at URLs are in `remote`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from refinery.stats.entries import Buffers, room
 from refinery.stats.placing import PARTIAL, File, replacing
 from refinery.storage.run_folder import seal
 
-# As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself. Beside
-# that: a fsspec.implementations.dirfs.DirFileSystem, as datatrove's DataFolder is one.
+# As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself.
+# Also a fsspec.implementations.dirfs.DirFileSystem, such as datatrove's DataFolder.
 Location = str | os.PathLike[str] | tuple[str, Any] | Any
 
 
 class Folder(Protocol):
-    """What merging needs of a place where statistics files are; paths are below its root, with `/`."""
+    """Interface of a place of statistics files, for merging; paths are below its root, with `/`."""
 
     def leaves(self) -> list[str]:
         """Folders that hold files and no folders, sorted."""
@@ -34,25 +34,25 @@ class Folder(Protocol):
         """The bytes of files, as `entries.room` lays them out in buffers."""
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of one file; None when it is not there."""
+        """The bytes of one file; None for a missing file."""
 
     def holding(self, name: str) -> list[str]:
-        """Folders that hold a file of this name; none when the root is not there."""
+        """Folders that hold a file of this name; empty when the root is missing."""
 
     def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
         """Write a file whole or not at all."""
 
     def remove(self, path: str) -> None:
-        """Remove a file; one that is not there is no error."""
+        """Remove a file; a missing file is no error."""
 
     def name(self, path: str) -> str:
-        """The path as a user knows it."""
+        """The path as the user writes it."""
 
 
 def open_folder(location: Location) -> Folder:
     """The folder at a path or a URL (`s3://...`, `gs://...`, `hf://...`), with or without its driver; see `Location`.
 
-    Raises DataError when there is no driver for it, or it is no location.
+    Raises DataError for a URL without a driver, and for an object that is no location.
     """
     fs, place = getattr(location, "fs", None), getattr(location, "path", None)
     if fs is not None and place is not None:
@@ -76,7 +76,7 @@ def open_folder(location: Location) -> Folder:
 
 
 def _of_driver(fs: Any, path: str) -> Folder:
-    """A folder of a file system that fsspec has opened; one of this machine is a folder like any other."""
+    """The folder of a file system that fsspec has opened; on this machine a LocalFolder."""
     root = fs._strip_protocol(path)
     if "file" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol):
         return LocalFolder(Path(root))
@@ -92,11 +92,11 @@ class LocalFolder:
         self.root = root
 
     def name(self, path: str) -> str:
-        """The path as a user knows it."""
+        """The path as the user writes it."""
         return str(self.root / path)
 
     def leaves(self) -> list[str]:
-        """Folders that hold files and no folders, sorted. Raises DataError when the root is not there."""
+        """Folders that hold files and no folders, sorted. Raises DataError when the root is missing."""
         if not self.root.is_dir():
             what = (
                 "is a file; name the folder that its group's is in" if self.root.exists() else "there is no such folder"
@@ -117,7 +117,7 @@ class LocalFolder:
         return File(f"{leaf}/{entry.name}", status.st_size, str(status.st_mtime_ns))
 
     def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The bytes of files. Raises DataError for one that cannot be read."""
+        """The bytes of files. Raises DataError for an unreadable file."""
         data, starts, ends = room(np.array([file.size for file in files], np.int64), buffers)
         for file, start, end in zip(files, starts.tolist(), ends.tolist(), strict=True):
             try:
@@ -127,7 +127,7 @@ class LocalFolder:
         return data, starts, ends
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of one file; None when it is not there. Raises DataError when it cannot be read."""
+        """The bytes of one file; None for a missing file. Raises DataError when it cannot be read."""
         try:
             return (self.root / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -136,12 +136,12 @@ class LocalFolder:
             raise DataError(f"{self.name(path)}: cannot be read: {error.strerror or error}") from None
 
     def holding(self, name: str) -> list[str]:
-        """Folders that hold a file of this name; none when the root is not there."""
+        """Folders that hold a file of this name; empty when the root is missing."""
         found = [base for base, _, files in os.walk(self.root) if name in files]
         return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
 
     def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
-        """Write a file whole or not at all; durable: it outlives a power cut. Raises OutputError."""
+        """Write a file whole or not at all; durable: the file outlives a power cut. Raises OutputError."""
         target = self.root / path
         with replacing(target, durable) as file:
             file.writelines(pieces)
@@ -151,7 +151,7 @@ class LocalFolder:
             left.unlink(missing_ok=True)
 
     def remove(self, path: str) -> None:
-        """Remove a file; one that is not there is no error. Raises OutputError."""
+        """Remove a file; a missing file is no error. Raises OutputError."""
         try:
             with suppress(FileNotFoundError):
                 os.unlink(self.root / path)
@@ -164,7 +164,7 @@ def _by_path(file: File) -> str:
 
 
 def _fill(path: Path, target: np.ndarray) -> None:
-    """Read a file into memory of its size. Raises OSError when it has become shorter."""
+    """Read a file into memory of its size. Raises OSError when the file has become shorter."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         view, at = target.data, 0

@@ -1,4 +1,4 @@
-"""Merge what workers measured: all `{group}/{stat}/{rank:05d}.json` of a folder into one `metric.json` each."""
+"""Merge workers' statistics files: all `{group}/{stat}/{rank:05d}.json` of a folder into one `metric.json` each."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TOP_K_GROUPS, TopKConfig, 
 
 Item = TypeVar("Item")
 
-_CHUNK = 2 << 20  # bytes of files that are read by one call: more leaves the processor cache
-_KEYS_AT_ONCE = 200_000  # that wait to be written
+_CHUNK = 2 << 20  # bytes of files that one call reads: more leaves the processor cache
+_KEYS_AT_ONCE = 200_000  # keys that wait to be written
 
 
 class StatsWarning(UserWarning):
-    """A merge is right by the rules of reading, but what it was given had lost something."""
+    """A merge follows the rules of reading, but its input had lost something."""
 
 
 @dataclass
 class Merged:
-    """What a merge did. unknown: entries whose n their writer had left out and nobody can know. not_finite: values of
-    entries that hold a NaN or an infinity. left_alone: folders without a partial file. no_such_groups: names of top-k
-    groups, other than the default ones, that no folder has; groups: those that there are.
+    """Result of a merge. unknown: entries whose writer left out n where it cannot be known. not_finite: values of
+    entries that hold a NaN or an infinity. left_alone: folders without a partial file. no_such_groups: top-k groups, other
+    than the default ones, that no folder has. groups: the groups that exist.
     """
 
     folders: int = 0
@@ -53,7 +53,7 @@ class Merged:
     groups: list[str] = field(default_factory=list)
 
     def notes(self) -> list[str]:
-        """Sentences on what the input had lost; none when nothing."""
+        """Sentences about losses in the input; empty without a loss."""
         found = []
         if self.unknown:
             found.append(
@@ -71,12 +71,12 @@ class Merged:
 
 
 class StatsMerger:
-    """Merges statistics files, as datatrove's block of this name does, and passes on the rows that it is given.
+    """Merges statistics files, as datatrove's block of this name does, and passes its input rows on.
 
     Every folder below input_folder that holds files and no folders is merged: its files `00000.json` to `99999.json` become
-    `metric.json` at the same place below output_folder. Of the groups in top_k_config only the keys with the highest n are written.
-    remove_input: remove the merged files, once metric.json is durable. Folders are paths, URLs of object storage, or pairs of a URL
-    and the options of its fsspec driver. After a kill, run it again.
+    `metric.json` at the same place below output_folder. Of the groups in top_k_config only the keys with the highest n are
+    written. remove_input: remove the merged files, once metric.json is durable. Folders are paths, URLs of object storage, or
+    pairs of a URL and the options of its fsspec driver. After a kill, run it again.
     """
 
     def __init__(
@@ -92,17 +92,17 @@ class StatsMerger:
         self.top_k_config = top_k_of(top_k_config)
 
     def run(self, data: Iterable[Item] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Item]:
-        """Merge this rank's share of the folders, then give back an iterator over `data`, unchanged. As `merge` otherwise."""
+        """Merge this rank's share of the folders as `merge` does, then return an iterator over `data`, unchanged."""
         self.merge(rank, world_size)
         return iter(data if data is not None else ())
 
     __call__ = run
 
     def merge(self, rank: int = 0, world_size: int = 1, threads: int | None = None) -> Merged:
-        """Merge every world_size-th folder from the rank-th on (of all, sorted); threads: as many as there are processors.
+        """Merge every world_size-th folder from the rank-th on (of all, sorted); threads: by default one per processor.
 
-        Warns once (StatsWarning) when entries had lost their n. Raises DataError that names all damaged files, whose folders are then
-        left as they were while the others are merged, and OutputError when results cannot be written.
+        Warns once (StatsWarning) when entries had lost their n. Raises DataError that names all damaged files; their folders
+        stay as they were while the others are merged. Raises OutputError when results cannot be written.
         """
         if not 0 <= rank < world_size:
             raise DataError(f"rank {rank} of {world_size}: ranks are 0 to {world_size - 1}")
@@ -114,7 +114,7 @@ class StatsMerger:
 
 @dataclass
 class _Chunk:
-    """Neighbouring files of one leaf, to be read at once. last: of the leaf."""
+    """Neighbouring files of one leaf, to be read at once. last: the leaf's last chunk."""
 
     leaf: str
     files: list[File]
@@ -122,7 +122,7 @@ class _Chunk:
 
 
 class _Merge:
-    """One merge: files are read and parsed by threads, ahead and in order; their entries are added up in this one."""
+    """One merge: threads read and parse files ahead, in order; this thread adds up the entries."""
 
     def __init__(self, merger: StatsMerger, threads: int) -> None:
         self.merger = merger
@@ -133,10 +133,10 @@ class _Merge:
         self.waiting: list[tuple[str, list[File], pa.Table]] = []
         self.keys_waiting = 0
         self.damaged: dict[str, list[str]] = {}
-        self.buffers: list[Buffers] = []  # that no chunk is using; taken and given back by threads, each at one go
+        self.buffers: list[Buffers] = []  # free buffers; threads take and return them atomically
 
     def _look_at_groups(self, leaves: list[str]) -> None:
-        """Note the groups of the top-k that are not there; the default ones need not be."""
+        """Note the groups of the top-k that do not exist; the default ones need not."""
         self.merged.groups = sorted({_group_of(leaf) for leaf in map(printable, leaves)})
         asked = set(self.merger.top_k_config.top_k_groups) - set(TOP_K_GROUPS)
         self.merged.no_such_groups = sorted(asked - set(self.merged.groups))
@@ -191,7 +191,7 @@ class _Merge:
             yield _Chunk(leaf, chunk, True)
 
     def _ahead(self, chunks: Iterator[_Chunk]) -> Iterator[tuple[_Chunk, Future[tuple[Rows, Buffers]]]]:
-        """Chunks in order with their entries, of which threads read a few ahead."""
+        """Chunks in order with their entries; threads read a few chunks ahead."""
         queue: deque[tuple[_Chunk, Future[tuple[Rows, Buffers]]]] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             for chunk in chunks:
@@ -210,7 +210,7 @@ class _Merge:
         return read(*self.source.load(chunk.files, buffers), names, buffers), buffers
 
     def _finish(self, leaf: str, files: list[File], keys: Keys) -> None:
-        """A leaf has been added up: keep what is to be written."""
+        """Keep the result of a leaf that is added up, to be written."""
         if leaf in self.damaged:
             return
         self.merged.folders += 1
@@ -226,7 +226,7 @@ class _Merge:
             self._write()
 
     def _top(self, leaf: str, moments: pa.Table) -> pa.Table:
-        """The keys that stay, those of the most values first; ties in the order in which they were met."""
+        """The keys that stay, most values first; ties in order of first appearance."""
         config = self.merger.top_k_config
         if _group_of(leaf) not in config.top_k_groups:
             return moments
@@ -234,7 +234,7 @@ class _Merge:
         return moments.take(ints(order))
 
     def _write(self) -> None:
-        """Write what waits, then remove what it was made of."""
+        """Write the waiting results, then remove their input files."""
         if not self.waiting:
             return
         waiting, self.waiting = {leaf: (files, table) for leaf, files, table in self.waiting}, []
@@ -260,12 +260,12 @@ class _Merge:
 
 
 def _group_of(leaf: str) -> str:
-    """The group of a folder: the name of the one that it is in."""
+    """The group of a folder: the name of its parent folder."""
     return leaf.rpartition("/")[0].rpartition("/")[2]
 
 
 def _placed(leaf: str, moments: pa.Table) -> pa.Table:
-    """Moments with the columns that `placed_entries` asks for; the leaf stands for group and statistic."""
+    """Moments with the further columns of `placed_entries`; the leaf stands for group and statistic."""
     places = ints(np.arange(1, moments.num_rows + 1))
     leaves = pa.DictionaryArray.from_arrays(
         ints(np.zeros(moments.num_rows, np.int32)), of_texts([leaf])

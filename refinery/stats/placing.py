@@ -1,4 +1,4 @@
-"""What all folders of statistics files share: names, and files that are there whole or not at all."""
+"""Names and whole-file writing that all folders of statistics files share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTIAL = re.compile(r"[0-9]{5}\.json")
 
 @dataclass(frozen=True)
 class File:
-    """A file of a folder: its path below the root, its size, and a mark that changes when it is written again."""
+    """A file of a folder: its path below the root, its size, and a mark that changes when the file is written again."""
 
     path: str
     size: int
@@ -27,9 +27,9 @@ class File:
 
 @contextmanager
 def replacing(path: Path, durable: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write, which takes the place of `path` when it is whole; durable: it outlives a power cut.
+    """A file to write, which replaces `path` when it is whole; durable: the file outlives a power cut.
 
-    Raises OutputError when it cannot be written; `path` is then what it was.
+    Raises OutputError when it cannot be written; `path` then stays as it was.
     """
     beside = aside(path)
     try:

@@ -1,4 +1,4 @@
-"""Folders of statistics files elsewhere: anything that fsspec has a driver for."""
+"""Folders of statistics files at URLs: anything that fsspec has a driver for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified",
 
 
 class RemoteFolder:
-    """A folder at a URL. There is no renaming on object storage: an object is put whole, and then is there."""
+    """A folder at a URL. Object storage does not rename: an object is put whole, and then is there."""
 
     def __init__(self, url: str, options: dict[str, Any] | None = None, fs: Any = None) -> None:
-        """options: of the driver that is to be opened; fs: one that is open."""
+        """options: of a driver to be opened; fs: an open driver."""
         self.url = url.rstrip("/")
         self.fs, self.root = fs, ""
         if fs is None:
@@ -28,14 +28,14 @@ class RemoteFolder:
             self.root = str(fs._strip_protocol(self.url))
 
     def name(self, path: str) -> str:
-        """The path as a user knows it."""
+        """The path as the user writes it."""
         return f"{self.url}/{path}"
 
     def _at(self, path: str) -> str:
         return f"{self.root}/{path}" if path not in ("", ".") else self.root
 
     def leaves(self) -> list[str]:
-        """Folders that hold files and no folders, sorted. Raises DataError when there is nothing, or no access."""
+        """Folders that hold files and no folders, sorted. Raises DataError for an empty or inaccessible place."""
         self.fs.invalidate_cache()
         try:
             walked = list(self.fs.walk(self.root, on_error="raise"))
@@ -61,7 +61,7 @@ class RemoteFolder:
         return sorted(found, key=_by_path)
 
     def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The bytes of files, fetched beside one another where the driver can. Raises DataError for one that cannot be read."""
+        """The bytes of files, fetched concurrently where the driver can. Raises DataError for an unreadable file."""
         found = self.fs.cat([self._at(file.path) for file in files], on_error="return")
         if isinstance(found, bytes):
             found = {self._at(files[0].path): found}
@@ -72,20 +72,20 @@ class RemoteFolder:
         return joined(contents, buffers)
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of one file; None when it is not there."""
+        """The bytes of one file; None for a missing file."""
         try:
             return self.fs.cat_file(self._at(path))
         except FileNotFoundError:
             return None
 
     def holding(self, name: str) -> list[str]:
-        """Folders that hold a file of this name; none when the root is not there."""
+        """Folders that hold a file of this name; empty when the root is missing."""
         self.fs.invalidate_cache()
         found = [base for base, _, files in self.fs.walk(self.root) if name in files]
         return sorted(base[len(self.root) :].strip("/") or "." for base in found)
 
     def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
-        """Put a file, which is durable once it is there. Raises OutputError."""
+        """Put a file, which is durable at once. Raises OutputError."""
         content = b"".join(pieces)
         target = self._at(path)
         try:
@@ -95,12 +95,12 @@ class RemoteFolder:
             raise OutputError(f"{self.name(path)}: cannot be written: {said(error)}") from None
 
     def write_named(self, path: str, pieces: Iterable[bytes]) -> str:
-        """Put a file; its URL. Raises OutputError."""
+        """Put a file and return its URL. Raises OutputError."""
         self.write(path, pieces, durable=True)
         return self.name(path)
 
     def remove(self, path: str) -> None:
-        """Remove a file; one that is not there is no error. Raises OutputError."""
+        """Remove a file; a missing file is no error. Raises OutputError."""
         try:
             self.fs.rm_file(self._at(path))
         except FileNotFoundError:

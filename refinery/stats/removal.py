@@ -1,8 +1,8 @@
-"""Removing the files that were merged, so that a kill at any moment loses nothing and counts nothing twice.
+"""Removal of merged files: a kill at any moment loses nothing and counts nothing twice.
 
-A note beside metric.json says which files it is made of, and by a digest which metric.json is meant. The note is durable before
-metric.json is, metric.json before the first file goes, and the note goes last. Who finds a note and its metric.json goes on
-removing; who finds a note of another metric.json was killed before that was written, and merges again.
+A note beside metric.json lists the files it is made of, and holds the digest of that metric.json. The note is durable
+before metric.json is, metric.json before the first file goes, and the note goes last. A merge that finds a note with its
+metric.json goes on removing. A note of another metric.json means a kill before that was written: the merge starts again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Removal:
         self.leaf = leaf
 
     def replace(self, path: str, pieces: Iterable[bytes], files: list[File]) -> int:
-        """Write metric.json of these files and remove them; how many."""
+        """Write metric.json of these files, remove them and return their number."""
         content = b"".join(pieces)
         parts = [[file.path, file.size, file.mark] for file in files]
         note = {"metric": hashlib.sha256(content).hexdigest(), "files": parts}
@@ -37,7 +37,7 @@ class Removal:
         return self._remove(files)
 
     def finish(self) -> int:
-        """Go on with a removal that was cut off; how many files it removed."""
+        """Go on with an interrupted removal; returns the number of files that it removed."""
         content = self.target.read(self.note)
         if content is None:
             return 0
@@ -50,7 +50,7 @@ class Removal:
         merged = self.target.read(self.merged)
         if merged is None or hashlib.sha256(merged).hexdigest() != digest:
             return 0
-        there = set(self.source.partials(self.leaf))  # those written again since are others
+        there = set(self.source.partials(self.leaf))  # files that were written again since are others
         return self._remove([file for file in files if file in there])
 
     def _remove(self, files: list[File]) -> int:

@@ -1,4 +1,4 @@
-"""The step `stats_merger` of a recipe: merges statistics files beside the samples, which pass by."""
+"""Recipe step `stats_merger`: merges statistics files beside the samples, which pass through."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NAME = "stats_merger"
 
 
 def check(recipe: Recipe) -> None:
-    """See that there is something to merge, and a driver for the run's own files, before anything is processed.
+    """Check, before anything is processed, that there are files to merge and a driver for the run's own files.
 
-    Raises RecipeError for folders that are not there, unless the run itself will write its statistics files into them, and
+    Raises RecipeError for missing folders, unless the run itself will write its statistics files into them, and
     OutputError where `stat_summary.export` cannot be opened.
     """
     _open_export(recipe)
@@ -41,10 +41,10 @@ def _open_export(recipe: Recipe) -> None:
 
 
 def merge(recipe: Recipe) -> list[str]:
-    """Merge what the recipe's steps name, after its run; lines that tell of it.
+    """Merge the folders of the recipe's steps, after its run; returns lines of the result.
 
-    Raises DataError for files that are damaged or cannot be read, OutputError where results cannot be written, with the step's
-    place. The run is then over and well: only what was not merged is missing.
+    Raises DataError for damaged or unreadable files, OutputError where results cannot be written, with the step's
+    place. The run has then ended well: only the merged files are missing.
     """
     notes: list[str] = []
     for step in _steps(recipe):
@@ -58,12 +58,12 @@ def merge(recipe: Recipe) -> list[str]:
 
 
 def _steps(recipe: Recipe) -> Iterator[Any]:
-    """The steps that merge; an analysis leaves files of others alone."""
+    """The steps that merge; none in an analysis, which does not touch files of others."""
     return (step for step in recipe.steps if step.name == NAME and not recipe.measure_only)
 
 
 def _missing(folder: str, written: str | None) -> str | None:
-    """Why nothing can be read of a folder."""
+    """The reason why nothing can be read of a folder; None where it can."""
     if "://" in folder or "::" in folder:
         return None
     real = os.path.realpath(os.path.expanduser(folder))

@@ -1,4 +1,4 @@
-"""Which keys stay in groups of many: those of the most samples."""
+"""Top-k groups: in groups of many keys, only those of the most samples stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOP_K = 100_000
 
 @dataclass(frozen=True)
 class TopKConfig:
-    """Groups of which only the `top_k` keys with the highest n are written; ties: the key that was met first.
+    """Groups of which only the `top_k` keys with the highest n are written; in a tie the earlier key wins.
 
     Workers that each keep their own top keys disagree about the last ones: let them keep more than the merge does
     (datatrove's advice: the merge 0.8 times as many). Raises ValueError for a negative top_k. As in datatrove.
@@ -30,9 +30,9 @@ DEFAULT_TOP_K_CONFIG = TopKConfig()
 
 
 def top_k_of(given: Any) -> Any:
-    """The configuration that a mapping of its fields stands for; any other object that has the fields is one itself.
+    """The configuration of a mapping of its fields; any other object with these fields is returned as it is.
 
-    Raises ValueError for what is neither, or names other fields.
+    Raises ValueError for an object that is neither, or a mapping with other fields.
     """
     names = [field.name for field in fields(TopKConfig)]
     if isinstance(given, Mapping):

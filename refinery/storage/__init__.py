@@ -1,1 +1,1 @@
-"""Where files of runs are: under names, there whole or not at all, in a folder or on object storage."""
+"""Storage of runs' files: whole files or none under names, in a folder or on object storage."""

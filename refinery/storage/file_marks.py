@@ -1,4 +1,4 @@
-"""Marks of files that runs have written, as an attribute of the file: known to runs and tracers in all folders."""
+"""Marks of files that runs have written, as an attribute of the file: runs and tracers in all folders know them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def state_of(path: str | Path) -> State | None:
 
 
 def mark(path: str | Path, state: State) -> None:
-    """Note that a run has left the file so; nothing where a file system has no attributes."""
+    """Note the state in which a run has left the file; do nothing where the file system has no attributes."""
     with suppress(OSError, AttributeError):
         os.setxattr(path, _NAME, json.dumps(state).encode())
 
 
 def marked(path: str | Path) -> State | None:
-    """Size and time of change of a file when a run has written it, as the file itself says."""
+    """Size and time of change of a file that a run has written, from the file's attribute; None without a mark."""
     try:
         size, time = json.loads(os.getxattr(path, _NAME))
         return int(size), int(time)
@@ -38,13 +38,13 @@ def marked(path: str | Path) -> State | None:
 
 
 def mark_growing(path: str | Path) -> None:
-    """Note that tracers append to the file; nothing where a file system has no attributes."""
+    """Note that tracers append to the file; do nothing where the file system has no attributes."""
     with suppress(OSError, AttributeError):
         os.setxattr(path, _NAME, _GROWING)
 
 
 def is_growing(path: str | Path) -> bool:
-    """Whether tracers append to the file; also where the file system cannot say so."""
+    """True if tracers append to the file, or if the file system has no attributes."""
     try:
         return os.getxattr(path, _NAME) == _GROWING
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Objects at URLs that runs of one work_dir have put: no other object there is replaced or removed.
+"""Objects at URLs that runs of one work_dir have put; no other object there is replaced or removed.
 
-The list of them is `published.json` in the run's own folder: for each URL the version as the run has left it, and what it belongs
-to (an export, or the run folder). What is about to be put is listed before, with the version that was there.
+The list of objects is `published.json` in the run's own folder: for each URL the version that the run has left, and the
+owner (an export, or the run folder). An object is listed before it is put, with the version that was there.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from refinery.storage.urls import said
 
 
 class Holdings:
-    """The list in one run folder. overwrite: objects of others may be replaced, too."""
+    """The list of objects in one run folder. overwrite: objects of others may be replaced, too."""
 
     def __init__(self, own: Store, name: str, overwrite: bool = False) -> None:
-        """own: the run's own folder. name: of the list in it."""
+        """own: the run's own folder. name: the list's name in it."""
         self._own, self._name, self.overwrite = own, name, overwrite
-        self._held, self._begun = self._read()  # by URL: what it belongs to, and its version; that of before
+        self._held, self._begun = self._read()  # by URL: owner and version; owner and the version of before
 
     def require(self, urls: Iterable[str]) -> None:
-        """See that objects may be put at URLs. Raises OutputError."""
+        """Check that objects may be put at URLs. Raises OutputError."""
         for url in () if self.overwrite else urls:
             version = _seen(url)
             if version and not self._is_ours(url, version):
@@ -35,33 +35,33 @@ class Holdings:
                 raise OutputError(f"{what}. Move or remove it, name another place, or add --overwrite")
 
     def begin(self, owner: str, urls: Iterable[str]) -> None:
-        """List URLs before objects are put there. Raises OutputError as `require`."""
+        """List URLs before objects are put there. Raises OutputError as `require` does."""
         urls = list(urls)
         self.require(urls)
         for url in urls:
             before = _seen(url)
-            if not self._is_ours(url, before):  # else it stays in the list as it is
+            if not self._is_ours(url, before):  # an object of ours stays in the list as it is
                 self._begun[url] = owner, before
             elif url not in self._begun:
                 self._begun[url] = owner, ""
         self._save()
 
     def note(self, owner: str, urls: Iterable[str]) -> None:
-        """List objects as they are now."""
+        """List objects with their versions of now."""
         for url in urls:
             self._held[url] = owner, _seen(url)
             self._begun.pop(url, None)
         self._save()
 
     def forget(self, urls: Iterable[str]) -> None:
-        """Strike objects off the list that were removed."""
+        """Strike removed objects off the list."""
         for url in urls:
             self._held.pop(url, None)
             self._begun.pop(url, None)
         self._save()
 
     def keep(self, owner: str, urls: Iterable[str]) -> None:
-        """Remove what runs have put as parts of the same export or folder, but for these. Raises OSError."""
+        """Remove all objects of an owner (an export or a folder) but those at `urls`. Raises OSError."""
         known = {**self._begun, **self._held}
         stale = sorted({url for url, (of, _) in known.items() if of == owner} - set(urls))
         for url in stale:
@@ -72,12 +72,12 @@ class Holdings:
             self.forget(stale)
 
     def _is_ours(self, url: str, version: str) -> bool:
-        """Whether a run has put an object of that version; of one that was killed, whatever is new at its URLs."""
+        """True if a run has put that version of the object; after a killed run, any new version at its URLs counts."""
         return self._held.get(url, ("", ""))[1] == version or (url in self._begun and self._begun[url][1] != version)
 
     def _save(self) -> None:
         if not self._held and not self._begun and not self._own.exists(self._name):
-            return  # a run whose places are all on this machine
+            return  # all places of the run are on this machine
         plain = {"objects": self._held, "begun": self._begun}
         self._own.write_text(self._name, json.dumps(plain, ensure_ascii=False, indent=1))
         self._own.tidy()
@@ -105,7 +105,7 @@ def _version(url: str) -> str:
 
 
 def _seen(url: str) -> str:
-    """The version of the object that is there now; "" for none. Raises OutputError."""
+    """The object's present version; "" without an object. Raises OutputError."""
     try:
         return _version(url)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The store in a folder of this machine, or one that several machines have mounted."""
+"""Store in a folder of this machine, or in one that several machines have mounted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCRATCH = ".scratch"
 
 
 class LocalStore(Store):
-    """Names are paths below a folder; publishing is renaming. The folder is made when something is written."""
+    """Store with paths below a folder as names; publishing is renaming. The folder is made with the first file."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.abspath(folder))
@@ -52,7 +52,7 @@ class LocalStore(Store):
         return self.root / name
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Check whether a file has the name."""
         return (self.root / name).is_file()
 
     def version(self, name: str) -> str:
@@ -64,11 +64,11 @@ class LocalStore(Store):
         return f"{found.st_size} {found.st_mtime_ns}"
 
     def names(self, prefix: str = "") -> list[str]:
-        """The files below the folder that the prefix names, as far as it is one."""
+        """Names of the files below the folder that begin with `prefix`."""
         return sorted(name for name, _ in self._files(prefix))
 
     def size(self, prefix: str = "") -> int:
-        """Bytes of these files."""
+        """Bytes of the files that begin with `prefix`."""
         return sum(entry.stat().st_size for _, entry in self._files(prefix))
 
     def _files(self, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -91,13 +91,13 @@ class LocalStore(Store):
         return (self.root / name).read_text(encoding="utf-8")
 
     def write_text(self, name: str, text: str) -> None:
-        """Write aside, then rename."""
+        """Write to a scratch file, then rename it."""
         aside = self.scratch() / name.replace("/", "-")
         aside.write_text(text, encoding="utf-8")
         self.publish(aside, name)
 
     def remove(self, prefix: str = "") -> None:
-        """Remove the files, and the folder where nothing is left in it."""
+        """Remove the files, and the folder if nothing is left in it."""
         if not prefix:
             shutil.rmtree(self.root, ignore_errors=True)
             return

@@ -1,4 +1,4 @@
-"""Opens the store at a path or a URL."""
+"""Open the store at a path or a URL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from refinery.storage.store import Store
 
 def open_store(url: str) -> Store:
     """The store at a path of this machine, or at an fsspec URL such as `s3://bucket/folder`."""
-    return _opened(url if "://" in url else os.path.abspath(url))  # the current folder may be another next time
+    return _opened(url if "://" in url else os.path.abspath(url))  # the current folder may change between calls
 
 
 @lru_cache(maxsize=8)

@@ -1,6 +1,6 @@
-"""The store at a URL: object storage, or whatever fsspec has a driver for.
+"""Store at a URL: object storage, or anything else that fsspec has a driver for.
 
-Nothing is renamed there, and nothing needs to be: an object is put whole, and is then there under its name.
+Nothing is renamed: an object is put whole and only then appears under its name.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from refinery.storage.urls import filesystem, said
 _CREATING = threading.Lock()
 # Modules of the methods that drivers inherit.
 _LOOKS_FIRST = ("fsspec.spec", "fsspec.asyn")
-# By which a driver tells that an object is another one than before.
+# Version fields of an object, in order of preference.
 _VERSIONS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
 
 
 class RemoteStore(Store):
-    """Names are objects below a URL. What is fetched stays on this machine's disk until `forget`, or the process ends."""
+    """Store of objects below a URL. Fetched copies stay on this machine's disk until `forget` or the process ends."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._fs, self._root = filesystem(self.url)
         self._lock = threading.RLock()
-        self._here: dict[str, str] = {}  # by name: version of the object that is in the cache
+        self._here: dict[str, str] = {}  # by name: version of the object in the cache
         self._fetching: dict[str, threading.Lock] = {}
         self._folder: Path | None = None
 
@@ -50,13 +50,13 @@ class RemoteStore(Store):
         local.unlink()
 
     def put(self, local: Path, name: str) -> None:
-        """As `publish`, and the file stays. Raises OSError."""
+        """Put the file's contents and keep the file. Raises OSError."""
         with self._told(name):
             self._fs.put_file(str(local), self._at(name))
         self._drop(name)
 
     def fetch(self, name: str) -> Path:
-        """A copy on this machine, made anew where the object has changed; others who ask meanwhile wait for it."""
+        """A copy on this machine, fetched again if the object has changed; concurrent callers wait for one download."""
         if os.path.isabs(name):
             return Path(name)
         target = self.place(name)
@@ -74,19 +74,19 @@ class RemoteStore(Store):
         return target
 
     def place(self, name: str) -> Path:
-        """Where the copy is, or will be."""
+        """The path of the copy, present or not."""
         return Path(name) if os.path.isabs(name) else self._made("cache") / name
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Any]:
-        """An object as a stream, of which only what is read is fetched."""
+        """An object as a stream; only the bytes that are read are fetched."""
         with self._told(name):
             self._fs.invalidate_cache()
             with self._fs.open(self._at(name), "rb") as stream:
                 yield stream
 
     def exists(self, name: str) -> bool:
-        """Whether there is such an object."""
+        """Check whether the object exists."""
         try:
             with self._told(name):
                 self._fs.info(self._at(name), **self._fresh())
@@ -95,7 +95,7 @@ class RemoteStore(Store):
         return True
 
     def version(self, name: str) -> str:
-        """Size, and what the driver says of contents and time."""
+        """Size, and the driver's version fields (digest, time)."""
         try:
             with self._told(name):
                 info = self._fs.info(self._at(name), **self._fresh())
@@ -114,7 +114,7 @@ class RemoteStore(Store):
         return sorted(info["name"].rpartition("/")[2] for info in found if info.get("type") != "directory")
 
     def names(self, prefix: str = "") -> list[str]:
-        """The objects whose names begin so."""
+        """The objects whose names begin with `prefix`."""
         return sorted(self._found(prefix))
 
     def size(self, prefix: str = "") -> int:
@@ -122,7 +122,7 @@ class RemoteStore(Store):
         return sum(int(info.get("size") or 0) for info in self._found(prefix).values())
 
     def sound(self, name: str, size: int, digest: str) -> bool:
-        """Whether the object is there with that size: object storage watches over the bytes itself."""
+        """Check whether the object is there with that size; object storage guards the bytes itself."""
         try:
             with self._told(name):
                 return int(self._fs.info(self._at(name), **self._fresh()).get("size") or 0) == size
@@ -142,26 +142,26 @@ class RemoteStore(Store):
 
     @property
     def exclusive(self) -> bool:
-        """Whether the driver can leave it to the storage to create an object only if there is none.
+        """True if the driver lets the storage create an object only where there is none.
 
-        Drivers that cannot inherit a method that looks first and writes then: two that look at once both write.
+        Other drivers inherit a method that looks first and writes then: two runs that look at once both write.
         """
         kind = type(self._fs)
         method = getattr(kind, "_pipe_file", None) or kind.pipe_file
         return not method.__module__.startswith(_LOOKS_FIRST) and "mode" in inspect.signature(method).parameters
 
     def create(self, name: str, text: str) -> bool:
-        """Put a text only if the name is free, however many do so at once; whether this call did.
+        """Put a text only if the name is free, however many callers do so at once; True if this call put it.
 
-        Raises OSError, with ENOTSUP where the driver cannot.
+        Raises OSError, with ENOTSUP where the driver cannot do this.
 
-        A driver that repeats a request finds the object of its own first attempt, so what is there decides.
+        A driver that repeats a request finds the object of its own first attempt, so the stored content decides.
         """
         if not self.exclusive:
             what = f"the driver of {self.url.partition('://')[0]}:// cannot create objects exclusively"
             raise OSError(errno.ENOTSUP, what, f"{self.url}/{name}")
         content = text.encode("utf-8")
-        with self._told(name), _CREATING:  # an object in memory is created by looking and writing, too
+        with self._told(name), _CREATING:  # the driver of memory:// looks and writes, too
             try:
                 self._fs.pipe_file(self._at(name), content, mode="create")
             except Exception:
@@ -175,7 +175,7 @@ class RemoteStore(Store):
         return True
 
     def remove(self, prefix: str = "") -> None:
-        """Remove the objects, many at once where the driver can."""
+        """Remove the objects, many in one request where the driver can."""
         found = [self._at(name) for name in self.names(prefix)]
         if found:
             with self._told(prefix):
@@ -184,7 +184,7 @@ class RemoteStore(Store):
             self._drop(name)
 
     def discard(self, name: str) -> None:
-        """Remove the object, without looking for others."""
+        """Remove the object without listing others."""
         try:
             with self._told(name):
                 self._fs.rm_file(self._at(name))
@@ -193,7 +193,7 @@ class RemoteStore(Store):
         self._drop(name)
 
     def tidy(self) -> None:
-        """Remove what processes of this machine have left that are gone."""
+        """Remove temporary folders of ended processes of this machine."""
         for folder in Path(tempfile.gettempdir()).glob(f"{self._prefix()}*"):
             owner = folder.name.removeprefix(self._prefix()).partition("-")[0]
             if owner.isdigit() and not _lives(int(owner)):
@@ -210,7 +210,7 @@ class RemoteStore(Store):
         return f"{self._root}/{name}"
 
     def _found(self, prefix: str) -> dict[str, dict[str, Any]]:
-        """What is known of the objects whose names begin so."""
+        """Facts of the objects whose names begin with `prefix`, by name."""
         folder = prefix.rpartition("/")[0]
         root = self._at(folder) if folder else self._root
         with self._told(prefix):
@@ -224,7 +224,7 @@ class RemoteStore(Store):
         return " ".join([str(info.get("size")), *known])
 
     def _fresh(self) -> dict[str, Any]:
-        """Options by which a driver looks again, and not at what it remembers."""
+        """Options that make a driver look again instead of using its cache."""
         self._fs.invalidate_cache()
         return {"refresh": True} if "s3" in self._fs.protocol else {}
 
@@ -238,7 +238,7 @@ class RemoteStore(Store):
         return f"refinery-{socket.gethostname()}-{digest}-"
 
     def _made(self, name: str) -> Path:
-        """A folder of this process, which goes when it ends."""
+        """A folder of this process, removed when the process ends."""
         with self._lock:
             if self._folder is None or not self._folder.exists():
                 self._folder = Path(tempfile.mkdtemp(prefix=f"{self._prefix()}{os.getpid()}-"))
@@ -249,7 +249,7 @@ class RemoteStore(Store):
 
     @contextmanager
     def _told(self, name: str) -> Iterator[None]:
-        """Whatever a driver raises, as OSError that names the object."""
+        """Turn any error of a driver into OSError with the object's URL."""
         try:
             yield
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Names of everything in a run folder."""
+"""Names of all files in a run folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from refinery.errors import OutputError
 
-# Open files whose locks this process holds: a copy of it that an operator forks must not hold them on.
+# Open files whose locks this process holds: a copy of the process that an operator forks must not keep them.
 _HELD: set[int] = set()
 
 
@@ -24,8 +24,8 @@ _OWN = ".refinery"
 class RunDir:
     """The folder of one run; nothing else in the project spells these names.
 
-    Results that a person looks for stand in the folder itself, all other files in a folder of their own below it, where
-    they cannot meet files of the user. flat: a run of refinery 0.1.0, which has all of them in one folder.
+    Results for a person stand in the folder itself. All other files stand in a folder of their own below it, where they
+    cannot meet files of the user. flat: a run of refinery 0.1.0, which has all of them in one folder.
     """
 
     root: Path
@@ -33,14 +33,14 @@ class RunDir:
 
     @staticmethod
     def of_finished(root: Path) -> RunDir:
-        """The folder of a run that is only read, also of one that refinery 0.1.0 has made."""
+        """The folder of a finished run, to be read only; also one that refinery 0.1.0 has made."""
         found = RunDir(root)
         old = RunDir(root, flat=True)
         return old if not found.own.is_dir() and old.database.is_file() and old.manifest.is_file() else found
 
     @staticmethod
     def around(recipe: str) -> str:
-        """The folder that a recipe stands in; for one that a run has kept, the folder of the run."""
+        """The folder of a recipe; for a recipe that a run has kept, the folder of the run."""
         folder = os.path.dirname(os.path.abspath(recipe))
         return os.path.dirname(folder) if os.path.basename(folder) == _OWN else folder
 
@@ -66,7 +66,7 @@ class RunDir:
 
     @property
     def order(self) -> Path:
-        """In which order `fusion_strategy` has put the filters, known before they run."""
+        """The order in which `fusion_strategy` has put the filters, known before they run."""
         return self.own / "order.json"
 
     @property
@@ -76,12 +76,12 @@ class RunDir:
 
     @property
     def written(self) -> Path:
-        """The list of files outside of the run's own folder that runs have written (see outputs.belongings)."""
+        """The list of files that runs have written outside of the run's own folder (see results.owned_files)."""
         return self.own / "written.json"
 
     @property
     def published(self) -> Path:
-        """The list of what a run at a URL has put there."""
+        """The list of objects that a run at a URL has put there."""
         return self.own / "published.json"
 
     @property
@@ -91,7 +91,7 @@ class RunDir:
 
     @property
     def running(self) -> Path:
-        """There while operators run in threads (see engine.survival)."""
+        """Marker that is there while operators run in threads (see workers.crash_marker)."""
         return self.own / ".running"
 
     @property
@@ -101,7 +101,7 @@ class RunDir:
 
     @property
     def status(self) -> Path:
-        """How far the run is, for others; there while it runs, and after it has ended before its end."""
+        """Progress of the run, for others; there while it runs, and after it has failed or was killed."""
         return self.own / "status.json"
 
     @property
@@ -111,31 +111,31 @@ class RunDir:
 
     @property
     def parts(self) -> Path:
-        """What the shards wrote: a store (see refinery.storage)."""
+        """Results of the shards: a store (see refinery.storage)."""
         return self.own / "parts"
 
     @property
     def export(self) -> Path:
-        """The files of an export that is at a URL, here too."""
+        """Local copies of the files of an export at a URL."""
         return self.parts / "export"
 
     @property
     def stdout(self) -> Path:
-        """The export that goes to standard output, when the tables account for it."""
+        """The export to standard output, when the tables account for it."""
         return self.own / "stdout.jsonl"
 
     @property
     def exported(self) -> Path:
-        """Which files of which folders are exports of runs on a cluster; it outlives the parts."""
+        """Files that are exports of runs on a cluster, by folder; the list outlives the parts."""
         return self.own / "exported.json"
 
     @property
     def temporary(self) -> Path:
-        """Which folders for temporary files a run on a cluster has made; there while it runs."""
+        """Folders for temporary files that a run on a cluster has made; there while it runs."""
         return self.own / "temporary.json"
 
     def unfinished(self) -> list[Path]:
-        """Files that a killed run did not finish; all of them are in the run's own folder."""
+        """Files that a killed run left unfinished; all of them are in the run's own folder."""
         names = (
             self.database,
             self.recipe,
@@ -149,12 +149,12 @@ class RunDir:
         return [old for path in names for old in self.own.glob(f".{path.name}.*")]
 
     def aside(self, path: Path) -> Path:
-        """The name of a file of the run folder while it is being written: in the run's own folder."""
+        """The name, in the run's own folder, of a file of the run folder while it is being written."""
         return aside(self.own / path.name)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other runs out of the folder, which is made when it is not there. Raises OutputError if one is in it."""
+        """Keep other runs out of the folder, which is made when missing. Raises OutputError if a run is in it."""
 
         for mark in "?\\":
             if mark in str(self.root):
@@ -179,7 +179,7 @@ class RunDir:
             let_go(folder)
 
     def _see_that_it_is_ours(self) -> None:
-        """Raises OutputError when something else has the name of the run's own folder."""
+        """Check that the run's own folder is one. Raises OutputError when something else has its name."""
         if self.own.is_symlink() or (self.own.exists() and not self.own.is_dir()):
             raise OutputError(f"{self.own}: is no folder, but runs need one of that name. Set another work_dir")
         marks = (self.status, self.written, self.log / "run.jsonl", self.parts / "run.json")
@@ -187,7 +187,7 @@ class RunDir:
             raise OutputError(f"{self.own}: holds files that no run has written. Set another work_dir")
 
     def is_held(self) -> bool:
-        """Whether a run is in the folder now."""
+        """True if a run is in the folder now."""
         import fcntl
 
         try:
@@ -216,7 +216,7 @@ class RunDir:
 
 
 def _lock(folder: int) -> None:
-    """Take the lock of a folder. Who only looks whether it is held has it for a moment, so it is asked for twice."""
+    """Lock a folder. `is_held` holds the lock for a moment, so a refused lock is tried once more."""
     import fcntl
 
     try:
@@ -232,7 +232,7 @@ def hold(file: int) -> None:
 
 
 def let_go(folder: int) -> None:
-    """Close such a file."""
+    """Close a file of `hold`."""
     if folder in _HELD:  # a copy of the process has closed it already
         _HELD.discard(folder)
         os.close(folder)
@@ -247,11 +247,11 @@ os.register_at_fork(after_in_child=_let_go_of_all)
 
 
 def aside(path: Path) -> Path:
-    """The name of a file while it is being written."""
+    """The temporary name of a file while it is being written."""
     return path.with_name(f".{path.name}.{seal(path)}.{os.getpid()}")
 
 
 def seal(path: str | Path) -> str:
-    """A digest of a path, the same through all links. In a temporary name it shows that no user has given it."""
+    """A digest of a path, the same through all links; in a temporary name it shows that no user has chosen the name."""
     folder, name = os.path.split(os.path.abspath(path))
     return hashlib.sha256(os.fsencode(os.path.join(os.path.realpath(folder), name))).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What a run notes of itself in its store: how it has cut its input, and whether it has ended well."""
+"""A run's own note in its store: how it has cut its input, and whether it has ended well."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from refinery.storage.store import Store
 
 NAME = "run.json"
-# A size that is so many times too large or small for the input as it is now is kept all the same.
+# An earlier size is kept if it is at most so many times too large or too small for the present input.
 _AS_GOOD = 4
 
 
 def noted(store: Store) -> dict[str, Any]:
-    """The note of the last run: asked, size (bytes), ended. Empty where there is none."""
+    """The note of the last run: asked, size (bytes), ended. Empty without a note."""
     try:
         plain = json.loads(store.read_text(NAME))
         return {"asked": int(plain["asked"]), "size": int(plain["size"]), "ended": bool(plain["ended"])}
@@ -22,9 +22,9 @@ def noted(store: Store) -> dict[str, Any]:
 
 
 def remembered(store: Store, asked: int, wanted: int) -> int:
-    """The size of shards that an earlier run has used, where it will do; else `wanted`: other cuts make other results.
+    """The shard size of an earlier run where it still fits, else `wanted`; other cuts make other results.
 
-    asked: by the recipe.
+    asked: the recipe's shard size.
     """
     found = noted(store)
     if not found or found["asked"] != asked:

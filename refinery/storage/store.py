@@ -1,4 +1,4 @@
-"""What a run asks of the place where its parts are."""
+"""Interface of the place that holds a run's parts."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ from pathlib import Path
 
 
 class Store(ABC):
-    """Files under names such as `stage_1/00000.facts.parquet`; whoever reads a name finds a whole file or none.
+    """Files under names such as `stage_1/00000.facts.parquet`; a reader finds a whole file or none.
 
     A name that is an absolute path is that file of this machine. Safe for threads. Raises OSError when the place cannot
-    be read or written, FileNotFoundError for a name that is not there.
+    be read or written, FileNotFoundError for a missing name.
     """
 
-    url: str  # what `open_store` makes the same store of, also in another process or on another machine
+    url: str  # `open_store` makes the same store of it in any process and on any machine
 
     @abstractmethod
     def scratch(self) -> Path:
-        """A folder of this process to write files in; what is left there when the process ends is gone sometime."""
+        """A folder of this process to write files in; files left there when the process ends are removed sometime."""
 
     @abstractmethod
     def publish(self, local: Path, name: str) -> None:
-        """Give the contents of a file its name, in place of what had it; the file itself is not there afterwards."""
+        """Give a file's contents a name, in place of an older file; the local file is gone afterwards."""
 
     @abstractmethod
     def put(self, local: Path, name: str) -> None:
-        """As `publish`, but the file itself stays."""
+        """As `publish`, but the local file stays."""
 
     @abstractmethod
     def fetch(self, name: str) -> Path:
-        """A file of this machine with the contents; not to be written to. It stays until the name is published anew."""
+        """A file of this machine with the contents, to be read only. It stays until the name is published anew."""
 
     @abstractmethod
     def place(self, name: str) -> Path:
-        """The path that `fetch` will answer, whether there is something yet or not."""
+        """The path that `fetch` returns, also before there is a file."""
 
     @abstractmethod
     def exists(self, name: str) -> bool:
-        """Whether a file has the name."""
+        """Check whether a file has the name."""
 
     @abstractmethod
     def version(self, name: str) -> str:
-        """A text that changes with the contents, as far as the place says so; "" when there is no file of the name."""
+        """A text that changes with the contents, as far as the place can know; "" without a file of the name."""
 
     @abstractmethod
     def names(self, prefix: str = "") -> list[str]:
-        """The names that begin with `prefix`, sorted; those of files that are still being written are not among them."""
+        """The names that begin with `prefix`, sorted; without files that are still being written."""
 
     def names_in(self) -> list[str]:
-        """As `names`, without what is in folders below."""
+        """As `names`, without files in folders below."""
         return [name for name in self.names() if "/" not in name]
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Store(ABC):
         """Bytes of the files whose names begin with `prefix`."""
 
     def sound(self, name: str, size: int, digest: str) -> bool:
-        """Whether the contents are those whose size and digest (kernels.core.digest) were noted when they were published."""
+        """Check the contents against the size and digest (kernels.core.digest) that were noted at publishing."""
         from refinery.kernels.core.digest import digest_of_file
 
         try:
@@ -76,7 +76,7 @@ class Store(ABC):
 
     @abstractmethod
     def remove(self, prefix: str = "") -> None:
-        """Remove the files whose names begin with `prefix`; with none, and all scratch files, everything."""
+        """Remove the files whose names begin with `prefix`; without a prefix all files, scratch files included."""
 
     def vacate(self, own: re.Pattern[str]) -> None:
         """Remove the files whose first names (`stage_1` of `stage_1/a`) match, and what holds nothing else then."""
@@ -90,8 +90,8 @@ class Store(ABC):
 
     @abstractmethod
     def discard(self, name: str) -> None:
-        """Remove the file of this name, and no other; one that is not there is no error."""
+        """Remove the file of this name and no other; a missing file is no error."""
 
     @abstractmethod
     def tidy(self) -> None:
-        """Remove what killed processes have left in scratch folders. Only for the run that holds the run folder."""
+        """Remove the scratch files of killed processes. Only for the run that holds the run folder."""

@@ -1,4 +1,4 @@
-"""Opens what a URL names, with the driver that fsspec has for it."""
+"""Open URLs with the drivers of fsspec."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def is_url(place: str) -> bool:
-    """Whether a place is not simply a path of this machine."""
+    """True if a place is not simply a path of this machine."""
     return "://" in place
 
 
 def is_stdout(place: str) -> bool:
-    """Whether a place is the standard output of the command."""
+    """True if a place is the standard output of the command."""
     return place in _STANDARD_OUTPUT
 
 
 def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Raises DataError that names what is to be installed."""
+    """The file system of a URL, and the path in it. Raises DataError that names the package to install."""
     scheme = url.partition("://")[0]
     try:
         import fsspec

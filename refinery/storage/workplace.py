@@ -1,5 +1,6 @@
-"""Where a run is: a folder, or a URL. At a URL are its parts while it runs, and its tables once it has ended well.
+"""The place of a run: a folder or a URL.
 
+A URL holds the run's parts while it runs, and its tables once it has ended well.
 DuckDB and logs need files, so the run folder of a URL is made on this machine first. It stays there as a copy.
 """
 
@@ -24,14 +25,14 @@ from refinery.storage.urls import is_stdout, is_url
 
 @dataclass(frozen=True)
 class Workplace:
-    """run_dir: the folder on this machine. url: where it is to be put; empty for a folder that is the run's own."""
+    """run_dir: the folder on this machine. url: the URL to put it at; empty for a run in a folder."""
 
     run_dir: RunDir
     url: str = ""
 
     @staticmethod
     def of(work_dir: str) -> Workplace:
-        """The place that a recipe names; the copy of a URL is always in the same folder of this machine."""
+        """The place that a recipe names; a URL always has the same folder of this machine."""
         if not is_url(work_dir):
             return Workplace(RunDir(Path(work_dir)))
         url = work_dir.rstrip("/")
@@ -41,20 +42,20 @@ class Workplace:
 
     @property
     def name(self) -> str:
-        """The place as its user names it."""
+        """The place as the user wrote it."""
         return self.url or str(self.run_dir.root)
 
     def parts(self) -> Store:
-        """What the shards leave. Raises DataError when there is no driver for the URL."""
+        """The store of the shards' results. Raises DataError when there is no driver for the URL."""
         return open_store(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
 
     def own(self) -> Store:
-        """The folder of files that only runs need. Raises DataError when there is no driver for the URL."""
+        """The store of files that only runs need. Raises DataError when there is no driver for the URL."""
         return open_store(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))
 
     @property
     def temporary(self) -> Path:
-        """The folder that holds one for each run on a cluster, on every machine."""
+        """The parent folder of the temporary folders of runs on a cluster, on every machine."""
         return Path(tempfile.gettempdir()) / "refinery" if self.url else self.run_dir.root / ".tmp"
 
     def tidy(self) -> None:
@@ -72,7 +73,7 @@ class Workplace:
         note.unlink(missing_ok=True)
 
     def file_of_export(self, export_path: str) -> str:
-        """The file of this machine that an export is written to: its path, or one that goes to its URL or stream afterwards."""
+        """The local file that an export is written to: its path, or a file that is then sent to a URL or stream."""
         if is_stdout(export_path):
             return str(self.run_dir.stdout)
         if not is_url(export_path):
@@ -80,23 +81,23 @@ class Workplace:
         return str(self.run_dir.export / export_path.rstrip("/").rpartition("/")[2])
 
     def _below(self, path: Path) -> str:
-        """The name of a file of the run folder below it."""
+        """A file's name relative to the run folder."""
         return path.relative_to(self.run_dir.root).as_posix()
 
     def holdings(self, overwrite: bool = False) -> Holdings:
-        """The list of the objects that runs of this place have put. overwrite: those of others may be replaced, too."""
+        """The list of the objects that runs of this place have put. overwrite: also replace objects of others."""
         return Holdings(self.own(), self.run_dir.published.name, overwrite)
 
     def require(self, holdings: Holdings) -> None:
-        """See that no object at the URL is in the way which no run has put there. Raises OutputError."""
+        """Check that the URL's names are free of objects that no run has put there. Raises OutputError."""
         if self.url:
             traces = open_store(self.url).names(f"{self.run_dir.trace.name}/")
             holdings.require(f"{self.url}/{name}" for name in (self._below(self.run_dir.database), *traces))
 
     def publish(self, overwrite: bool = False) -> list[str]:
-        """Put the run folder where it belongs; a line for the person. Raises OSError, OutputError.
+        """Put the run folder at its URL; returns a line for the person. Raises OSError, OutputError.
 
-        The manifest goes first and comes last: who finds one finds everything that it tells of.
+        The manifest is removed first and put last, so a manifest at the URL means that all files it lists are there.
         """
         if not self.url:
             return []
@@ -108,7 +109,7 @@ class Workplace:
         holdings.keep(self.url, urls)
         for path in files:
             copy = place.scratch() / path.name
-            shutil.copyfile(path, copy)  # what is published is gone from here
+            shutil.copyfile(path, copy)  # publishing removes the local file
             place.publish(copy, self._below(path))
         holdings.note(self.url, urls)
         return [f"tables, traces and manifest are in {self.url}; {self.run_dir.root} is a copy of them"]

@@ -1,7 +1,7 @@
-"""Traces of what Python code of one's own does to samples, in the files and within the limits of a run's traces.
+"""Traces of samples that user Python code changes or removes, in the format and within the limits of a run's traces.
 
-`Tracer` writes to a folder that all processes of a machine share; `RayTracer` is an actor that a whole Ray cluster shares
-(extra `ray`). The functions take either of them, or None for no tracing.
+`Tracer` writes to a folder that all processes of a machine share; `RayTracer` is an actor that a whole Ray cluster
+shares (extra `ray`). The functions accept either of them, or None for no tracing.
 """
 
 from __future__ import annotations

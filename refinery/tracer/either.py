@@ -1,4 +1,4 @@
-"""The same calls whatever traces: a Tracer, a RayTracer actor, or None, which collects nothing."""
+"""The same calls for every kind of tracer: a Tracer, a RayTracer actor, or None, which collects nothing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from refinery.tracer.records import Sample
 
 
 def should_trace_op(tracer_instance: Any, op_name: str) -> bool:
-    """Whether samples of an operator are collected; never without a tracer."""
+    """Return whether samples of an operator are collected; False without a tracer."""
     return tracer_instance is not None and bool(_call(tracer_instance, "should_trace_op", op_name))
 
 
 def check_tracer_collect_complete(tracer_instance: Any, op_name: str) -> bool:
-    """Whether there is nothing more to collect of an operator; always so without a tracer."""
+    """Return whether the collection of an operator is complete; True without a tracer."""
     return tracer_instance is None or bool(_call(tracer_instance, "is_collection_complete", op_name))
 
 
@@ -37,6 +37,6 @@ def _call(tracer: Any, name: str, *arguments: Any) -> Any:
     method = getattr(tracer, name)
     if not hasattr(method, "remote"):
         return method(*arguments)
-    import ray  # an actor's methods have `remote`
+    import ray  # methods of an actor have `remote`
 
     return ray.get(method.remote(*arguments))

@@ -1,4 +1,4 @@
-"""Traces that threads and processes of one machine collect together: a file for each operator, locked while it is written."""
+"""Tracer for threads and processes of one machine: one file per operator, locked while it is written."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BLOCK = 1 << 20
 class Tracer:
     """Collects what operators change and remove in `<work_dir>/trace/sample_trace-<operator>.jsonl`.
 
-    The API and the files are those of Data-Juicer's `Tracer`. The limit holds over everybody who writes to the folder:
-    tracers in other threads and processes, also ones sent to them, and what was there before (`clear` removes it).
+    API and files are those of Data-Juicer's `Tracer`. The limit counts all samples in the folder: those of tracers in
+    other threads and processes, also of pickled ones, and those from before (`clear` removes them).
     """
 
     def __init__(
@@ -35,19 +35,19 @@ class Tracer:
     ) -> None:
         """op_list_to_trace: operators to trace; all when None or empty. show_num: most samples of each; None: all.
 
-        trace_keys: fields of the original sample (dots for nested ones) that a mapper's records begin with.
+        trace_keys: fields of the original sample (dots for nested fields) that a mapper's records begin with.
         Raises ValueError for a negative number.
         """
-        self._run = RunDir(Path(absolute(os.fspath(work_dir))))  # another process may have another current folder
+        self._run = RunDir(Path(absolute(os.fspath(work_dir))))  # another process may have a different current folder
         self._wanted = Wanted.of(op_list_to_trace, show_num, trace_keys)
-        self._seen: dict[str, tuple[int, int]] = {}  # by operator: bytes of its file that were looked at, lines in them
+        self._seen: dict[str, tuple[int, int]] = {}  # by operator: bytes of its file read so far, lines in them
 
     def should_trace_op(self, op_name: str) -> bool:
-        """Whether samples of an operator are collected at all."""
+        """Return whether samples of an operator are collected."""
         return self._wanted.has(op_name)
 
     def is_collection_complete(self, op_name: str) -> bool:
-        """Whether there are as many samples of an operator as are wanted, whoever collected them."""
+        """Return whether the folder has as many samples of an operator as the limit allows, from any tracer."""
         most = self._wanted.most
         if most is None:
             return False
@@ -76,9 +76,9 @@ class Tracer:
         return record is not None and self._add(op_name, line(record))
 
     def clear(self) -> None:
-        """Remove the traces that are in the folder, of the operators that are traced.
+        """Remove the folder's traces of the traced operators.
 
-        Raises OutputError, and removes nothing, when one of the files is neither a run's nor a tracer's.
+        Raises OutputError, and removes nothing, when one of the files was not written by a run or a tracer.
         """
         own = list(map(self._path, self._wanted.operators))
         found = [path for path in self._run.traces() if not own or path in own]
@@ -97,7 +97,7 @@ class Tracer:
         return self._run.trace_file(op_name, 0, first=True)
 
     def _add(self, op_name: str, content: bytes) -> bool:
-        """Add a line unless there are enough; the file is locked meanwhile, so that the limit is exact."""
+        """Append a line unless the limit is reached; the file is locked meanwhile, so that the limit is exact."""
         path = self._path(op_name)
         with _locked(path) as file:
             require_own(self._run, path)
@@ -105,14 +105,14 @@ class Tracer:
             if self._wanted.most is not None and self._lines(op_name, file) >= self._wanted.most:
                 return False
             end = _after_last_line(file)
-            file.truncate(end)  # of a process that was killed while it wrote
+            file.truncate(end)  # cut the incomplete line of a killed process
             file.seek(end)
             file.write(content)
             file.flush()
         return True
 
     def _lines(self, op_name: str, file: BinaryIO) -> int:
-        """Complete lines of a file; only what is new is read. One that was replaced by a shorter one is counted anew."""
+        """Number of complete lines of a file; reads only the new part, or all of a file that became shorter."""
         at, count = self._seen.get(op_name, (0, 0))
         if os.fstat(file.fileno()).st_size < at:
             at, count = 0, 0
@@ -127,18 +127,18 @@ class Tracer:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[BinaryIO]:
-    """The file, made when it is not there, while nobody else writes to it. Raises OutputError."""
+    """Open a file, or make it, and lock it against other writers. Raises OutputError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # of this opening: threads keep each other out too
+            fcntl.flock(file, fcntl.LOCK_EX)  # the lock belongs to this open file, so it holds between threads too
             yield file
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _after_last_line(file: BinaryIO) -> int:
-    """Where the last complete line of a file ends."""
+    """Offset of the end of the last complete line of a file."""
     end = file.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - _BLOCK)

@@ -1,4 +1,4 @@
-"""Trace files that runs and tracers have written: only those are appended to, replaced or removed."""
+"""Ownership of trace files: only files of runs and tracers are appended to, replaced or removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from refinery.storage.run_folder import RunDir
 
 
 def require_own(run: RunDir, path: Path) -> None:
-    """See that a trace file is of a run or a tracer, or is empty or not there. Raises OutputError."""
+    """Check that a trace file was written by a run or a tracer, is empty, or does not exist. Raises OutputError."""
     state = state_of(path)
     if state is None or not state[0] or is_growing(path) or state in (marked(path), _listed(run, path)):
         return
@@ -20,7 +20,7 @@ def require_own(run: RunDir, path: Path) -> None:
 
 
 def _listed(run: RunDir, path: Path) -> tuple[int, int] | None:
-    """Size and time of change as the run's list says, which a copy of the folder has, too."""
+    """Size and time of change in the run's list of its files, which a copy of the folder has, too."""
     try:
         files = json.loads(run.written.read_text(encoding="utf-8"))["files"]
         size, time = files[path.relative_to(run.root).as_posix()]

@@ -1,4 +1,4 @@
-"""Traces that the workers of a Ray cluster collect together: one actor holds them, so that the limit is exact."""
+"""Tracer for the workers of a Ray cluster: one actor holds the traces, so that the limit is exact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ except ImportError as error:
 
 
 class Collector:
-    """What the actor runs: `Tracer` in memory. `finalize_traces` writes the files, on the machine where the actor is."""
+    """The actor's class: `Tracer` in memory. `finalize_traces` writes the files, on the machine of the actor."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class Collector:
         self._found: dict[str, list[bytes]] = {}
 
     def should_trace_op(self, op_name: str) -> bool:
-        """Whether samples of an operator are collected at all."""
+        """Return whether samples of an operator are collected."""
         return self._wanted.has(op_name)
 
     def is_collection_complete(self, op_name: str) -> bool:
-        """Whether there are as many samples of an operator as are wanted."""
+        """Return whether as many samples of an operator are collected as the limit allows."""
         return self._wanted.most is not None and len(self._found.get(op_name, ())) >= self._wanted.most
 
     def collect_mapper_sample(
@@ -55,9 +55,9 @@ class Collector:
         return self._add(op_name, of_filter(sample, should_keep))
 
     def finalize_traces(self) -> list[str]:
-        """Write `trace/sample_trace-<operator>.jsonl` for every operator that something was collected of; their paths.
+        """Write `trace/sample_trace-<operator>.jsonl` for every operator with collected samples; returns the paths.
 
-        Each file is there whole or not at all, in place of one of that name. Raises OutputError.
+        Each file is written atomically, and replaces a file of its name. Raises OutputError.
         """
         written = []
         for op_name, lines in self._found.items():
@@ -81,17 +81,17 @@ class Collector:
 
 
 class _Actors:
-    """Makes actors that write below the folder of who asks for one; the actor's process stands in another."""
+    """Makes actors with absolute folders: the current folder of an actor's process differs from the caller's."""
 
     def __init__(self, made: Any) -> None:
         self._made = made
 
     def remote(self, work_dir: str | os.PathLike[str], *arguments: Any, **named: Any) -> Any:
-        """An actor; the arguments are those of `Tracer`."""
+        """Make an actor; the arguments are those of `Tracer`."""
         return self._made.remote(absolute(os.fspath(work_dir)), *arguments, **named)
 
     def options(self, **options: Any) -> _Actors:
-        """The same with Ray's options for actors."""
+        """A maker of actors with options of Ray."""
         return _Actors(self._made.options(**options))
 
 

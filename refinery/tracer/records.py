@@ -1,4 +1,4 @@
-"""What a trace says of one sample, and which of them are wanted."""
+"""Trace records of samples, and the selection of traced operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Sample = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which operators are traced (none named: all), how many samples of each (None: all), with which further fields."""
+    """Selection: operators to trace (empty: all), most samples of each (None: all), further fields of records."""
 
     operators: tuple[str, ...] = ()
     most: int | None = 10
@@ -20,18 +20,18 @@ class Wanted:
 
     @staticmethod
     def of(operators: Sequence[str] | None, most: int | None, keys: Sequence[str] | None) -> Wanted:
-        """What the arguments of a tracer say. Raises ValueError for a negative number."""
+        """Make a selection from a tracer's arguments. Raises ValueError for a negative number."""
         if most is not None and most < 0:
             raise ValueError(f"show_num must be 0 or more, or None for all, not {most}")
         return Wanted(tuple(operators or ()), most, tuple(keys or ()))
 
     def has(self, operator: str) -> bool:
-        """Whether an operator is traced."""
+        """Return whether an operator is traced."""
         return not self.operators or operator in self.operators
 
 
 def of_mapper(original: Sample, processed: Sample, text_key: str, keys: Sequence[str]) -> dict[str, Any] | None:
-    """The record of a changed text: the fields `keys`, `original_text`, `processed_text`; None for one that is as it was."""
+    """The record of a changed text: fields `keys`, `original_text`, `processed_text`; None for an unchanged text."""
     before, after = field(original, text_key), field(processed, text_key)
     if before == after:
         return None
@@ -39,12 +39,12 @@ def of_mapper(original: Sample, processed: Sample, text_key: str, keys: Sequence
 
 
 def of_filter(sample: Sample, should_keep: bool) -> dict[str, Any] | None:
-    """The record of a removed sample: all of it; None for one that is kept."""
+    """The record of a removed sample, the whole sample; None for a kept sample."""
     return None if should_keep else dict(sample)
 
 
 def field(sample: Sample, path: str) -> Any:
-    """A field by its name, or by its dotted path; None where there is none."""
+    """A field by its name, or by its dotted path; None if it is missing."""
     if path in sample:
         return sample[path]
     value: Any = sample
@@ -56,7 +56,7 @@ def field(sample: Sample, path: str) -> Any:
 
 
 def line(record: Mapping[str, Any]) -> bytes:
-    """A record as a line of JSON; what JSON cannot say stands as its text."""
+    """A record as a line of JSON; values without a JSON form become their text."""
     return json.dumps(record, ensure_ascii=False, default=_plain).encode("utf-8", "replace") + b"\n"
 
 

@@ -20,22 +20,22 @@ from refinery.workers.runner import Report, Runner
 from refinery.workers.tasks import ShardResult, Task
 from refinery.workers.threads import Pool, Workers
 
-# Bytes of a stage's input from which on processes are worth their start, which takes about a second of processor time each.
+# Bytes of a stage's input from which processes are worth their start, about a second of processor time each.
 WORTH = 8_000_000
 
 
 class Crew:
-    """Gives each stage its runner. Processes that one stage has used go on to the next.
+    """Choice of the backend (threads or processes) of each stage. A stage reuses the processes of the stage before.
 
-    spill: folder for DuckDB. scratch: gives the folder for tables in memory on their way to processes. note: the file
-    that tells whether the last run by threads came to an end, and why `not_threads`.
+    spill: folder for DuckDB. scratch: gives the folder for in-memory tables on their way to processes. note: the crash
+    marker, a file that is left when the last run by threads crashed. not_threads: the reason against threads, or "".
     """
 
     def __init__(self, recipe: Recipe, workers: int, spill: str, scratch: Callable[[], Path], note: Path) -> None:
         self._recipe, self._workers, self._spill, self._scratch = recipe, workers, spill, scratch
         self._note = note
         self.not_threads = died(note)
-        if not self.not_threads:  # a run that was killed on purpose has left it
+        if not self.not_threads:  # a marker that a deliberately killed run has left
             note.unlink(missing_ok=True)
         unsafe = recipe.workers == "auto" and self.not_threads
         self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
@@ -46,7 +46,7 @@ class Crew:
         self._lock = threading.Lock()
 
     def apart(self, program: Program, shards: Sequence[Shard]) -> bool:
-        """Whether a stage runs in processes of its own."""
+        """Return whether a stage runs in worker processes."""
         if program.copies or self._never or not shards:
             return False
         if self._always:
@@ -55,29 +55,29 @@ class Crew:
         return several and holds_lock(program) and sum(shard.size for shard in shards) >= WORTH
 
     def start(self, programs: Iterable[Program], shards: Sequence[Shard]) -> None:
-        """Start processes, if a stage will need them; they are ready when the first one does."""
+        """Start the fork server early if a stage will need processes, so that it is ready when that stage starts."""
         if self._nursery is None and any(self.apart(program, shards) for program in programs):
             self._nursery = Nursery(shards[0].lines)
 
     def runner(self, program: Program, shards: Sequence[Shard], pool: Pool) -> Runner:
-        """What runs the shards of a stage; pool: its threads."""
+        """Runner for the shards of a stage. pool: the threads, where the stage runs in threads."""
         if not self.apart(program, shards):
             return Threads(pool, self._note)
         self._nursery = self._nursery or Nursery()
-        timeout = self._recipe.row_timeout  # heard by the main thread only, so that has to do all the work
+        timeout = self._recipe.row_timeout  # its signal reaches only the main thread, which must do all work
         terms = Terms(1 if timeout else self._recipe.threads or 1, timeout)
         workers = min(self._workers, len(shards))
         return ProcessRunner(program, workers, self._memory, self._spill, self._nursery, terms, self._spool)
 
     @property
     def _memory(self) -> str:
-        """What the DuckDB of each process may use."""
+        """Memory limit of DuckDB in each process."""
         limit = self._recipe.memory_limit
         each = limit // self._workers if limit else share_of_memory(self._workers)
         return f"{max(1, each // 1000)}KB"
 
     def _spool(self, table: pa.Table) -> str:
-        """A file with a table, the same for all shards of it."""
+        """Path of a file with the table, one file for all shards of the table."""
         with self._lock:
             if id(table) not in self._tables:
                 path = self._scratch() / f"table_{len(self._tables)}.arrow"
@@ -92,7 +92,7 @@ class Crew:
 
 
 class Threads(Workers):
-    """Runs the shards of a stage in threads of this process, and leaves a note of that while it does."""
+    """Runs the shards of a stage in threads of this process. The crash marker exists while a stage runs."""
 
     def __init__(self, pool: Pool, note: Path) -> None:
         super().__init__(pool)
@@ -107,5 +107,5 @@ class Threads(Workers):
 
 
 def holds_lock(program: Program) -> bool:
-    """Whether a function keeps other threads of its process waiting."""
+    """Return whether a function of the program holds the GIL, so that other threads of the process wait."""
     return any(function.runs == "python" for function in program.functions)

@@ -1,7 +1,7 @@
-"""A note in the run folder while operators run in threads, which a crash would end with everything else.
+"""Crash marker: a file in the run folder that exists while operators run in threads of the run's own process.
 
-A clean end takes it away. One that is found tells of an end that was none: the crash itself writes into it, and the
-kernel counts what it kills for want of memory.
+A clean end removes the marker. A leftover marker means that the last run crashed or was killed: a crash writes its
+message into the marker, and the kernel counts the processes that it kills for want of memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def died(note: Path) -> str:
-    """Why the last run by threads came to no end, as half a sentence; empty when it did, or was ended on purpose."""
+    """Reason of a crash of the last run by threads, as half a sentence; empty after a clean or deliberate end."""
     try:
         lines = note.read_text(encoding="utf-8", errors="replace").splitlines()
         kills, boot = json.loads(lines[0])
@@ -36,7 +36,7 @@ def died(note: Path) -> str:
 
 @contextmanager
 def noted(note: Path) -> Iterator[None]:
-    """Leave the note while what is inside runs."""
+    """Keep the crash marker while the body of the `with` runs."""
     note.parent.mkdir(parents=True, exist_ok=True)
     with note.open("w", encoding="utf-8") as file:
         file.write(json.dumps([out_of_memory_kills(), _booted()]) + "\n")
@@ -60,7 +60,7 @@ def noted(note: Path) -> Iterator[None]:
 
 
 def _booted() -> str:
-    """What tells one start of the machine from another."""
+    """Identifier of this boot of the machine; empty where the system has none."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Marks: what a deduplicator compares of each sample, as the shards leave it for the set SQL."""
+"""Match keys of samples (what a deduplicator compares), as shards leave them for the set SQL."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import pyarrow.parquet as pq
 from refinery.compiler.deduplicators import mark_name
 from refinery.kernels.core.arrow import ints, numbers
 
-# A sample's number among all is its shard's number and its own in the shard, put together: in the order of the input,
-# and known without counting the shards before.
+# The global number of a sample combines the shard's number with the sample's number in the shard: ordered as the input
+# is, and known without counting the rows of earlier shards.
 SHARD_BITS = 32
 
 
 def marks_table(done: pa.Table, marks: Sequence[str], rows: np.ndarray) -> pa.Table:
-    """The marks of the samples in `done`, without those that can be nobody's duplicates.
+    """Match keys of the samples in `done`, without samples that cannot be duplicates.
 
-    A list of bands becomes a column for each band (`band_0` and on), so that one can be read without the others; a list
-    of units a row for each unit (`unit`: its place in the text, `key`), but for those of key 0, which take no part.
+    A list of bands becomes one column per band (`band_0` and on), so that a band can be read without the others. A list
+    of units becomes one row per unit (`unit`: its place in the text, `key`); units of key 0 take no part.
     """
     columns = {"_row": ints(rows)} | {mark_name(name): done[name].combine_chunks() for name in marks}
-    if "marks" in columns:  # a function that gives several at once
+    if "marks" in columns:  # a function that returns several keys at once
         fields = columns.pop("marks")
         columns |= dict(zip(fields.type.names, fields.flatten(), strict=True)) if fields.type.num_fields else {}
     table = pa.table(columns)
@@ -56,7 +56,7 @@ def _units(table: pa.Table) -> pa.Table:
 
 
 def unwritable(done: pa.Table, marks: Sequence[str]) -> str | None:
-    """A type among those of marks, or within one, that Parquet has no place for, by DuckDB's name; None: all can be written."""
+    """DuckDB's name of a type of match keys, also nested, that Parquet cannot hold; None if all can be written."""
     kinds = [done.schema.field(name).type for name in marks]
     while kinds:
         kind = kinds.pop()
@@ -67,7 +67,7 @@ def unwritable(done: pa.Table, marks: Sequence[str]) -> str | None:
 
 
 def write_marks(path: Path, tables: Sequence[pa.Table]) -> Path:
-    """Write a shard's marks; keys are as good as random, so packing them is not tried."""
+    """Write a shard's match keys; keys are as good as random, so they are not compressed."""
     found = [table for table in tables if table.num_rows] or list(tables[:1])
     pq.write_table(pa.concat_tables(found), path, compression="none", use_dictionary=False, write_statistics=False)
     return path

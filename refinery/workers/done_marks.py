@@ -1,4 +1,4 @@
-"""Done marks: what was made of a shard, and of what. A shard that has a mark which still holds is not run again."""
+"""Done marks: stored records that a shard is finished, with its result and key. Valid marks save another run."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ _FORMAT = 1
 class Mark:
     """A done mark.
 
-    key: what the result was made of. content, stamp: of the shard's bytes in the input, and what the file system said of
-    them; empty for shards that earlier stages have left. files: size and digest by name. paths: those of the shard's
-    files, where its quarantine has them; seen: the same as seen from the current folder. placed: where in the export its bytes are, if they are there.
+    key: digest of everything that decides the result. content: digest of the shard's bytes in the input; stamp: their
+    state in the file system; both empty for shards that earlier stages have left. files: size and digest by name.
+    paths: of the shard's input files, where a quarantine names them; seen: the same, relative to the current folder.
+    placed: position of the shard's bytes in the export, if they are there.
     """
 
     key: str
@@ -47,13 +48,13 @@ class Mark:
 
 
 class Leaving:
-    """Publishes what a shard leaves, and its mark at last."""
+    """Publishes the files of a shard, and its done mark last."""
 
     def __init__(self, shard: Shard, task: Task) -> None:
         self.store, self.task, self.shard = open_store(task.store), task, shard
         self.files: dict[str, tuple[int, str]] = {}
         self.key = self.content = self.stamp = ""
-        if task.key and shard.part is None and is_lines(shard):  # its key is known when it has been read
+        if task.key and shard.part is None and is_lines(shard):  # the key is known after the shard has been read
             stamp, changed = stamp_of(shard)
             self.stamp = stamp if can_be_trusted(changed) else ""
         elif task.key:
@@ -61,7 +62,7 @@ class Leaving:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """The shard is read meanwhile, once and to its end."""
+        """Digest the shard while the body of the `with` reads it, once and to its end."""
         if self.key or not self.task.key:
             yield
             return
@@ -71,11 +72,11 @@ class Leaving:
         self.key = key_of([self.task.key, self.content])
 
     def scratch(self, name: str) -> Path:
-        """A file to write, which will get a name of the store."""
+        """Path of a temporary file for what will be published as `name`."""
         return self.store.scratch() / name.replace("/", "-")
 
     def publish(self, local: Path, name: str) -> str:
-        """Give a file that is written its name, which is the answer."""
+        """Publish a written file under its name in the store; returns the name."""
         if self.task.key:
             digest = kernels.core.digest.digest_of_file(local)
             self.files[name] = digest.size, digest.hexdigest()
@@ -83,7 +84,7 @@ class Leaving:
         return name
 
     def mark(self, result: ShardResult, placed: Placed | None = None) -> None:
-        """Say that the shard is done."""
+        """Write the shard's done mark."""
         if self.task.key:
             paths = paths_of(self.shard) if result.quarantine else ()
             mark = Mark(self.key, result, self.files, self.content, self.stamp, paths, _seen(paths), placed)
@@ -91,7 +92,7 @@ class Leaving:
 
 
 def name_of(folder: str, shard: int) -> str:
-    """Where a shard's mark is."""
+    """Name of a shard's done mark in the store."""
     return f"{folder}/{shard:05d}.done.json"
 
 
@@ -101,7 +102,7 @@ def key_of(parts: Any) -> str:
 
 
 def paths_of(shard: Shard) -> tuple[str, ...]:
-    """The paths of a shard's files."""
+    """Paths of a shard's input files."""
     return tuple(source.path for source in shard.sources)
 
 
@@ -132,7 +133,7 @@ def write(store: Store, folder: str, mark: Mark) -> None:
 
 
 def read(store: Store, folder: str, shard: int) -> Mark | None:
-    """The mark of a shard; None where there is none that can be read."""
+    """The done mark of a shard; None if it is missing or cannot be read."""
     try:
         plain = json.loads(store.read_text(name_of(folder, shard)))
         if plain.pop("format") != _FORMAT:
@@ -151,7 +152,7 @@ def read(store: Store, folder: str, shard: int) -> Mark | None:
 
 
 def holds(store: Store, mark: Mark, shard: Shard, task: Task) -> Mark | None:
-    """The mark, if it is of just this work and its files are as they were left; with the stamp of now."""
+    """The mark with the current stamp, if its key is that of this task and its files are unchanged; else None."""
     key, content, stamp = made_of(shard, task, mark)
     if key != mark.key or not all(store.sound(name, *known) for name, known in mark.files.items()):
         return None
@@ -159,7 +160,7 @@ def holds(store: Store, mark: Mark, shard: Shard, task: Task) -> Mark | None:
     if mark.result.quarantine and mark.paths != paths_of(shard):
         if mark.seen != _seen(paths_of(shard)):
             return None
-        mark = _moved(store, mark, paths_of(shard))  # with the current folder
+        mark = _moved(store, mark, paths_of(shard))  # moved together with the current folder
     if stamp != mark.stamp:
         mark = replace(mark, content=content, stamp=stamp)
     if mark is not before:
@@ -169,7 +170,7 @@ def holds(store: Store, mark: Mark, shard: Shard, task: Task) -> Mark | None:
 
 
 def _moved(store: Store, mark: Mark, paths: tuple[str, ...]) -> Mark:
-    """The mark of a shard whose files lie elsewhere by now; its quarantine names them as they are."""
+    """The mark of a shard whose input files have moved; its quarantine is rewritten with the new paths."""
     name = mark.result.quarantine
     table = pq.read_table(store.fetch(name))
     where = dict(zip(mark.paths, paths, strict=True))

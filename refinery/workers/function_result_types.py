@@ -24,10 +24,10 @@ _BYTES: tuple[Test, ...] = (
 _LISTS: tuple[Test, ...] = (types.is_list, types.is_large_list, types.is_list_view, types.is_large_list_view)
 _NUMBERS: tuple[Test, ...] = (types.is_integer, types.is_floating, types.is_decimal)
 
-# Tests of a declared type, with tests of the types that hold its values; nested types and decimals have rules of their own.
+# Tests of a declared type, with tests of the types that may hold its values; nested types have rules of their own.
 _FAMILIES: tuple[tuple[Test, tuple[Test, ...]], ...] = (
     (types.is_boolean, (types.is_boolean,)),
-    (types.is_integer, (types.is_integer, types.is_floating)),  # whole numbers; pandas has no others beside a NaN
+    (types.is_integer, (types.is_integer, types.is_floating)),  # pandas has floats beside a NaN
     (types.is_floating, _NUMBERS),
     (types.is_decimal, (types.is_decimal, types.is_integer)),
     (types.is_string, _TEXTS),
@@ -40,7 +40,7 @@ _FAMILIES: tuple[tuple[Test, tuple[Test, ...]], ...] = (
 
 @lru_cache(maxsize=256)
 def declared_type(function: Function) -> pa.DataType:
-    """The Arrow type of what a function is declared to return. Raises OperatorError when DuckDB knows no such type."""
+    """Arrow type that a function declares to return. Raises OperatorError when DuckDB knows no such type."""
     with duckdb.connect() as con:
         try:
             return con.sql(f"SELECT CAST(NULL AS {function.returns}) AS v").to_arrow_table().schema.field("v").type
@@ -52,12 +52,12 @@ def declared_type(function: Function) -> pa.DataType:
 
 
 def any_of(tests: tuple[Test, ...], kind: pa.DataType) -> bool:
-    """Whether one of the tests holds for a type."""
+    """Return whether one of the tests holds for a type."""
     return any(test(kind) for test in tests)
 
 
 def same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether DuckDB reads values of a type as they are: names of list items and widths of offsets do not count."""
+    """Return whether DuckDB reads the type without a cast: names of list items and widths of offsets do not count."""
     if found == wanted or types.is_null(found):
         return True
     if types.is_string(wanted):
@@ -76,7 +76,7 @@ def same(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 @lru_cache(maxsize=256)
 def acceptable(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of a type may stand for values of the declared one; each of them must still fit."""
+    """Return whether values of a type may stand for the declared type; each value must still fit."""
     if found == wanted or types.is_null(found):
         return True
     if types.is_struct(wanted):

@@ -1,7 +1,7 @@
-"""Checks what a function returns, once for each call: its kind, its length, its type, and that its texts are UTF-8.
+"""Checks of a function's results, once per call: kind, length, type, and UTF-8 of texts.
 
-A function that returns something else than its header declares ends the run (Contract.refuse): to halve the batch would
-reach calls whose length fits by chance. A single bad value raises, and costs its row (see `failures`).
+A function that returns something else than its header declares ends the run (Contract.refuse): halving the batch would
+reach calls whose length fits by chance. A single bad value raises, and costs its row (see `row_errors`).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from refinery.workers.process_guard import Misdeed
 
 
 class BadValue(ValueError):
-    """A value that a function returned for one row, and that is none of the declared type."""
+    """A returned value of one row that is not of the declared type."""
 
 
 class Contract:
-    """What the functions of one connection have broken, so that DuckDB can neither reword it nor swallow it in a TRY."""
+    """First breach of a declaration on a connection, kept apart from DuckDB, which could reword or swallow it (TRY)."""
 
     def __init__(self) -> None:
         self._broken: OperatorError | None = None
         self._lock = threading.Lock()
 
     def refuse(self, error: OperatorError) -> NoReturn:
-        """Raise an error that ends the run; the first one counts."""
+        """Raise an error that ends the run; the first error counts."""
         with self._lock:
             self._broken = self._broken or error
         raise error
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Run a statement. Raises OperatorError when a function has broken its contract, whatever the statement did."""
+        """Run a statement. Raises OperatorError when a function broke its declaration, whatever the statement did."""
         try:
             yield
         finally:
@@ -52,7 +52,7 @@ class Contract:
 
 
 def checked(function: Function, run: Callable[..., Any], contract: Contract) -> Callable[..., pa.Array]:
-    """The function with what it returns checked and converted to the declared type."""
+    """Wrap a function so that its results are checked and converted to the declared type."""
     wanted, width, trusted = declared_type(function), len(function.columns), _trusted(function)
 
     def refuse(what: str) -> NoReturn:
@@ -78,18 +78,18 @@ def checked(function: Function, run: Callable[..., Any], contract: Contract) -> 
 
 
 def _trusted(function: Function) -> bool:
-    """Whether it is one of refinery's own kernels, which write UTF-8: to look again takes a millisecond for 3 MB."""
+    """Return whether the function is a kernel of refinery, which writes UTF-8: a check takes a millisecond for 3 MB."""
     ours = (shipped() / "udfs", PACKAGE)
     return bool(function.runs == "kernel" and function.columns and any(map(function.path.is_relative_to, ours)))
 
 
 def named(function: Function) -> str:
-    """The function in a message: its operator, its name, its file."""
+    """The function's name in a message: operator, function, file."""
     return f"{function.path.stem}: the function {function.call} ({function.path})"
 
 
 def _array(answer: Any, wanted: pa.DataType, function: Function, refuse: Callable[[str], NoReturn]) -> pa.Array:
-    """What a function returned as one plain array, where it is clear what is meant."""
+    """The result of a function as one plain array; refuses results of an unclear kind."""
     if isinstance(answer, pa.ChunkedArray):
         answer = answer.combine_chunks() if answer.num_chunks != 1 else answer.chunk(0)
     if isinstance(answer, (list, tuple)):
@@ -107,7 +107,7 @@ def _array(answer: Any, wanted: pa.DataType, function: Function, refuse: Callabl
 
 
 def _missing(value: Any) -> bool:
-    """Whether it is what pandas has for NULL."""
+    """Return whether a value is a NULL of pandas."""
     return (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -120,7 +120,7 @@ def _described(answer: Any) -> str:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """The array without an encoding: dictionaries and runs are unpacked, extensions are what they are stored as."""
+    """The array without an encoding: dictionaries and runs are unpacked, extensions replaced by their storage."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if types.is_dictionary(array.type):
@@ -131,7 +131,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def _of_values(values: Any, wanted: pa.DataType, function: Function) -> pa.Array:
-    """Python's values as an array of the declared type. Raises BadValue for a value of another type."""
+    """Python values as an array of the declared type. Raises BadValue for a value of another type."""
     for value in values:
         if not _is(value, wanted):
             raise BadValue(f"{function.call} returned {_short(value)}; {function.returns} is declared")
@@ -142,7 +142,7 @@ def _of_values(values: Any, wanted: pa.DataType, function: Function) -> pa.Array
 
 
 def _is(value: Any, wanted: pa.DataType) -> bool:
-    """Whether a Python value is one of a type; Arrow cuts fractions, drops fields and takes a text for a list."""
+    """Check a Python value's type strictly: Arrow would cut fractions, drop fields and take a text for a list."""
     truth = isinstance(value, (bool, np.bool_))
     if value is None or types.is_temporal(wanted):
         return True
@@ -166,7 +166,7 @@ def _is(value: Any, wanted: pa.DataType) -> bool:
 
 
 def _sound(array: pa.Array, refuse: Callable[[str], NoReturn]) -> None:
-    """See that an array holds together. Raises BadValue for a text that is not UTF-8."""
+    """Validate an array; refuses a corrupt one. Raises BadValue for a text that is not UTF-8."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -189,7 +189,7 @@ def _converted(array: pa.Array, wanted: pa.DataType, function: Function, refuse:
 
 def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if types.is_dictionary(wanted):
-        return array.cast(wanted.value_type)  # DuckDB looks each up in its ENUM
+        return array.cast(wanted.value_type)  # DuckDB looks up each text in its ENUM
     if not types.is_struct(wanted) or types.is_null(array.type):
         return array.cast(wanted)
     fields = [wanted.field(number) for number in range(wanted.num_fields)]

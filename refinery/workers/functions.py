@@ -20,7 +20,7 @@ _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
 
 
 def conduct(function: Function, run: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The Python code of a function, guarded; a kernel of refinery as it is. run: its code, where that is wrapped."""
+    """The guarded Python code of a function; kernels of refinery stay unguarded. run: the code, where it is wrapped."""
     run = run or function.resolve()
     return run if is_shipped(function.path) and function.runs != "python" else guarded(run)
 
@@ -34,12 +34,12 @@ def register(
     run: Callable[[Function], Callable[..., Any]] = conduct,
     around: Wrap | None = None,
 ) -> Contract:
-    """Make functions callable from SQL on this connection, by their names; what they return is checked.
+    """Make functions callable from SQL on this connection by their names, with checked results.
 
-    run: gives what is called for each. around: gives what is called in place of the checked function, and calls that.
-    Statements that call them run within `kept` of what is returned.
+    run: gives the code of each function. around: wraps the checked function.
+    Statements that call the functions must run within `kept` of the returned Contract.
 
-    Imports the files that hold them, and with them what they need; numba kernels are compiled at their first call.
+    Imports the files of the functions, with their dependencies; numba kernels are compiled at their first call.
     """
     contract = Contract()
     for function in functions:
@@ -58,7 +58,7 @@ def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa
         columns = [_one(argument) for argument in arguments[:width]]
         return _by_constants(run, columns, [_one(argument) for argument in arguments[width:]])
 
-    # DuckDB counts the parameters of the function that it is given.
+    # DuckDB counts the parameters of the Python function.
     names = [f"a{i}" for i in range(width + len(function.constants))]
     positional = inspect.Parameter.POSITIONAL_ONLY
     call.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in names])  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One array, whatever number of chunks."""
+    """A column as one array, whatever its number of chunks."""
     if isinstance(column, pa.Array):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
@@ -90,4 +90,4 @@ def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constan
 
 
 def _uniform(constant: pa.Array) -> bool:
-    return len(constant) <= 1 or constant[1:].equals(constant[:-1])  # lists too, which have no `unique`
+    return len(constant) <= 1 or constant[1:].equals(constant[:-1])  # works for lists too, which have no `unique`

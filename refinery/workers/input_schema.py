@@ -1,4 +1,4 @@
-"""What SQL may know of the input's columns before anything runs."""
+"""Schema of the input's columns, inferred before a run."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from refinery.io.readers.read import read
 from refinery.operators import Library, Operator
 from refinery.security.connections import connect
 
-# Lines looked at per file to tell the types of a JSON file's fields.
+# Lines per JSON file from which the types of its fields are inferred.
 _SAMPLE = 20_480
 
 
 def names_columns(operator: Operator, params: Mapping[str, Any]) -> bool:
-    """Whether a step's SQL may name columns of the input other than the text."""
+    """Return whether a step's SQL may name columns of the input other than the text."""
     if operator.kind == "deduplicator" and params.get("keep", "first") != "first":
         return True
     return "field(" in operator.sql or any(param.type == "sql" for param in operator.params.values())
 
 
 def infer(lines: bool, shards: Sequence[Shard], steps: Sequence[Any], library: Library, named: bool = False) -> Schema:
-    """The schema of a batch; types of JSON fields are inferred only when a step may ask for them, or something `named`."""
+    """Schema of a batch; types of JSON fields are inferred only when a step may name them, or when `named` is set."""
     if lines and not named and not any(names_columns(library.operators[step.name], step.params) for step in steps):
         return Schema(True)
     columns = json_columns(shards) if lines else typed_columns(shards)
@@ -59,13 +59,13 @@ def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
                 if len(batch):
                     seen.add(shard.source.path)
                     texts += batch.table["_line"].slice(0, _SAMPLE).to_pylist()
-                    if len(shard.sources) == 1:  # of several files, each is looked at
+                    if len(shard.sources) == 1:  # a shard of several files: read batches of all files
                         break
         con.register("lines", pa.table({"line": pa.array(texts, pa.large_string())}))
         sql = "SELECT json_group_structure(TRY_CAST(line AS JSON)) FROM lines WHERE json_type(TRY_CAST(line AS JSON)) = 'OBJECT'"
         rows = con.execute(sql).fetchall()
         structure = json.loads(rows[0][0]) if rows and rows[0][0] else {}
-        if not isinstance(structure, dict):  # of objects without any member it is a plain JSON
+        if not isinstance(structure, dict):  # objects without any member give the plain type JSON
             return {}
         written = {name: json.dumps(kind) for name, kind in structure.items()}
         kinds = {text: _field_type(con, json.loads(text)) for text in set(written.values())}
@@ -73,7 +73,7 @@ def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
 
 
 def _field_type(con: duckdb.DuckDBPyConnection, structure: Any) -> str:
-    """The type of one field; field by field, because two names may differ in case only, which no STRUCT can hold."""
+    """Type of one field; a STRUCT of all fields cannot hold two names that differ only in case."""
     if structure == "NULL":
         return "VARCHAR"
     try:
@@ -91,4 +91,4 @@ def _describe(table: pa.Table) -> dict[str, str]:
     with connect() as con:
         con.register("_columns", table)
         kinds = [kind for _, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()]
-    return dict(zip(table.column_names, kinds, strict=True))  # DuckDB renames columns that differ in letter case only
+    return dict(zip(table.column_names, kinds, strict=True))  # DuckDB renames columns that differ only in letter case

@@ -1,4 +1,4 @@
-"""Chosen samples of several shards as one relation: a statement that replays them costs more to plan than to run."""
+"""Chosen samples of several shards as one relation: a replay statement costs more to plan than to run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 from refinery.io.readers.read import Batch
 from refinery.kernels.core.arrow import ints, numbers
 
-# Bytes of the samples of one statement, as many as a large batch of a pass has.
+# Bytes of the samples of one statement, about a large batch of a pass.
 _MOST = 16 << 20
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Samples of one shard, and the relation that a statement is run over. of: position of the shard among others."""
+    """Chosen samples of one shard, and their relation for a statement. of: position of the shard among the shards."""
 
     of: int
     batch: Batch
@@ -25,7 +25,7 @@ class Chosen:
 
 
 def groups(parts: Iterable[Chosen]) -> Iterator[list[Chosen]]:
-    """Parts for one statement, in their order; only columns of the same types go together, so that no value changes."""
+    """Group parts into statements, in order. Only parts with equal column types are joined: no value changes."""
     group: list[Chosen] = []
     size = 0
     for part in parts:
@@ -40,7 +40,7 @@ def groups(parts: Iterable[Chosen]) -> Iterator[list[Chosen]]:
 
 
 def joined(group: Sequence[Chosen]) -> pa.Table:
-    """The relation of a group, whose samples are numbered through."""
+    """The relation of a group, with samples numbered consecutively."""
     ends = np.cumsum([len(part.batch.rows) for part in group])
     tables = [
         _numbered(part.relation, np.arange(end - len(part.batch.rows), end))
@@ -50,7 +50,7 @@ def joined(group: Sequence[Chosen]) -> pa.Table:
 
 
 def apart(group: Sequence[Chosen], done: pa.Table) -> Iterator[tuple[Chosen, pa.Table]]:
-    """The rows of each part, under the numbers that its samples have in it. done: in the order of the numbers."""
+    """Split the result of a group by part, with the sample numbers of each part. done: ordered by number."""
     order, first = numbers(done["_i"]), 0
     for part in group:
         start, end = np.searchsorted(order, [first, first + len(part.batch.rows)]).tolist()

@@ -1,4 +1,4 @@
-"""What this process may use of the machine: cores and memory, also where a container is given less than there is."""
+"""Cores and memory that this process may use: those of the machine, or the smaller limits of a container."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ _ROOT = Path("/")
 
 
 def cores(root: Path = _ROOT) -> int:
-    """Cores that this process may use: those that it may run on, or the share of time that its cgroup has."""
+    """Cores that this process may use: its CPU affinity, or the CPU quota of its cgroup."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [quota / period for quota, period in _quotas(root) if quota > 0 and period > 0]
     return max(1, min([count, *(-int(-share // 1) for share in quotas)]))
 
 
 def memory(root: Path = _ROOT) -> int:
-    """Bytes of memory that this process may use: the machine's, or what its cgroup has."""
+    """Bytes of memory that this process may use: the machine's memory, or the limit of its cgroup."""
     limits = [limit for limit in _limits(root) if limit > 0]
     return min([_physical(root), *limits])
 
 
 def share_of_memory(workers: int, root: Path = _ROOT) -> int:
-    """Bytes for the data of one of so many worker processes: together three fifths, for there is also everything else."""
+    """Bytes for the data of each of `workers` processes: three fifths in total, the rest is for everything else."""
     return memory(root) * 3 // 5 // max(1, workers)
 
 
 def out_of_memory_kills(root: Path = _ROOT) -> int:
-    """How many processes the kernel has killed for want of memory: of this cgroup, or all; 0 where it does not say."""
+    """Number of processes that the kernel killed for want of memory, in this cgroup or in all; 0 if unknown."""
     own = [line for folder in _folders(root, "") for line in _lines(folder / "memory.events")]
     for line in (*own, *_lines(root / "proc" / "vmstat")):
         if line.startswith("oom_kill "):
@@ -44,7 +44,7 @@ def _physical(root: Path) -> int:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Limits of memory of the process's cgroups and of all above them; 0 for none."""
+    """Memory limits of the process's cgroup and of all cgroups above it; 0 for no limit."""
     for folder in _folders(root, ""):
         yield _number(_text(folder / "memory.max"))
     for folder in _folders(root, "memory"):
@@ -52,7 +52,7 @@ def _limits(root: Path) -> Iterator[int]:
 
 
 def _quotas(root: Path) -> Iterator[tuple[int, int]]:
-    """Microseconds of processor time in every so many; 0 for no limit."""
+    """Pairs of CPU quota and period in microseconds; quota 0 for no limit."""
     for folder in _folders(root, ""):
         quota, _, period = _text(folder / "cpu.max").partition(" ")
         yield _number(quota), _number(period)
@@ -61,9 +61,9 @@ def _quotas(root: Path) -> Iterator[tuple[int, int]]:
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:
-    """The cgroup folders that hold this process, from its own up; controller: of version 1, empty for version 2.
+    """Folders of the cgroups of this process, from its own upwards. controller: of version 1, empty for version 2.
 
-    In a container the path may be that on the host: then only the top is there, and it is the container's.
+    In a container the path may be the host's path: then only the top folder exists, and it is the container's.
     """
     for line in _lines(root / "proc" / "self" / "cgroup"):
         _, controllers, path = [*line.split(":", 2), "", ""][:3]

@@ -1,6 +1,6 @@
-"""Keeps what an operator's Python code does to its process from the run.
+"""Guards the run's process against the Python code of operators.
 
-What can be put right is put right; what no run survives (Misdeed) ends it with a message in place of silence.
+Repairable changes are repaired; those that no run survives (Misdeed) end the run with a message in place of silence.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from refinery.common.process_end import leave as leave
 
 _CURE = "With workers: processes it would cost the row alone"
 
-# Exit status of a worker process with a statement that does not come back.
+# Exit status of a worker process whose statement cannot be interrupted.
 STUCK = 124
 
 _end: Callable[[str], None] | None = None
 
-# What ends each of the statements that run.
+# Callables that interrupt the running statements.
 statements: set[Callable[[], None]] = set()
 
-# What is called before that, to leave word for the next run.
+# Called before the process is ended, to leave a message for the next run.
 witnesses: list[Callable[[], None]] = []
 
 
-# What is said when Ctrl-C has to end the process; each gives a line, or "".
+# Messages for when Ctrl-C has to end the process; each callable returns a line, or "".
 last_words: list[Callable[[], str]] = []
 
 
 def expendable() -> None:
-    """Let functions end this process: somebody else watches over it."""
+    """Allow functions to end this process: another process watches over it."""
     process_end.expendable()
     ending(lambda _: leave(STUCK))
 
 
 def ending(end: Callable[[str], None]) -> None:
-    """Say how this process is ended when nothing else helps; end: is given the reason."""
+    """Set the function that ends this process as the last resort. end: receives the reason."""
     global _end
     _end = end
 
 
 def interrupt() -> None:
-    """End the statements that run, because of Ctrl-C."""
+    """Interrupt the running statements, because of Ctrl-C."""
     for stop in list(statements):
         stop()
 
 
 def end_process(reason: str) -> None:
-    """End the process, where somebody has said how; a library does not end the program that uses it."""
+    """End the process, if `ending` has set a function for it; a library does not end the program that uses it."""
     if _end is not None:
         for witness in list(witnesses):
             witness()
@@ -58,9 +58,9 @@ def end_process(reason: str) -> None:
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that leaves its process as it was. Raises Misdeed where that cannot be.
+    """Wrap a function so that it leaves its process unchanged. The wrapper raises Misdeed where that is impossible.
 
-    The working folder is what it was: a run's paths can be relative to it.
+    The working folder is restored: a run's paths can be relative to it.
     """
     here = _folder()
     alarm = _Sentinel()
@@ -79,7 +79,7 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Sentinel:
-    """A file of ours that nobody reads; when it is closed, others are as well."""
+    """An open file that nobody reads; a function that closes it closes others as well."""
 
     def __init__(self) -> None:
         self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -93,7 +93,7 @@ class _Sentinel:
         return found.st_dev, found.st_ino, found.st_rdev
 
     def is_open(self) -> bool:
-        """Whether it is the file that it was."""
+        """Return whether the descriptor still is the same open file."""
         return self._state() == self._known
 
     def __del__(self) -> None:
@@ -104,5 +104,5 @@ class _Sentinel:
 def _folder() -> str | None:
     try:
         return os.getcwd()
-    except OSError:  # it has been removed
+    except OSError:  # the folder has been removed
         return None

@@ -1,8 +1,8 @@
-"""Worker processes: `python -m refinery.workers.process_main` is what they are forked from, so that a new one costs next to nothing.
+"""Worker processes, forked from a server (`python -m refinery.workers.process_main`), so that a new one costs little.
 
-A worker process is given commands and gives answers on a socket, as JSON texts, one on a line (see `wire`). Before it
-runs rows it says which, so that whoever reads knows what it was at when it ends without an answer. It ends when its
-input does, and when its parent dies.
+A worker process receives commands and sends answers on a socket, one JSON text per line (see `serialization`). It
+reports rows before it runs them, so that the driver knows which rows ran when the process dies. It ends when its
+input ends, and when its parent dies.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Watched(Worker):
-    """A worker that says which rows it is about to run, and ends operators that take too long.
+    """A worker that reports rows before it runs them, and ends operators that take too long.
 
-    timeout: seconds for a row, or None. one_by_one: functions are given one row at a time.
+    Settings: timeout: seconds for a row, or None. one_by_one: functions receive one row at a time.
     """
 
     def __init__(self, program: Program, tell: Tell, settings: dict[str, Any]) -> None:
@@ -68,7 +68,7 @@ class Watched(Worker):
         return done
 
     def look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
-        """Run pieces (first and last row) of one batch, each by itself; what becomes of the rows does not matter."""
+        """Run pieces (first and last row) of one batch, each by itself, to find those that end the process."""
         for batch in self._some(shard, task, pieces[0][0], pieces[-1][1]):
             for number, (first, last) in enumerate(pieces):
                 index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
@@ -77,14 +77,14 @@ class Watched(Worker):
                     self.attempt(batch.take(index), task.first_row)
 
     def blame(self, shard: Shard, task: Task, row: int) -> None:
-        """Compute what the steps compute of a row, one expression after the other."""
+        """Evaluate the steps' expressions over one row, one by one, to find the one that ends the process."""
         for batch in self._some(shard, task, row, row):
             for number in range(len(self.program.probes)):
                 self._tell({"probe": number})
                 self._attempts.error_of(number, batch, task.first_row)
 
     def _some(self, shard: Shard, task: Task, first: int, last: int) -> Iterator[Batch]:
-        """The rows from first to last."""
+        """Batches with the rows from first to last."""
         for batch in self._read(shard, task):
             index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
             if len(index):
@@ -94,7 +94,7 @@ class Watched(Worker):
 
 
 class Child:
-    """Does what it is told; its worker stays for the next shard."""
+    """Carries out the driver's commands; its worker is kept for the next shard."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -103,13 +103,13 @@ class Child:
         self._worker: Watched | None = None
 
     def do(self, command: dict[str, Any]) -> Any:
-        """Carry out a command; its answer."""
+        """Carry out a command; returns its answer."""
         what = command.pop("do")
         does: dict[str, Callable[..., Any]] = {"program": self._take, "run": self._run, "look": self._look}
         return {**does, "blame": self._blame}[what](**command)
 
     def _take(self, program: Program, settings: dict[str, Any]) -> None:
-        """What is to be run from now on, and with how much."""
+        """Set the program and the settings of the commands that follow."""
         self._program, self._settings = program, settings
         self._drop()
 
@@ -120,7 +120,7 @@ class Child:
 
     @property
     def worker(self) -> Watched:
-        """The worker, made when there is work for it."""
+        """The worker, made at its first use."""
         if self._worker is None:
             assert self._program is not None
             self._worker = Watched(self._program, self._tell, self._settings)
@@ -156,8 +156,8 @@ def told(error: BaseException) -> dict[str, Any]:
 def main() -> None:
     """Import everything once, then become a worker process as often as the driver asks for one.
 
-    Standard input is a socket. Asked `fork`, with a socket for the worker: its number is answered. Asked `wait` and a number: the exit
-    status of that process, negative for a signal.
+    Standard input is a socket. `fork`, with a socket for the worker, is answered with the worker's process id; `wait`
+    and a process id with the exit status of that process, negative for a signal.
     """
     control = socket.socket(fileno=os.dup(0))
     _apart_from_terminal()
@@ -184,7 +184,7 @@ def main() -> None:
 
 
 def _warm() -> None:
-    """Have the kernels in memory that every worker process needs for JSON lines: loading them takes half a second."""
+    """Load the kernels that every worker process needs for JSON lines before the fork: that takes half a second."""
     with suppress(Exception), TemporaryDirectory(prefix="refinery-") as folder:
         path = Path(folder) / "warm.jsonl"
         path.write_text('{"text": "a"}\n{"text": "b\\u00e9"}\n', encoding="utf-8")
@@ -195,7 +195,7 @@ def _warm() -> None:
 
 
 def _serve(channel: socket.socket, parent: int) -> NoReturn:
-    """Be a worker process: carry out commands until there are no more."""
+    """Carry out commands as a worker process until there are no more."""
     _mortal(parent)
     faulthandler.disable()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -221,7 +221,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
 
 
 def _status(pid: int) -> int:
-    """Exit status of a worker process that has hung up; one that goes on nevertheless is killed."""
+    """Exit status of a worker process that has closed its socket; kills a process that still runs after a second."""
     for _ in range(100):
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
@@ -232,14 +232,14 @@ def _status(pid: int) -> int:
 
 
 def _go_on(*_: Any) -> None:
-    """Wake worker processes that an operator, or somebody else, has stopped: the run would wait for them for ever."""
+    """Continue worker processes that an operator or a user has stopped: the run would wait for them for ever."""
     with suppress(ChildProcessError, AttributeError):  # not every system has waitid
         while (found := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
             os.kill(found.si_pid, signal.SIGCONT)
 
 
 def _wait_for_all() -> None:
-    """See worker processes end, which have nobody to work for: what they have used is then counted as the run's."""
+    """Wait a second for worker processes to end, so that the system counts their resources as the run's."""
     with suppress(ChildProcessError):
         for _ in range(100):
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -248,7 +248,7 @@ def _wait_for_all() -> None:
 
 
 def _apart_from_terminal() -> None:
-    """Operators that read find nothing; what they print goes where errors go; Ctrl-C is for the driver."""
+    """Give operators an empty standard input and print their output to standard error; leave Ctrl-C to the driver."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -257,10 +257,10 @@ def _apart_from_terminal() -> None:
 
 
 def _mortal(parent: int) -> None:
-    """No orphan, and the first to go when the machine has no more memory."""
+    """End this process when its parent dies, and make it the kernel's first choice when memory runs out."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before
+    if os.getppid() != parent:  # the parent died before
         os._exit(0)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("700")

@@ -1,8 +1,8 @@
-"""Runs shards in worker processes, and finds the rows on which these die: each costs itself, and some time.
+"""Runs shards in worker processes, and finds the rows on which a process dies.
 
-A shard whose process died is run again in a new one. If that dies too, the rows that it was running are looked at: in
-pieces, then, where it dies once more, one by one. A row on which the process dies alone is blamed: it goes into
-quarantine, and the shard is run without it.
+A shard whose process died is run again in a new process. If that dies too, its current rows are tried in pieces; a
+piece on which a process dies is tried row by row. A row that ends a process by itself goes into quarantine, and the
+shard is run without it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from refinery.workers.worker import Worker
 
 Blamed = tuple[int, int, str]
 
-# Input bytes of one query, at least, where processes were killed for want of memory.
+# Least input bytes of one query, after processes were killed for want of memory.
 _SMALLEST_BATCH = 64 << 10
 _SMALLER = 8
-# How often a shard may end its process before somebody has to look: rows found meanwhile do not count.
+# Deaths of a shard's process before the run fails; deaths for which a row was found do not count.
 _PATIENCE = 4
 
 
 class ProcessWorker:
-    """What a pool takes for a worker: it passes shards on to a process, and sees to it when that dies."""
+    """A pool's worker that passes shards on to a worker process, and handles its death."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class ProcessWorker:
         self._nursery, self._terms, self._spool = nursery, terms, spool
         self._settings = {"memory": memory_limit, "temporary": temporary, "threads": terms.threads}
         self._process: Process | None = None
-        self._one_by_one = False  # functions are given one row at a time
+        self._one_by_one = False  # functions receive one row at a time
         self._stopped = False
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
-        """Run one shard. Raises OperatorError when its process dies, and no row is to blame."""
+        """Run one shard. Raises OperatorError when its process keeps dying, and no row is to blame."""
         task, self._one_by_one = replace(task, output=None), False
         fruitless = 0
         while True:
@@ -78,13 +78,13 @@ class ProcessWorker:
         return _with_less(task) if death.status == -signal.SIGKILL else task
 
     def _late(self, death: Died) -> bool:
-        """Whether the process has ended itself, because a row took too long; then rows are run one by one."""
+        """Return whether the process ended itself because a row took too long; rows are then run one by one."""
         late = self._terms.timeout is not None and death.status == 1
         self._one_by_one = self._one_by_one or late
         return late
 
     def _search(self, shard: Shard, task: Task, death: Died) -> list[Blamed]:
-        """The rows that end the process, among those that it was running."""
+        """Find the rows that end the process, among those that it was running."""
         if death.at is None:
             return []
         found: list[Blamed] = []
@@ -105,7 +105,7 @@ class ProcessWorker:
         return found
 
     def _blame(self, shard: Shard, task: Task, row: int, death: Died) -> Blamed:
-        """The row with the first step that ends the process on it; step 0 where none does by itself."""
+        """Find the first step that ends the process on a row; step 0 where none does by itself."""
         step = 0
         try:
             self._ask("blame", shard=shard, task=task, row=row)
@@ -118,7 +118,7 @@ class ProcessWorker:
         return row, step, too_long(timeout) if timeout is not None and self._late(death) else death.reason
 
     def _ask(self, what: str, **values: Any) -> Any:
-        """Have a process carry out a command; a new one where the last has died."""
+        """Have the process carry out a command, a new process if the last one has died."""
         if self._stopped:
             raise InterruptedError("stopped")
         process = self._process = self._process or self._nursery.take()
@@ -141,13 +141,13 @@ class ProcessWorker:
         return serialization.to_json({"do": what, **values}, self._spool)
 
     def stop(self) -> None:
-        """End what runs, and start nothing any more; called from another thread."""
+        """Kill the process, and start no other; called from another thread."""
         self._stopped = True
         if self._process is not None:
             self._process.kill()
 
     def close(self) -> None:
-        """Leave the process to others; one that was ended is gone."""
+        """Return the process to the idle ones, unless it was ended."""
         process, self._process = self._process, None
         if process is not None:
             if self._stopped:
@@ -174,12 +174,12 @@ class ProcessRunner(Workers):
         super().__init__(self._own)
 
     def close(self) -> None:
-        """Leave the processes to the next stage."""
+        """Return the processes to the idle ones, for the next stage."""
         self._own.close()
 
 
 def _pieces(first: int, last: int) -> list[tuple[int, int]]:
-    """Rows first to last in about as many pieces as each has rows."""
+    """Cut the rows from first to last into n pieces of about n rows."""
     step = math.isqrt(last - first) + 1
     return [(row, min(row + step - 1, last)) for row in range(first, last + 1, step)]
 

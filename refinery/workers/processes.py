@@ -1,4 +1,4 @@
-"""Worker processes of this machine: started, told what to do, listened to, and gone when this process is."""
+"""Worker processes of this machine, and the fork server that they come from. They end with this process."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _COMMAND = (sys.executable, "-P", "-m", "refinery.workers.process_main")
 class Died(Exception):
     """A worker process ended without an answer.
 
-    status: its exit status, negative for a signal. at: first and last row of those it was running, None when it was
-    running none. piece, probe: which of those that it was to look at it had begun.
+    status: exit status, negative for a signal. at: first and last row that it was running, or None. piece, probe:
+    number of the piece or expression that it had begun last.
     """
 
     def __init__(self, status: int, told: dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ class Died(Exception):
 
     @property
     def reason(self) -> str:
-        """What became of it, as half a sentence."""
+        """The end of the process, as half a sentence."""
         if self.status < 0:
             try:
                 return f"the worker process was killed by {signal.Signals(-self.status).name}"
@@ -48,17 +48,17 @@ class Died(Exception):
 class Process:
     """One worker process. Used by one thread at a time; `kill` may come from another.
 
-    status: gives its exit status, once it has hung up.
+    status: returns the exit status of a process id, once that process has closed its socket.
     """
 
     def __init__(self, pid: int, channel: socket.socket, status: Callable[[int], int]) -> None:
         self.pid, self._channel, self._status = pid, channel, status
         self._answers = channel.makefile("rb")
-        self.program: object = None  # what it was told to run,
-        self.settings: object = None  # and how
+        self.program: object = None  # current program of the process,
+        self.settings: object = None  # and its settings
 
     def ask(self, command: str) -> Any:
-        """Send a command and wait for the answer. Raises Died, or what the command has raised there."""
+        """Send a command and wait for its answer. Raises Died, or the error that the command raised in the process."""
         told: dict[str, Any] = {}
         try:
             self._channel.sendall(command.encode("ascii") + b"\n")
@@ -76,21 +76,21 @@ class Process:
         raise Died(self._status(self.pid), told)
 
     def kill(self) -> None:
-        """End it at once; only while it is somebody's."""
+        """Kill the process; only valid while it is in use."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Hang up, which ends it when it is idle."""
+        """Close the socket, which ends an idle process."""
         self._answers.close()
         self._channel.close()
 
 
 class Nursery:
-    """What worker processes come from, and where those are that nobody uses; started at once, ready a second later."""
+    """Fork server and pool of idle worker processes. Started at once, ready a second later."""
 
     def __init__(self, lines: bool = True) -> None:
-        """lines: they will read JSON lines."""
+        """lines: the processes will read JSON lines."""
         paths = [os.path.abspath(path) for path in sys.path if path]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
         self._control, other = socket.socketpair()
@@ -101,7 +101,7 @@ class Nursery:
         self._idle: list[Process] = []
 
     def take(self) -> Process:
-        """A process that nobody uses; a new one when there is none. Raises OperatorError when none can be started."""
+        """Take an idle process, or a new one if there is none. Raises OperatorError when none can be started."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -111,12 +111,12 @@ class Nursery:
             return Process(pid, here, self._status)
 
     def give_back(self, process: Process) -> None:
-        """A process that can be used again."""
+        """Return a process that can be used again."""
         with self._lock:
             self._idle.append(process)
 
     def _status(self, pid: int) -> int:
-        """The exit status of a process that has hung up."""
+        """Exit status of a process that has closed its socket."""
         with self._lock:
             return self._ask(b"wait %d" % pid)
 
@@ -128,7 +128,7 @@ class Nursery:
         raise errors.OperatorError(f"worker processes cannot be started any more: exit status {status}")
 
     def close(self) -> None:
-        """End all of them; none is left when this returns, but for what is killed in uninterruptible sleep."""
+        """End all processes; none is left afterwards, except one killed in uninterruptible sleep."""
         for process in self._idle:
             process.close()
         self._idle = []
@@ -141,7 +141,7 @@ class Nursery:
 
 
 def raised(told: dict[str, Any]) -> BaseException:
-    """The error that a worker process has told of."""
+    """Rebuild the error that a worker process has sent."""
     kind, name, message = told["kind"], told["class"], told["message"]
     if kind == "memory":
         return MemoryError(message)
@@ -159,7 +159,7 @@ def raised(told: dict[str, Any]) -> BaseException:
 
 @dataclass(frozen=True)
 class Terms:
-    """How worker processes work. timeout: seconds that a row may take in one function, None for no limit."""
+    """Settings of worker processes. timeout: seconds for a row in one function, None for no limit."""
 
     threads: int = 1
     timeout: float | None = None

@@ -1,4 +1,4 @@
-"""Operators are deterministic, so what a step did to a row is recomputed when somebody asks, not carried along."""
+"""Replay of rows: operators are deterministic, so the effect of a step on a row is recomputed on demand, not stored."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from refinery.workers.worker import Task, Worker
 
 @dataclass(frozen=True)
 class Replayed:
-    """One row, recomputed.
+    """A recomputed row.
 
-    row, line: its number and its line within the shard. sample: the record as it was read. values: every column.
+    row, line: number and line of the row in the shard. sample: the record as it was read. values: every column.
     """
 
     row: int
@@ -27,13 +27,13 @@ class Replayed:
 
 
 def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[Replayed]:
-    """Recompute rows of a shard, in their order."""
+    """Recompute rows of a shard, in row order."""
     for _, row in replay_all(worker, [(shard, rows, task)]):
         yield row
 
 
 def replay_all(worker: Worker, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Replayed]]:
-    """Recompute rows of several shards, in their order, each under the position of its shard."""
+    """Recompute rows of several shards, in order, each with the position of its shard."""
     for shard, part, done in worker.replay_all(places):
         for values in done.to_pylist():
             at = values["_i"]
@@ -46,9 +46,9 @@ def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[
 
 
 def sample_at(program: Program, row: Replayed, step: int) -> dict[str, Any]:
-    """The record as step `step` was given it: texts as earlier steps left them, everything else as read.
+    """The record before step `step`: texts as earlier steps left them, everything else as read.
 
-    Plain JSON data: what JSON cannot say stands as its text, NaN as None.
+    Plain JSON data: values without a JSON form become their text, NaN becomes None.
     """
     plain = as_json(row.sample).decode("utf-8", "replace")
     sample = json.loads(plain, parse_constant=lambda name: None)
@@ -58,7 +58,7 @@ def sample_at(program: Program, row: Replayed, step: int) -> dict[str, Any]:
 
 
 def versions_before(program: Program, step: int) -> dict[tuple[str, ...], str]:
-    """Column of each text field's version that step `step` is given."""
+    """Column with the version of each text field before step `step`."""
     found = dict(program.read)
     for change in program.changes:
         if change.step < step:

@@ -1,7 +1,7 @@
-"""Finds the rows of a batch that a step raises on, so that each costs itself alone.
+"""Finds the rows of a batch that a step raises on, so that only these rows are lost.
 
-Nothing is checked row by row in the good case: a batch that raises is halved until one row stands alone, and what is
-wrong with that one is then tried on all others at once.
+In the good case no row is checked by itself: a batch that raises is halved until a single row is left, and the
+expression that fails for that row is then tried on all other rows at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from refinery.io.batch import Batch
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers.statement_limits import too_long
 
-# No row is to blame for these.
+# Errors that no row is to blame for.
 _NO_ROWS_FAULT = (
     duckdb.OutOfMemoryException,
     duckdb.InterruptException,
@@ -31,16 +31,16 @@ _NO_ROWS_FAULT = (
     duckdb.PermissionException,
 )
 
-# What a row can be to blame for.
+# Errors that a row can be to blame for.
 _RAISED = (duckdb.Error, StatementTimeout)
 
-# Rows of a batch that fail in the same expression and are each asked for their own message.
+# Most rows of a batch, failing in the same expression, whose own messages are determined.
 _MESSAGES = 100
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A row that a step raises on; at: its position in the batch."""
+    """A row that a step raises on. at: position of the row in the batch."""
 
     at: int
     step: int
@@ -50,7 +50,7 @@ class Failure:
 class Attempts:
     """Runs a program's statement over batches, leaving out rows that it raises on.
 
-    query: runs SQL over a batch whose first row has a number in the whole input, and gives the rows.
+    query: runs SQL over a batch, given the number of its shard's first row in the input, and returns the rows.
     """
 
     def __init__(self, program: Program, query: Callable[[str, Batch, int], pa.Table]) -> None:
@@ -58,9 +58,9 @@ class Attempts:
         self._suspects: set[int] = set()  # expressions that have raised, by their number among the probes
 
     def run(self, batch: Batch, first_row: int = 0, left: np.ndarray | None = None) -> tuple[pa.Table, list[Failure]]:
-        """Run the statement over (rows `left` of) a batch, without the rows that it raises on.
+        """Run the statement over a batch (or its rows `left`), without the rows that it raises on.
 
-        `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame for it.
+        `_i` of the result is the position in the batch. Raises DuckDB's error when no row is to blame.
         """
         left = np.arange(len(batch.rows)) if left is None else left
         failures: list[Failure] = []
@@ -77,15 +77,15 @@ class Attempts:
                 found = self._too_slow(batch, left, first_row)
             except duckdb.Error:
                 found = self._failing(batch, left, first_row)
-            if not found:  # together they are too much, each for itself is not
+            if not found:  # the rows fail together, none fails alone
                 return self._in_halves(batch, first_row, left, failures)
             failures += found
             left = np.setdiff1d(left, [failure.at for failure in found])
 
     def _too_slow(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """The first of rows that take too long together, if it does so alone.
+        """The first row of a slow batch, if it is too slow by itself.
 
-        Raises StatementTimeout when others do as well: SQL that is the same for every row is not tried on each.
+        Raises StatementTimeout when other rows are slow as well: SQL that is slow for every row is not tried on each.
         """
         at = int(left[0])
         number = self._slow(batch, at, first_row)
@@ -106,7 +106,7 @@ class Attempts:
         )
 
     def _slow(self, batch: Batch, at: int, first_row: int) -> int | None:
-        """The first expression that takes too long for a row."""
+        """Number of the first expression that takes too long for a row; None if none does."""
         numbers = range(len(self._program.probes))
         return next((number for number in numbers if self._times_out(number, batch, at, first_row)), None)
 
@@ -134,9 +134,9 @@ class Attempts:
         return done.set_column(at, "_i", ints(left[numbers(done["_i"])]))
 
     def _failing(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """Some of the rows that raise: those on which one expression does, or else a single row.
+        """Some of the rows that raise: all rows on which one expression raises, or else a single row.
 
-        Expressions that have failed before are tried first, so that rows which all fail in the same way cost little.
+        Expressions that have failed before are tried first, so that many rows with the same failure cost little.
         """
         for suspect in sorted(self._suspects):
             if found := self._tried(suspect, batch, left, first_row):
@@ -147,7 +147,7 @@ class Attempts:
             return []
         try:
             found = self._tried(number, batch, left, first_row)
-        except duckdb.BinderException:  # it holds a function that DuckDB cannot try: error(), for one
+        except duckdb.BinderException:  # a function that TRY does not support, such as error()
             return self._one_by_one(batch, left, first_row)
         self._suspects.add(number)
         return found or [failure]
@@ -166,12 +166,12 @@ class Attempts:
         return [failure for half in np.array_split(left, 2) for failure in self._one_by_one(batch, half, first_row)]
 
     def _blamed(self, batch: Batch, at: int, first_row: int) -> tuple[Failure | None, int | None]:
-        """The first step that raises on a row, with its expression's number; None when none does."""
+        """Failure of the first step that raises on a row, with its expression's number; None when no step raises."""
         number, message = self._guilty(batch.take(np.array([at])), first_row)
         return (None, None) if number is None else (Failure(at, self._program.probes[number][1], message), number)
 
     def _tried(self, number: int, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
-        """The rows on which expression `number` raises; none when an earlier one raises on any."""
+        """The rows on which expression `number` raises; none when an earlier expression raises on any row."""
         try:
             places = self._query(self._program.trial(number), batch.take(left), first_row)["_i"]
         except _NO_ROWS_FAULT:
@@ -200,7 +200,7 @@ class Attempts:
         return int(left[0])
 
     def _guilty(self, single: Batch, first_row: int) -> tuple[int | None, str]:
-        """The first expression that raises on a row, and its message; None when none does."""
+        """Number of the first expression that raises on a row, and its message; None when no expression raises."""
         for number in range(len(self._program.probes)):
             message = self.error_of(number, single, first_row)
             if message is not None:
@@ -208,7 +208,7 @@ class Attempts:
         return None, ""
 
     def error_of(self, number: int, batch: Batch, first_row: int) -> str | None:
-        """What is wrong with the expression of a probe over a batch; None when it does not raise."""
+        """Error message of a probe's expression over a batch; None when it does not raise."""
         try:
             self._query(pretty(self._program.probe(number)), batch, first_row)
         except _RAISED as error:
@@ -217,7 +217,7 @@ class Attempts:
 
 
 def _message(error: Exception) -> str:
-    """What is wrong, on one line: DuckDB's message without its advice on SQL, a function's own without DuckDB's."""
+    """The message on one line, without DuckDB's advice on SQL; for an error in a function, the function's message."""
     if isinstance(error, StatementTimeout):
         return str(error).rpartition(": ")[2]
     text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]

@@ -1,8 +1,8 @@
-"""Ends a call of an operator's function that takes too long, and tells which row it was.
+"""Time limit for calls of operators' functions, which finds the row that takes too long.
 
-A function is called with a few rows at a time; when time is up, an exception is raised inside it, and the rows are run
-one by one. One that takes too long by itself fails, and is known when it is met again, so that finding it among others
-costs no further wait. Native code that does not come back to the interpreter cannot be interrupted: the process ends.
+A function is called with a few rows at a time. When time is up, an exception is raised inside it, and the rows are run
+one by one. A row that takes too long by itself fails, and is remembered, so that finding it again among others costs
+no further wait. Native code that does not return to the interpreter cannot be interrupted: the process ends.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import pyarrow as pa
 
 from refinery.operators import Function
 
-# Rows of a call, of functions that hold the interpreter's lock; kernels have all of DuckDB's vector.
+# Rows per call of functions that hold the GIL; kernels receive a whole vector of DuckDB.
 _ROWS = 64
 
-# How many times the limit, and seconds, code that does not come back has until the process ends.
+# Code that cannot be interrupted has this multiple of the limit, plus these seconds, until the process ends.
 _HARD_FACTOR, _HARD_SECONDS = 2, 1.0
 
 _SPARE = open(os.devnull, "w")  # for a traceback that nobody needs
 
 
 class _TimeIsUp(BaseException):
-    """Raised inside an operator's function; no `except Exception` there takes it for its own."""
+    """Raised inside an operator's function; a BaseException, so that no `except Exception` there catches it."""
 
 
 class RowTimeout(Exception):
-    """One row took longer than it may."""
+    """A row took longer than the limit."""
 
 
 class Timed:
-    """A function that has so many seconds for each row. one_by_one: it is never given several rows at once.
+    """A function with a limit in seconds per row. one_by_one: the function never receives several rows at once.
 
     Only for the main thread of a process that uses SIGALRM for nothing else.
     """
@@ -71,7 +71,7 @@ class Timed:
         raise RowTimeout(too_long(self._seconds))
 
     def _in_time(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> Any:
-        """What the function answers; None when it takes too long."""
+        """Result of the function; None when it takes too long."""
         found = None
         with timer(self._seconds) as late:
             found = self._run(*columns, *constants)
@@ -83,13 +83,13 @@ def _key(columns: Sequence[pa.Array], constants: Sequence[Any]) -> str:
 
 
 def too_long(seconds: float) -> str:
-    """What is wrong with a row that was ended."""
+    """Error message of a row whose call was ended."""
     return f"took longer than {seconds:g} seconds (row_timeout)"
 
 
 @contextmanager
 def timer(seconds: float) -> Iterator[list[bool]]:
-    """End what is inside when time is up; the list is not empty then, also where what is inside has gone on to its end."""
+    """End the body when time is up. The list is not empty then, even if the body went on to its end."""
     late: list[bool] = []
 
     def ring(*_: Any) -> None:
@@ -112,7 +112,7 @@ def timer(seconds: float) -> Iterator[list[bool]]:
 
 
 def joined(pieces: Sequence[Any]) -> Any:
-    """Arrays one after another; texts that did not fit one array make all of them large."""
+    """Concatenate arrays; if one has large texts (64-bit offsets), all become large."""
     arrays = [piece.combine_chunks() if isinstance(piece, pa.ChunkedArray) else piece for piece in pieces]
     kinds = {array.type for array in arrays}
     if len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""What runs the shards of a stage: threads of this process, processes of this machine, or a cluster."""
+"""Interface of backends: threads of this process, processes of this machine, or a cluster."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Report = Callable[[ShardResult], None]
 
 
 class Runner(Protocol):
-    """Runs the shards of one stage; what it is made of may live longer, for the next stage."""
+    """Runs the shards of one stage. Its threads or processes may outlive it, for the next stage."""
 
     def run(
         self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
     ) -> list[ShardResult]:
-        """Run every shard; results in the order of the shards, `report` is called with each as it ends, on this thread.
+        """Run every shard; results in the order of the shards. `report` gets each result as it ends, on this thread.
 
-        The first error ends the rest and is raised.
+        The first error ends the other shards and is raised.
         """
 
     def close(self) -> None:
-        """Let go of what only this stage needs."""
+        """Release resources that only this stage needs."""

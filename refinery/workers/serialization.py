@@ -1,8 +1,8 @@
-"""Plain data on its way to other processes and machines and back, as JSON on one line; nothing that is read can run.
+"""Serialization of plain data for other processes and machines, as JSON on one line. Reading it never runs code.
 
-What JSON has no word for is an object with the key `@`, which says what it is. Dataclasses are those of a closed list,
-by their fields. Files of shipped operators are named by their place in the library, so that another machine finds its
-own copy; all other paths are as they are.
+A value without a JSON form is an object whose key `@` names its type. Only dataclasses of a closed list are allowed,
+by their fields. Files of shipped operators are named relative to the library, so that another machine finds its own
+copy; all other paths stay as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, shipped
 from refinery.workers.worker import ShardResult, Task
 
-# What may travel.
+# Dataclasses that may be serialized.
 CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (Change, Function, Given, Order, Part, Program, Shard, ShardResult, Source, Stat, StepInfo, Task)
@@ -33,25 +33,25 @@ CLASSES: dict[str, type] = {
 
 _TAG = "@"
 
-# Writes a table to a file that whoever reads the text can open, and says which.
+# Writes a table to a file that the reader of the text can open, and returns its path.
 Spool = Callable[[pa.Table], str]
 
 
 def to_json(value: Any, spool: Spool | None = None) -> str:
-    """A value as text without line ends; numbers of numpy arrive as Python's.
+    """Serialize a value as text without line ends; numbers of numpy become Python's.
 
-    spool: tables in memory go to files; without it they are part of the text. Raises TypeError for what may not travel.
+    spool: writes in-memory tables to files; without it tables are part of the text. Raises TypeError for other types.
     """
     return json.dumps(_plain(value, spool), separators=(",", ":"), allow_nan=False)
 
 
 def from_json(text: str | bytes) -> Any:
-    """The value that `to_json` was given. Raises ValueError for a text that is none of its."""
+    """Read a value that `to_json` has written. Raises ValueError for any other text."""
     return _value(json.loads(text))
 
 
 def _plain(value: Any, spool: Spool | None) -> Any:
-    """The value, made of what JSON has words for."""
+    """Convert a value to JSON types."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, np.integer)):
@@ -76,7 +76,7 @@ def _mapping(value: Mapping[Any, Any], spool: Spool | None) -> Any:
 
 
 def _binary(value: Any, spool: Spool | None) -> dict[str, Any]:
-    """What has no members of its own."""
+    """Convert a value without members: paths, bytes, arrays, schemas, tables."""
     if isinstance(value, Path):
         return _path(value)
     if isinstance(value, bytes):
@@ -151,13 +151,13 @@ def _table(plain: dict[str, Any]) -> pa.Table:
 
 @lru_cache(maxsize=4)
 def opened(path: str) -> pa.Table:
-    """A table that `spooled` has written, in memory that all readers share."""
+    """Open a table that `spooled` has written, memory-mapped, so that all readers share it."""
     with pa.memory_map(path) as source:
         return pa.ipc.open_file(source).read_all()
 
 
 def spooled(table: pa.Table, path: Path) -> str:
-    """Write a table for `opened`; the name of its file."""
+    """Write a table for `opened`; returns the path of its file."""
     aside = path.with_suffix(".tmp")
     with pa.OSFile(str(aside), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

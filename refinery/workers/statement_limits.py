@@ -1,7 +1,7 @@
-"""Ends a statement that takes too long: SQL without end is interrupted, and the process that it does not leave is ended.
+"""Time limit for statements: endless SQL is interrupted; if that fails, its process is ended.
 
-Counted is the time that DuckDB takes outside of functions, so that slow functions are no endless SQL (`timeouts` is for those).
-A statement costs the start of a thread, a tenth of a millisecond.
+Only DuckDB's time outside of functions counts (`row_timeouts` limits functions). A statement costs the start of a
+thread, a tenth of a millisecond.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import duckdb
 from refinery.errors import StatementTimeout
 from refinery.workers import process_guard
 
-# Seconds of a statement where `row_timeout` does not say it, and at least, for plans take time, too.
+# Seconds for a statement without `row_timeout`, and the least for any statement, since planning takes time, too.
 DEFAULT, LEAST = 120.0, 5.0
 
-# Seconds, at most, that an interrupted statement has to come back: DuckDB looks between vectors, and not within an expression.
+# Most seconds for an interrupted statement to end: DuckDB checks between vectors, not within an expression.
 _PATIENCE = 30.0
 
 
 def seconds_of(row_timeout: float | None) -> float:
-    """Seconds that SQL may take for a statement."""
+    """Limit in seconds for the SQL of a statement."""
     return DEFAULT if row_timeout is None else max(LEAST, row_timeout)
 
 
 class Limit:
-    """The limit of one connection's statements. label: the steps that they are of, for messages."""
+    """Time limit for the statements of one connection. label: their steps, for messages."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, seconds: float, label: str) -> None:
         self._stop, self._seconds, self._label = con.interrupt, seconds, label
@@ -38,7 +38,7 @@ class Limit:
         self._inside, self._entered, self._outside = 0, 0.0, 0.0
 
     def timed(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """A function whose time does not count."""
+        """Wrap a function so that its time does not count."""
 
         def call(*arguments: Any) -> Any:
             self._pass(1)
@@ -50,7 +50,7 @@ class Limit:
         return call
 
     def _pass(self, step: int) -> None:
-        """Enter (1) or leave (-1) a function; several threads can be in one."""
+        """Enter (1) or leave (-1) a function; several threads can be inside functions at once."""
         with self._lock:
             now = time.monotonic()
             if not self._inside:
@@ -61,7 +61,7 @@ class Limit:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Run a statement. Raises StatementTimeout when it has been ended."""
+        """Run a statement under the limit. Raises StatementTimeout when time is up."""
         self._inside, self._outside, began = 0, 0.0, time.monotonic()
         over, late = threading.Event(), threading.Event()
         threading.Thread(target=self._watch, args=(began, over, late), daemon=True).start()
@@ -94,13 +94,13 @@ class Limit:
             return
 
     def _spent(self, began: float) -> float:
-        """Seconds of the statement outside of functions."""
+        """Seconds that the statement has spent outside of functions."""
         with self._lock:
             now = time.monotonic()
             return now - began - self._outside - (now - self._entered if self._inside else 0.0)
 
 
 def too_long(seconds: float) -> str:
-    """What is wrong with SQL that was ended."""
+    """Error message for SQL that was ended."""
     least = ", which is never less for SQL" if seconds <= LEAST else ""
     return f"SQL took longer than {seconds:g} seconds (row_timeout{least})"

@@ -19,12 +19,12 @@ from refinery.workers.machine import cores as cores
 from refinery.workers.runner import Report
 from refinery.workers.worker import ShardResult, Task, Worker
 
-# Of malloc.h: give memory back above 1 GB only, ask for 64 MB at once, map blocks from 32 MB on apart, one arena for all.
+# Options of malloc.h: return memory above 1 GB only, request 64 MB at once, map blocks from 32 MB on, one arena.
 _MALLOPT = {-1: 1 << 30, -2: 64 << 20, -3: 32 << 20, -8: 1}
 
 
 def keep_memory() -> None:
-    """Let the C library keep memory that batches free, for the next ones; only for a process that is all ours.
+    """Let the C library keep freed memory of batches for the next ones; only for processes that are refinery's alone.
 
     By default glibc gives each thread an arena of 64 MB, which is mapped and unmapped for every batch: a third of the
     system time of a run goes into pages that the kernel has to clear again. Other C libraries are left alone.
@@ -38,7 +38,7 @@ def keep_memory() -> None:
 
 
 def give_back() -> None:
-    """Return to the system what batches have freed, when there will be no more of them."""
+    """Return freed memory to the system, after the last batch."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
@@ -47,7 +47,7 @@ def give_back() -> None:
 
 
 class Pool:
-    """A fixed number of workers, each on a thread of its own; threads and workers are made when there is work for them."""
+    """A fixed number of workers, each on a thread of its own; threads and workers are made when jobs need them."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Pool:
         return job(self._worker())
 
     def map(self, jobs: Sequence[Callable[[Worker], Any]], done: Callable[[Any], None] | None = None) -> list[Any]:
-        """Run jobs, each given a worker; results in the order of the jobs. The first error ends the rest."""
+        """Run jobs, each with a worker; results in the order of the jobs. The first error ends the other jobs."""
         futures: list[Future[Any]] = [self._executor.submit(self._run, job) for job in jobs]
         pending = set(futures)
         try:
@@ -107,7 +107,7 @@ class Pool:
 
 
 class Workers:
-    """The runner whose shards are run by the workers of a pool; the pool stays open for whoever else uses it."""
+    """Runner whose shards are run by the workers of a pool; the pool stays open for other users."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -123,7 +123,7 @@ class Workers:
         return self._pool.map([job(shard) for shard in shards], report)
 
     def close(self) -> None:
-        """Nothing: the pool is closed by whoever made it."""
+        """Do nothing: the owner of the pool closes it."""
 
 
 def run_shards(

@@ -1,4 +1,4 @@
-"""What code of a person's operators reads, though nothing says that results depend on it."""
+"""Undeclared files: those that user operators read, although no declaration makes results depend on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = ", so nothing can know what results depend on: they are not used again"
 
 
 class Undeclared:
-    """Watches the functions of a program. known: files, folders and globs that its results are known to depend on."""
+    """Watches the functions of a program. known: declared files, folders and globs that its results depend on."""
 
     def __init__(self, known: Collection[str]) -> None:
         globs = [name for name in known if is_glob(name)]
@@ -36,7 +36,7 @@ class Undeclared:
         self._judged: dict[tuple[str, bool, bool], bool] = {}
 
     def watched(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, whose files are noted; one of refinery as it is."""
+        """Wrap a function so that files it opens are noted; functions of refinery stay as they are."""
         if is_shipped(function.path):
             return run
         self._paths.add(function.path)
@@ -48,9 +48,9 @@ class Undeclared:
         return call
 
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each thing that results may depend on, of what was done since the operators were imported.
+        """A sentence for each undeclared dependency since the operators were imported.
 
-        By any thread of the process: what one has read, another may use.
+        All threads of the process count: one thread may use what another has read.
         """
         return tuple(sorted(note for path in self._paths for note in self._of(path.stem, traces_of(path))))
 

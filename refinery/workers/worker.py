@@ -1,6 +1,6 @@
-"""Runs one shard: reads batches, runs the program's SELECT over each, writes what stays and what happened.
+"""Runs one shard: reads batches, runs the program's SELECT over each, writes kept samples and facts.
 
-The same function serves a loop, threads, processes or a cluster; it is given plain data and shares nothing.
+The same code serves threads, processes and clusters: its input is plain data, and workers share nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from refinery.workers.tasks import ShardResult as ShardResult
 from refinery.workers.tasks import Task as Task
 from refinery.workers.undeclared_files import Undeclared
 
-# Above this a vector of 2,048 texts may pass 2 GiB, which DuckDB refuses unless told otherwise.
+# A vector of 2,048 texts may pass 2 GiB, which DuckDB refuses without `arrow_large_buffer_size`.
 _SETTINGS = "SET arrow_large_buffer_size = true; SET preserve_insertion_order = true;"
 
 QUARANTINE = pa.schema(
@@ -63,7 +63,7 @@ QUARANTINE = pa.schema(
 
 @dataclass
 class _Left:
-    """What is gathered of a shard's batches until all are done."""
+    """Results of a shard's batches, collected until all batches are done."""
 
     facts: list[pa.Table] = field(default_factory=list)
     bad: list[dict[str, Any]] = field(default_factory=list)
@@ -72,12 +72,12 @@ class _Left:
     files: list[np.ndarray] = field(default_factory=list)
 
     def count(self, batch: Batch) -> None:
-        """Note which of several files its rows are of."""
+        """Note the file of each of the batch's rows, where the shard has several files."""
         if batch.files is not None:
             self.files += [batch.files, np.array([bad.file for bad in batch.bad], np.int32)]
 
     def rows_of(self, shard: Shard) -> tuple[int, ...]:
-        """Rows of each file, where they are told."""
+        """Number of rows of each file, where batches name the files of their rows."""
         if not self.files or shard.part is not None:
             return ()
         return tuple(np.bincount(np.concatenate(self.files), minlength=len(shard.sources)).tolist())
@@ -107,11 +107,11 @@ class Worker:
         lock(self.con)
 
     def _callable(self, function: Function) -> Callable[..., Any]:
-        """The Python code of a function of the program."""
+        """The guarded Python code of a function of the program."""
         return conduct(function, self._undeclared.watched(function, function.resolve()))
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
-        """What DuckDB calls; run: the function with its results checked."""
+        """The function that DuckDB calls. run: the function with its results checked."""
         return self._limit.timed(run)
 
     def close(self) -> None:
@@ -119,12 +119,12 @@ class Worker:
         self.con.close()
 
     def stop(self) -> None:
-        """End the query that runs, and start none any more; called from another thread."""
+        """Interrupt the running query, and start no other; called from another thread."""
         self._stopped = True
         self.con.interrupt()
 
     def bind(self, shards: Sequence[Shard]) -> None:
-        """Run the statement over no rows; raises DuckDB's error when it does not bind, or marks cannot be written."""
+        """Run the statement over no rows. Raises DuckDB's error if it does not bind, or keys cannot be written."""
         done = self._query(self.program.pass_sql, self._sample(shards), 0)
         if kind := unwritable(done, self.program.marks):
             raise duckdb.NotSupportedError(f"values of type {kind} cannot be compared; CAST them to VARCHAR")
@@ -147,7 +147,7 @@ class Worker:
         return str(plan)
 
     def measure(self, batch: Batch, first_row: int = 0) -> pa.Table:
-        """Run the statement over one batch and return its rows; `profile` then tells what it cost."""
+        """Run the statement over one batch and return its rows; `profile` then gives its cost."""
         return self._query(self.program.pass_sql, batch, first_row)
 
     def profile(self) -> str:
@@ -155,7 +155,7 @@ class Worker:
         return self._profile_text
 
     def matching(self, shard: Shard, task: Task) -> list[int]:
-        """Numbers within the shard of the rows that every step keeps."""
+        """Numbers, within the shard, of the rows that every step keeps."""
         found: list[int] = []
         for batch in self._read(shard, task):
             done, _ = self.attempt(batch, task.first_row)
@@ -164,9 +164,9 @@ class Worker:
         return found
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
-        """Run one shard; everything it leaves is in `task.folder` of the store, each file complete or absent.
+        """Run one shard; its files are left in `task.folder` of the store, each complete or absent.
 
-        Its done mark comes last; that of a shard which writes a piece of the export, when the piece has its place.
+        The done mark is written last; for a shard that writes a piece of the export, when the piece has its place.
         """
         self._blamed = {row: (step, error) for row, step, error in task.blamed}
         result = ShardResult(shard.index)
@@ -210,10 +210,10 @@ class Worker:
                     result.bytes += batch.table.nbytes
             result.seconds = dict(seconds)
             result.rows_of = left.rows_of(shard)
-            self._beside.require()  # before anything says what the shard was made of
+            self._beside.require()  # before the key of the result is recorded
             result.undeclared = self._undeclared.notes()
             if result.undeclared:
-                leaving.key = uuid.uuid4().hex  # nobody knows what the result was made of
+                leaving.key = uuid.uuid4().hex  # the inputs of the result are unknown: a key that never matches
             self._leave(result, left, leaving)
         if writer.path is not None:
             result.part, result.part_bytes = f"{task.folder}/{shard.index:05d}{writer.suffix}", writer.bytes
@@ -225,18 +225,17 @@ class Worker:
     def leave(
         self, shard: Shard, rows: np.ndarray, done: pa.Table, bad: list[dict[str, Any]], task: Task
     ) -> ShardResult:
-        """What a shard leaves where nothing is written of its samples and nothing compared, without reading it.
+        """Leave the result of a shard from known facts, without reading it; no samples or match keys are written.
 
-        rows: numbers of its samples. done: what the statement would answer of them, with `_i` from 0. bad: those that
-        could not be read.
+        rows: numbers of its samples. done: the statement's result for them, with `_i` from 0. bad: quarantined rows.
         """
         batch = replace(Batch.empty(self.program.lines), rows=rows)
         keep = numbers(done.filter(pc.is_null(done["_dropped"]))["_i"])
         left = _Left(facts=[self._facts(batch, done)], bad=bad)
-        if not task.last:  # nobody asks for lines where the next stage reads the input
+        if not task.last:  # lines are not needed where the next stage reads the input
             left.rows.append(np.stack((rows[keep], np.zeros(len(keep), np.int64))))
         result = ShardResult(shard.index, rows=len(rows) + len(bad), kept=len(keep))
-        leaving = Leaving(shard, replace(task, key=""))  # what is told may not be kept
+        leaving = Leaving(shard, replace(task, key=""))  # given facts are not stored for later runs
         self._leave(result, left, leaving)
         leaving.mark(result)
         return result
@@ -248,7 +247,7 @@ class Worker:
         return read(shard, task.batch_bytes, task.batch_rows, carry=carry, whole=program.copies and task.last)
 
     def _leave(self, result: ShardResult, left: _Left, leaving: Leaving) -> None:
-        """Write what is known of the shard's samples."""
+        """Write facts, quarantine, match keys and row numbers of the shard."""
         stem = f"{leaving.task.folder}/{result.shard:05d}"
         result.key = leaving.key
         result.quarantined = len(left.bad)
@@ -267,12 +266,12 @@ class Worker:
             result.rows_left = leaving.publish(aside, name)
 
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
-        """Recompute chosen rows (numbers within the shard): the samples as read, every version of their texts."""
+        """Recompute chosen rows (numbers within the shard): samples as read, with every version of their texts."""
         for _, part, done in self.replay_all([(shard, rows, task)]):
             yield part, done
 
     def replay_all(self, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Batch, pa.Table]]:
-        """Recompute chosen rows of several shards, in few statements; each part under the position of its shard."""
+        """Recompute chosen rows of several shards in few statements; each part with the position of its shard."""
         sql = pretty(self.program.replay_sql)
         parts = (part for at, place in enumerate(places) for part in self._chosen(at, *place))
         for group in joined_shards.groups(parts):
@@ -303,7 +302,7 @@ class Worker:
             bad.append(_quarantined(_place(shard, batch, i), step, operator, hide(failure.error), raw))
         reasons = done["_bad"]
         if reasons.null_count < len(reasons):
-            for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # not by numpy, for which pandas is imported
+            for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # numpy would import pandas
                 i = int(done["_i"][int(at)].as_py())
                 raw = batch.raw(i)
                 reason = self._reason(reasons[int(at)].as_py(), raw)
@@ -328,7 +327,7 @@ class Worker:
         )
 
     def attempt(self, batch: Batch, first_row: int = 0) -> tuple[pa.Table, list[Failure]]:
-        """Run the statement over a batch, without blamed rows and those that it raises on; see Attempts.run."""
+        """Run the statement over a batch, without blamed rows and rows that it raises on; see Attempts.run."""
         if not self._blamed:
             return self._attempts.run(batch, first_row)
         blamed = np.isin(batch.rows, np.fromiter(self._blamed, np.int64))
@@ -366,7 +365,7 @@ class Worker:
         return from_zero(pa.table(columns))
 
     def _given(self, given: Given, batch: Batch, first_row: int) -> Any:
-        """What a batch has for a column of the relation."""
+        """The batch's values for a column of the relation."""
         if given.kind == "row":
             return ints(batch.rows + first_row)
         if given.kind == "suffix":
@@ -377,9 +376,9 @@ class Worker:
             return batch.carried[given.name] if batch.carried is not None else pa.nulls(len(batch.rows))
         if len(batch.rows) or given.name in batch.table.column_names:
             return batch.table[given.name]
-        return pa.nulls(0, pa.string())  # an empty file tells no columns
+        return pa.nulls(0, pa.string())  # an empty file has no columns
 
-    # What is kept of it
+    # Output
 
     def _write(
         self, writer: PartWriter, batch: Batch, keep: np.ndarray, alive: pa.Table | None, add_suffix: bool
@@ -409,7 +408,7 @@ class Worker:
         return self._facts(batch, self._query(self.program.pass_sql, batch, 0))
 
     def _profile(self, elapsed: float) -> dict[int, float]:
-        """Seconds of the last statement by step, from DuckDB's own profile; what it cannot place counts as step 0."""
+        """Seconds of the last statement by step, from DuckDB's profile; time of no step counts as step 0."""
         try:
             tree = json.loads(self.profile())
         except (duckdb.Error, ValueError):
@@ -418,7 +417,7 @@ class Worker:
 
 
 def fetched(shard: Shard, url: str) -> Shard:
-    """The shard with what earlier stages have left of it as files of this machine."""
+    """The shard with the files that earlier stages left of it fetched to this machine."""
     part = shard.part
     if part is None or not url:
         return shard
@@ -430,10 +429,10 @@ def fetched(shard: Shard, url: str) -> Shard:
 
 
 def by_step(profile: dict[str, Any], steps: dict[str, int], light: frozenset[str], elapsed: float) -> dict[int, float]:
-    """Share a statement's seconds out to steps: a projection's time belongs to the columns it adds.
+    """Divide a statement's seconds among steps: a projection's time belongs to the columns that it adds.
 
     profile: DuckDB's profile as JSON. steps: column -> step. light: columns that count only where there are no others.
-    Reading and what else is not a step's is step 0.
+    Reading and all other time counts as step 0.
     """
     spent: dict[int, float] = defaultdict(float)
 
@@ -457,8 +456,10 @@ def by_step(profile: dict[str, Any], steps: dict[str, int], light: frozenset[str
 
 
 def _see_that_all_are_there(shard: Shard, batch: Batch, done: pa.Table, failed: Sequence[Failure]) -> None:
-    """Each sample came out of the statement once, or was set aside. Raises ConservationError: sums hide a lost sample beside
-    one that is there twice."""
+    """Check that each sample left the statement once or failed: a sum hides a lost sample beside a doubled one.
+
+    Raises ConservationError.
+    """
     at = np.sort(np.concatenate((numbers(done["_i"]), np.fromiter((one.at for one in failed), np.int64))))
     if not np.array_equal(at, np.arange(len(batch.rows))):
         lost = len(batch.rows) - len(np.unique(at))
@@ -482,7 +483,7 @@ def _quarantined(place: tuple[int, str, int], step: int, operator: str, error: s
 
 
 def _no_text(raw: bytes, keys: tuple[str, ...]) -> str:
-    """Why a JSON line has no text."""
+    """Reason why a JSON line has no text."""
     name = field_name(keys)
     value: Any = json.loads(raw)
     for key in keys:

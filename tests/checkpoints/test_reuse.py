@@ -1,4 +1,4 @@
-"""What the next run in a folder uses again, and what it does not."""
+"""Reuse of an earlier run's results by the next run in a folder, and its limits."""
 
 from __future__ import annotations
 

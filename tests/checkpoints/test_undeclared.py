@@ -1,4 +1,4 @@
-"""What an operator reads though nothing declares it: its results are not used again, and a note says why."""
+"""Undeclared files that an operator reads: its results are not used again, and a note has the reason."""
 
 from __future__ import annotations
 

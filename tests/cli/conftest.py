@@ -36,7 +36,7 @@ DOCS = [
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left: its exit code, what it printed, and the lines of it that are not empty."""
+    """Result of a command: its exit code, its output, and the lines of the output that are not empty."""
 
     code: int
     out: str

@@ -145,7 +145,7 @@ def test_help_names_exit_codes(call: Call) -> None:
 
 
 def completions(*words: str) -> list[str]:
-    """What the shell offers for the last of the words."""
+    """The shell's completions of the last word."""
     *before, incomplete = words
     return [
         item.value

@@ -1,4 +1,4 @@
-"""What goes wrong ends in a message with place and cure, and in the exit code of its kind; never in a traceback."""
+"""Errors end in a message with place and cure, and in the exit code of their kind; never in a traceback."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_why_of_rows_that_are_not_there(call: Call, folder: Path) -> None:
 
 
 def test_names_cannot_move_the_cursor(call: Call, folder: Path) -> None:
-    """What stands in a recipe is shown as it is written, whatever it would do to a terminal."""
+    """Messages show a recipe's text as it is written, without effect on a terminal."""
     text = (folder / "recipe.yaml").read_text().replace("np: 1", '"n\\ep\\r": 1')
     (folder / "recipe.yaml").write_text(text)
     done = call("check", "recipe.yaml")

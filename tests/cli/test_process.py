@@ -1,4 +1,4 @@
-"""How the process of a command ends: its exit code, what it has printed, other people's handlers, copies of it."""
+"""End of a command's process: exit code, output, exit handlers of others, forked copies."""
 
 from __future__ import annotations
 

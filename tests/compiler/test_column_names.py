@@ -50,7 +50,7 @@ def compiled(steps: list[Any], lines: bool, text: str, columns: dict[str, str]) 
 
 
 def results(program: Program, table: pa.Table) -> list[dict[str, Any]]:
-    """What a worker makes of samples, a single new text under one name."""
+    """A worker's result for samples; a single new text has one name."""
     if program.lines:
         lines = [json.dumps(sample, ensure_ascii=False) for sample in table.to_pylist()]
         table = pa.table({"_line": pa.array(lines, pa.string())})

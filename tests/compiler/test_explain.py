@@ -1,4 +1,4 @@
-"""How each step runs: as SQL, by a kernel, or in Python; what it shares; what it costs."""
+"""Explanation of each step: run as SQL, by a kernel, or in Python; shared features; costs."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_plan_of_others() -> None:
 
 
 def test_measured_stages(staged: Prepared) -> None:
-    """Every stage is given what the one before has left; limits that a sample breaks are told."""
+    """Every stage receives the output of the stage before; limits that a sample exceeds are reported."""
     parts = list(analyzed(staged))
     texts = [part for part in parts if isinstance(part, str)]
     assert [text.partition(", ")[0] for text in texts[:3]] == [

@@ -116,7 +116,7 @@ def test_script_is_as_reviewed(name: str, inputs: Path) -> None:
 
 
 def samples(path: Path) -> Any:
-    """What an exported file holds, in order; keys too."""
+    """The samples of an exported file, in order; the order of keys counts."""
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         return table.column_names, [str(field.type) for field in table.schema], table.to_pylist()

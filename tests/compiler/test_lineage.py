@@ -1,4 +1,4 @@
-"""Where statistics, texts and the fate of a sample come from."""
+"""Lineage: the origin of statistics, texts and the fate of a sample."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_fate_depends_on_every_stage(lines: bool) -> None:
 
 
 def test_what_a_stage_was_given() -> None:
-    """A text that an earlier stage has changed is followed into it; a unit that goes to the marks that tell so."""
+    """The lineage follows a text into the earlier stage that changed it, and a removed unit to its match keys."""
     found = {origin.meaning for origin in staged("num_words")}
     assert {"text as stage 2 leaves it", "text at the end of stage 2", "the units that go", "text as read"} <= found
     assert "text as stage 1 leaves it" not in found  # which changes the title only

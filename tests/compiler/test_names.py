@@ -94,7 +94,7 @@ def test_expressions_mean_what_duckdb_means(plain: Any, tmp_path: Path, monkeypa
 
 
 def refusal(where: str, columns: dict[str, str] | None = None) -> str:
-    """Why a predicate is refused."""
+    """The message that refuses a predicate."""
     with pytest.raises(RecipeError) as caught:
         run_samples([SAMPLE], [{"sql_filter": {"where": where}}], columns=COLUMNS if columns is None else columns)
     return str(caught.value)
@@ -167,7 +167,7 @@ def test_aggregates_of_a_file_are_no_neighbours(tmp_path: Path, monkeypatch: pyt
 def kept(
     where: str, *samples: dict[str, Any], columns: dict[str, str] | None = None, before: list[Any] | None = None
 ) -> list[bool]:
-    """Which samples a predicate keeps."""
+    """The samples that a predicate keeps."""
     rows = run_samples(samples, [*(before or []), {"sql_filter": {"where": where}}], columns=columns or COLUMNS)
     assert [row["error"] for row in rows] == [None] * len(rows)
     return [row["kept"] for row in rows]
@@ -297,7 +297,7 @@ def test_columns_of_any_name_in_tables(tmp_path: Path) -> None:
 
 
 def test_tables_whose_columns_cannot_be_told_apart() -> None:
-    """A script cannot tell them apart; a run can."""
+    """A script cannot distinguish such columns; a run can."""
     for column, reason in {"Text": "letter case only", "_i": "has a name that a script uses"}.items():
         dataset = pa.table({"text": ["a"], column: ["b"]})
         with pytest.raises(DataError, match=reason):

@@ -1,6 +1,6 @@
 """The statistics files that a run writes are those that datatrove recorded, from the documents and their statistics.
 
-The statistics of each document are given to the run as recorded, so that groups are tested apart from how words are told.
+The run receives the recorded statistics of each document, so that groups are tested independently of word rules.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def test_rounding(tmp_path: Path, docs: Any, values: Any, name: str, digits: int
 
 
 def test_fields_in_place_of_the_address(tmp_path: Path, recorded: Path) -> None:
-    """Where datatrove raises, for want of an address, the sample counts under the empty key."""
+    """A sample without an address counts under the empty key, where datatrove raises."""
     cases = json.loads((STATS / "url_metadata.json").read_text(encoding="utf-8"))
     metadata: dict[str, dict[str, Any]] = {
         "absent": {},
@@ -233,7 +233,7 @@ def test_fields_in_place_of_the_address(tmp_path: Path, recorded: Path) -> None:
 
 
 def test_hosts(tmp_path: Path, recorded: Path) -> None:
-    """Every address of the documents has the host name and suffix that datatrove told."""
+    """Every address of the documents has the host name and suffix that datatrove recorded."""
     cases = lines(STATS / "urls.jsonl")
     path = write_lines(tmp_path / "in.jsonl", ({"text": "x", "url": case["url"]} for case in cases))
     done = refinery.run(

@@ -82,7 +82,7 @@ def test_updates(recorded: Path) -> None:
 
 
 def merged(source: Path, target: Path, top_k: TopKConfig | None = None) -> dict[str, dict[str, Any]]:
-    """What a merge writes: entries by path, as found in the files."""
+    """Result of a merge: entries by path, as in the files."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatsWarning)
         (StatsMerger(source, target, top_k_config=top_k) if top_k else StatsMerger(source, target)).merge()

@@ -156,7 +156,7 @@ def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> Non
 
 
 def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What SQL of the key reads decides what is compared, as the key itself does."""
+    """Files that the key's SQL reads are part of the index's identity, as the key itself is."""
     monkeypatch.chdir(tmp_path)
     side = tmp_path / "side.csv"
     side.write_text("k\n1\n")
@@ -312,7 +312,7 @@ def _opened(folder: Path) -> Any:
 
 
 def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told before anything of it is published, and does its work again when it is asked to."""
+    """The second run fails before it publishes anything, and succeeds when it is run again."""
     refine(tmp_path, texts(["a", "b"]), [{"text_length_filter": {"min_len": 1}}])  # an earlier export in its place
     real, other = indexes.extend, []
 
@@ -398,7 +398,7 @@ def test_nothing_is_published_where_an_index_cannot_be_written(
 
 
 def test_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
-    """Two runs with the same two indexes: one may be told, none waits for ever."""
+    """Two runs with the same two indexes: one may fail, none waits for ever."""
     one, two = (str(tmp_path / name) for name in ("one", "two"))
     told: list[str] = []
 

@@ -69,7 +69,7 @@ def first_of(groups: Callable[[dict[str, Any]], Any], samples: list[dict[str, An
 
 
 def expected(given: list[Any]) -> tuple[list[dict[str, Any]], dict[int, tuple[int, int | None]]]:
-    """What the recipe means: the samples that stay, and of the others the step that they end in and who stays instead."""
+    """Expected result: the kept samples, and for the others the step that removes them and the sample kept instead."""
     samples = [dict(sample, row=row) for row, sample in enumerate(given) if isinstance(sample, dict)]
     fate: dict[int, tuple[int, int | None]] = {}
 

@@ -45,7 +45,7 @@ def removed(texts: list[str | None], numbers: list[list[int] | None]) -> list[st
 
 
 def deduplicated(texts: list[str], params: dict[str, Any]) -> list[str | None]:
-    """What the barrier does: count documents per key, remove what is in too many; None for unchanged texts."""
+    """The barrier in Python: count documents per key, remove lines that are in too many; None for unchanged texts."""
     found = keys(texts, **params)
     documents: dict[int, int] = {}
     for row in found:
@@ -57,7 +57,7 @@ def deduplicated(texts: list[str], params: dict[str, Any]) -> list[str | None]:
 
 
 def compared(line: str, options: dict[str, Any]) -> str | None:
-    """What is compared of a line by the peer's rules, None when it takes no part."""
+    """Match key of a line by the peer's rules; None when it takes no part."""
     bare = line.strip()
     if len(bare) < options["min_line_length"]:
         return None

@@ -33,7 +33,7 @@ def removed(texts: list[str | None], numbers: list[list[int] | None], separator:
 
 
 def deduplicated(texts: list[str], params: dict[str, Any]) -> list[str | None]:
-    """What the barrier does: the first paragraph of a key stays; None for a sample that is removed."""
+    """The barrier in Python: the first paragraph of a key stays; None for a sample that is removed."""
     chosen, seen = DEFAULTS | params, set()
     numbers: list[list[int] | None] = []
     for row in keys(texts, **params):

@@ -52,7 +52,7 @@ def removed(texts: list[str | None], numbers: list[list[int]], **params: Any) ->
 
 
 def deduplicated(texts: list[str], params: dict[str, Any], order: list[int] | None = None) -> list[str | None]:
-    """What the barrier does: the first span of a key stays; None for a sample that is removed."""
+    """The barrier in Python: the first span of a key stays; None for a sample that is removed."""
     chosen, seen = DEFAULTS | params, set()
     found = keys(texts, **params)
     numbers: list[list[int]] = [[] for _ in texts]

@@ -33,7 +33,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
 
 
 def told(call: Call, *arguments: str | Path) -> Any:
-    """What a command prints as JSON."""
+    """The JSON output of a command."""
     code, out, err = call(*arguments, "--json")
     assert code == 0, err
     assert out.count("\n") == 1

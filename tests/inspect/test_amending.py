@@ -32,7 +32,7 @@ CHANGES: list[dict[str, Any]] = [
 
 @pytest.fixture
 def amended(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How often tables were amended."""
+    """Counter of the calls that amend tables."""
     made: list[Amended] = []
     fill = Amended.fill
 

@@ -1,4 +1,4 @@
-"""`refinery analyze`: everything is measured and nothing removed; what is told of it is true."""
+"""`refinery analyze`: everything is measured and nothing removed; its output is true."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_a_recipe_is_measured_after_its_mappers(tmp_path: Path) -> None:
         stats = con.execute("SELECT text_len, num_words, alnum_ratio IS NULL FROM stats ORDER BY _row").fetchall()
         assert stats == [(9, 2, False), (4, 1, False), (4, 1, False), (50, 1, False)]
         [(bounds,)] = con.execute("SELECT parameters FROM steps WHERE step = 2").fetchall()
-    assert json.loads(bounds)["min_len"] == 10  # tune and report are told what was in force
+    assert json.loads(bounds)["min_len"] == 10  # tune and report receive the bounds in force
     assert [d.stat for d in found.descriptions] == ["text_len", "alnum_ratio"]
     names = [
         list(step)[0] if isinstance(step, dict) else step

@@ -37,7 +37,7 @@ def test_as_pandas_says(tmp_path_factory: pytest.TempPathFactory, seed: int, mis
     told = found(tmp_path_factory.mktemp("tables"), frame + offset)
     for (a, b), (n, pearson, spearman) in told.items():
         both = frame[a].notna() & frame[b].notna()
-        moved = frame + offset - offset  # as far as doubles of that size tell values apart
+        moved = frame + offset - offset  # as far as doubles of that size distinguish values
         assert n == both.sum()
         assert pearson == pytest.approx(moved[a].corr(moved[b]), abs=1e-6)
         assert spearman == pytest.approx(moved[a].rank().corr(moved[b].rank()), abs=1e-12)

@@ -127,7 +127,7 @@ def test_the_recipes_of_two_runs(found: Difference) -> None:
 
 
 def fates(folder: Path) -> dict[int, str]:
-    """What became of each row, from other tables than the comparison reads."""
+    """Fate of each row, from other tables than the comparison reads."""
     with duckdb.connect(str(folder / "refinery.duckdb"), read_only=True) as con:
         kept = {row: "kept" for (row,) in con.execute("SELECT _row FROM stats WHERE kept").fetchall()}
         gone = con.execute("SELECT _row, operator, step FROM ledger").fetchall()

@@ -1,4 +1,4 @@
-"""Which files are found, in which order, and how they are cut."""
+"""Discovery of input files, their order, and their cuts into shards."""
 
 import gzip
 from dataclasses import dataclass

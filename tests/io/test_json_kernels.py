@@ -75,7 +75,7 @@ def test_every_character_is_valid_and_no_surrogate() -> None:
 
 
 def accepted(text: str) -> bool:
-    """What a sample may be, said with Python's json."""
+    """Check by Python's json whether a text is a valid sample."""
     try:
         value = json.loads(text)
         json.dumps(value, ensure_ascii=False).encode()

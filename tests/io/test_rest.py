@@ -1,4 +1,4 @@
-"""Lines without their text: every other field is there, and what cannot be told stays as it was."""
+"""Lines without their text: every other field stays, and a line that cannot be parsed is unchanged."""
 
 from __future__ import annotations
 

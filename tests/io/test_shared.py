@@ -79,7 +79,7 @@ def test_the_order_of_ending_does_not_matter(tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3)])
 def test_what_is_held_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]) -> None:
-    """What is too much for memory goes to files, which are gone afterwards; the export is the same."""
+    """Data beyond the memory limit goes to files, which are removed afterwards; the export is the same."""
     monkeypatch.setattr(shared_file, "_HELD_BY_ONE", 100)
     monkeypatch.setattr(shared_file, "_HELD_BY_ALL", 250)
     texts = [[f'{{"text": "{k} {i} {"x" * (k * 7 % 90)}"}}\n' for i in range(k + 3)] for k in range(5)]
@@ -225,7 +225,7 @@ LINES = st.lists(
 @settings(max_examples=150)
 @given(lines=LINES, clean=st.booleans(), data=st.data())
 def test_lines_that_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, lines, clean, data) -> None:
-    """Whether written in runs or one by one: leading blanks stay, those at the end go, one line feed ends each."""
+    """Lines written in runs or one by one keep leading blanks, lose trailing ones, and end with one line feed."""
     lines = [f'{{"n": {k}}}\n' for k in range(len(lines))] if clean else lines
     removed = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=data.draw(st.sampled_from([1, 5, 60]))))
     keep = np.array([k for k in range(len(lines)) if k not in removed], np.int64)

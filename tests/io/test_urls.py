@@ -196,11 +196,11 @@ def test_any_driver_will_do(folder: Path, memory: str, name: str) -> None:
     here, there = (cut(find([f"{place}/{name}"])[0], 60_000) for place in (folder, memory))
     assert samples_of(here) == samples_of(there)
     assert there[0].source.path.startswith(memory)
-    assert there[0].source.version.startswith("t:")  # this driver tells nothing but a time
+    assert there[0].source.version.startswith("t:")  # this driver gives only a time
 
 
 class Ranges(SimpleHTTPRequestHandler):
-    """A web server that gives parts of files, and tells them by a tag."""
+    """A web server that serves parts of files, with a tag that identifies their version."""
 
     def do_HEAD(self) -> None:
         self.answer(b"")

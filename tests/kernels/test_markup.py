@@ -44,7 +44,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def selected(con: duckdb.DuckDBPyConnection, name: str, rows: dict[str, Any], **params: Any) -> list[Any]:
-    """What the operator's own SELECT gives for a column `text` (and `suffix`)."""
+    """Result of the operator's own SELECT for a column `text` (and `suffix`)."""
     operator = OPERATORS[name]
     settled = {n: p.default for n, p in operator.params.items()} | params
     body = template(operator.sql).render(text="text", suffix="suffix", params=settled, **settled)

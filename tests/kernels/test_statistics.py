@@ -140,7 +140,7 @@ def test_sentences(values: list[str | None]) -> None:
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), st.sampled_from([0, 64]))
 @settings(max_examples=800)
 def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
-    """Where bytes follow, 64 are looked at together, which must not see what is behind the piece."""
+    """The kernel reads 64 bytes at once if bytes follow; those behind the piece must have no effect."""
     size = len(piece.encode())
     data = np.frombuffer(piece.encode() + b"/a.com'" * room_behind, np.uint8)
     room = np.zeros(3 * size + 3, np.int64)

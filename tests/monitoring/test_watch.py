@@ -1,4 +1,4 @@
-"""What a run uses is measured, what it does is told: tables, status, logs."""
+"""Monitoring of a run's resources and progress: tables, status, logs."""
 
 from __future__ import annotations
 

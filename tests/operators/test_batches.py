@@ -78,7 +78,7 @@ def program_of(operator: Operator, given: dict[str, Any]) -> Program:
 
 
 def measured(worker: Worker, lines: Sequence[str]) -> list[str]:
-    """What is said of each row, as text that is equal only for equal values."""
+    """Results of each row, as text that is equal only for equal values."""
     numbers = np.arange(len(lines))
     table = pa.table({"_line": pa.array(lines, pa.string())})
     done, failed = worker.attempt(Batch(True, table, numbers, numbers + 1))

@@ -1,4 +1,4 @@
-"""Which filters may pass which steps, and that no order breaks it."""
+"""Filters may only move past certain steps, and no order breaks that rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends a worker process, or never ends, costs its row; everything else is as if that row had never been there."""
+"""A row that ends a worker process, or never ends, is lost; everything else is as if that row had not existed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ KERNELS = [{"text_length_filter": {"min_len": 1}}, "fix_unicode_mapper"]
 
 
 def apart(folder: Path, steps: list[Any], **keys: Any) -> bool:
-    """Whether the only stage of a recipe runs in processes."""
+    """Return whether the only stage of a recipe runs in processes."""
     operator_folder(folder / "operators", plain="return text")
     write_lines(folder / "in.jsonl", texts([f"text {k}" for k in range(100)]))
     recipe = settings(folder, steps, **{"np": 2, "shard_size": 500, "operators": folder / "operators", **keys})

@@ -1,4 +1,4 @@
-"""What an operator does to its process, short of ending it, changes nothing of the run."""
+"""Changes that an operator makes to its process, short of ending it, do not affect the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process may use: the machine's cores and memory, or what its cgroup has."""
+"""Cores and memory that a process may use: those of the machine, or of its cgroup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CGROUP = "sys/fs/cgroup"
 
 
 def machine(folder: Path, cgroup: str, **files: str) -> Path:
-    """A root with /proc and /sys as files: how /proc tells of cgroups, and what there is in their folders."""
+    """A root folder with /proc and /sys as files: the cgroups in /proc, and the contents of their folders."""
     found = {"proc/meminfo": f"MemTotal:       {64 * GB // 1024} kB\nMemFree: 5 kB\n", "proc/self/cgroup": cgroup}
     found |= {f"{CGROUP}/{name}": text for name, text in files.items()}
     for name, text in found.items():

@@ -1,4 +1,4 @@
-"""What is sent to another process arrives as it was, and nothing else can be sent."""
+"""Values sent to another process arrive unchanged, and other types cannot be sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.conftest import ROOT
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal through and through, types too."""
+    """Return whether two values are equal at every depth, types included."""
     if type(one) is not type(other) and not (isinstance(one, Path) and isinstance(other, Path)):
         return False
     if isinstance(one, np.ndarray):

@@ -18,7 +18,7 @@ RECIPE = "recipes/ray_demo/configs/demo.yaml"
 
 
 def demo(folder: Path, *options: str) -> list[Any]:
-    """What a run of the demo keeps, started in a folder that holds the recipe where the checkout has it."""
+    """Samples that a run of the demo keeps, started in a folder with the recipe at its place in the checkout."""
     shutil.copytree(ROOT / "recipes" / "ray_demo", folder / "recipes" / "ray_demo")
     command = [sys.executable, "-m", "refinery", "run", RECIPE, *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""What dies on the cluster is run again: machines, processes, tasks without memory, the driver; the results are the same."""
+"""Recovery on the cluster from the death of machines, processes, tasks without memory, the driver; equal results."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_memory_that_runs_out_makes_batches_smaller(driver: Any) -> None:
 
 
 def test_smaller_batches_have_fewer_rows_too() -> None:
-    """What an operator takes for each of 8192 short rows would not shrink with the bytes of a batch."""
+    """Memory that an operator needs for each of 8192 short rows would not shrink with the bytes of a batch."""
     from refinery.execution.ray.tasks import _divided
     from refinery.workers.tasks import Task
 

@@ -1,4 +1,4 @@
-"""Which cluster a run joins, and what is said when there is none."""
+"""Choice of the cluster that a run joins, and the message when there is none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.workers.runs import operator_folder, settings, texts, write_lines
 
 
 def refused(tmp_path: Path, address: str) -> tuple[str, float]:
-    """What a run says that cannot join, and how long it took to say it."""
+    """Message of a run that cannot join, and the seconds until it came."""
     write_lines(tmp_path / "in.jsonl", samples(10))
     recipe = settings(tmp_path, ["clean_email_mapper"], executor_type="ray", ray_address=address)
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"export_path": str(tmp_path / "run" / "kept")}))

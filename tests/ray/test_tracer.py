@@ -12,7 +12,7 @@ from refinery.tracer import check_tracer_collect_complete, collect_for_filter, c
 
 
 def work(tracer: Any, number: int) -> int:
-    """What a task of a person's own does."""
+    """A task of a user's own code."""
     found = 0
     for at in range(20):
         sample = {"id": number * 100 + at, "text": f"mail {at}"}

@@ -1,4 +1,4 @@
-"""What a recipe's author reads: `traps.txt` holds recipes that are wrong and what is said of each.
+"""Messages for a recipe's author: `traps.txt` has wrong recipes and the message for each.
 
 UPDATE_GOLDEN=1 rewrites the answers; read the difference before committing it.
 """

@@ -1,4 +1,4 @@
-"""What the command line changes: Data-Juicer's way, and `--set` for any place."""
+"""Overrides on the command line: Data-Juicer's way, and `--set` for any place."""
 
 from __future__ import annotations
 

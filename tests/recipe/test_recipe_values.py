@@ -1,4 +1,4 @@
-"""What YAML writes and what a parameter gets: the value's spelling counts, not YAML 1.1's guess at its type."""
+"""YAML values and parameters: the value's spelling counts, not YAML 1.1's guess at its type."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ENVIRON = {"HOME_OF_DATA": "/data", "EMPTY": "", "QUOTE": 'it\'s: "so" # {now}',
 
 
 def name(written: str, variables: dict[str, Any] | None = None) -> str:
-    """What `project_name` becomes."""
+    """The value of `project_name`."""
     recipe = loads(f"{HEAD}project_name: {written}\n", "r.yaml", (), variables, library=FOUNDATION, environ=ENVIRON)
     assert loads(dump(recipe), library=FOUNDATION, environ={}) == recipe
     return recipe.project_name

@@ -21,7 +21,7 @@ QUIET = (
 
 
 def visit(folder: Path, html: str, *arguments: str) -> tuple[list[str], list[str], str]:
-    """What the console says of a page, which requests the page makes, and the page as the browser understood it."""
+    """Console messages of a page, requests of the page, and the page as the browser parsed it."""
     (folder / "page.html").write_text(html, "utf-8")
     log = folder / "net.json"
     options = [*QUIET, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom", *arguments]

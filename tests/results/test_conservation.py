@@ -125,7 +125,7 @@ def test_a_run_that_loses_a_row_leaves_no_results(tmp_path: Path, monkeypatch: p
 
 
 def _miscounting(more: int) -> Callable[..., list[Any]]:
-    """An export that tells of `more` rows than it has written."""
+    """An export that reports `more` rows than it has written."""
 
     def export(*args: Any) -> list[Any]:
         first, *others = written(*args)

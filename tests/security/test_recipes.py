@@ -1,4 +1,4 @@
-"""What a recipe's text can do before anything of it runs: nothing that takes long, and nothing that Python could run."""
+"""Limits on a recipe's text before it runs: nothing that takes long, and nothing that Python could run."""
 
 from __future__ import annotations
 

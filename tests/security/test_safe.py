@@ -40,7 +40,7 @@ def safely(*arguments: str) -> Result:
 
 
 def problems(text: str, *roots: str) -> list[str]:
-    """What `--safe` says of a recipe in the current folder."""
+    """Problems that `--safe` finds in a recipe in the current folder."""
     Path("recipe.yaml").write_text(text)
     with pytest.raises(RecipeError) as caught:
         open_recipe("recipe.yaml", guard=Guard(roots or (".",)))

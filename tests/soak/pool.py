@@ -48,7 +48,7 @@ OWN = (
 
 
 def _usable(operator: Operator, example: Mapping[str, Any]) -> bool:
-    """Whether an example is a step for any sample: it fails for none, and loads no model."""
+    """Return whether an example is a step for any sample: it fails for none, and loads no model."""
     params = example.get("params") or {}
     loads = any(operator.params[name].type == "file" and params[name] for name in params)
     slow = "spacy" in (params.get("words"), params.get("words_from"), params.get("sentences")) or "index" in params

@@ -72,7 +72,7 @@ class World:
 
     @property
     def on_ray(self) -> bool:
-        """Whether the recipe runs on a cluster."""
+        """Return whether the recipe runs on a cluster."""
         return "ray_address" in self.keys
 
     @property

@@ -1,4 +1,4 @@
-"""What entries of statistics files mean and how they add up, in plain Python and exact fractions."""
+"""Meaning and sums of entries of statistics files, in plain Python and exact fractions."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def added(entries: Iterable[Any]) -> Meaning:
 
 
 def close(found: float, expected: Fraction | float, size: float = 0.0, rel: float = 1e-9) -> bool:
-    """Whether a number is right to a relative tolerance; size: the greatest number that went into a sum."""
+    """Return whether a number is right to a relative tolerance. size: the greatest number that went into a sum."""
     exact = Fraction(expected)
     return abs(Fraction(found) - exact) <= rel * abs(exact) + Fraction(rel) * Fraction(size) / 10**4

@@ -73,7 +73,7 @@ def test_merge(partials: Path, tmp_path: Path) -> None:
 
 
 def test_ten_zeros_and_a_one(tmp_path: Path) -> None:
-    """What datatrove's form loses, ours keeps through any number of merges."""
+    """Our form keeps through any number of merges the values that datatrove's form loses."""
     put(tmp_path / "in", "g/s/00000.json", {"k": {"total": 0.0, "n": 10, "mean": 0.0, "unit": "task"}})
     put(tmp_path / "in", "g/s/00001.json", {"k": {"total": 1.0, "n": 1, "mean": 1.0, "unit": "task"}})
     with warnings.catch_warnings():
@@ -229,7 +229,7 @@ def test_a_kill_at_any_step_loses_nothing(partials: Path, tmp_path: Path, steps:
 
 
 def test_a_kill_in_the_middle_of_writing(partials: Path, tmp_path: Path) -> None:
-    """What was begun stands beside metric.json under another name, and goes with the next merge."""
+    """The unfinished file is beside metric.json under another name, and the next merge removes it."""
     StatsMerger(partials, tmp_path / "out").merge()
     name = aside(tmp_path / "out" / "summary" / "length" / "metric.json").name.rpartition(".")[0]
     left = put(tmp_path / "out", f"summary/length/{name}.12345", '{"summary": {"tot')

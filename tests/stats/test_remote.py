@@ -76,7 +76,7 @@ def counts(files: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def test_folders_that_fsspec_has_opened(tmp_path: Path) -> None:
-    """What datatrove takes for a folder: a DirFileSystem, a pair of path and file system, a pair of path and options."""
+    """Folders that datatrove accepts: a DirFileSystem, a pair of path and file system, a pair of path and options."""
     import fsspec
     from fsspec.implementations.dirfs import DirFileSystem
 

@@ -1,4 +1,4 @@
-"""The step `stats_merger`: samples pass, files are merged once, mistakes are told with their place."""
+"""The step `stats_merger`: samples pass, files are merged once, mistakes are reported with their place."""
 
 from __future__ import annotations
 

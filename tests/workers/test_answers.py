@@ -1,4 +1,4 @@
-"""What an operator's function returns is checked once for each call: it ends the run, costs its row, or is what it says."""
+"""Checks of a function's result, once per call: a wrong one ends the run or costs its row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def operators(folder: Path, kind: str, body: str) -> str:
 
 
 def answer(kind: str, body: str, contract: Contract, values: list[str] = TEXTS) -> pa.Array:
-    """What DuckDB is given for the texts by a function with such a body."""
+    """The array that DuckDB receives for the texts from a function with this body."""
     names: dict[str, Any] = {}
     exec(_OPERATOR.format(kind=kind, body=textwrap.indent(body, "    ")), names)
     path = Path("filters/measured_filter.py")

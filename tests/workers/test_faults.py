@@ -1,4 +1,4 @@
-"""What happens when a place cannot be written, memory or disk runs out, or somebody stops the run."""
+"""Faults of a run: a place that cannot be written, exhausted memory or disk, a user who stops the run."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_every_field_that_a_recipe_names(tmp_path: Path) -> None:
 
 
 def test_a_field_that_only_some_files_have(tmp_path: Path) -> None:
-    """Who reads several files may have one without the field; its rows are in the quarantine, and a note says why."""
+    """One of several files may lack the field; its rows are in the quarantine, and a note has the reason."""
     write_lines(tmp_path / "in" / "a.jsonl", SAMPLES)
     write_lines(tmp_path / "in" / "b.jsonl", [{"body": "x"}])
     run = refinery.run(recipe(tmp_path, tmp_path / "in"))
@@ -104,7 +104,7 @@ def test_a_field_that_only_some_files_have(tmp_path: Path) -> None:
 
 
 def test_a_field_that_comes_later(tmp_path: Path) -> None:
-    """Where the first samples of a large file lack the field, those in its middle are looked at too."""
+    """If the first samples of a large file lack the field, samples in its middle are checked too."""
     lines = [{"note": "x" * 100} for _ in range(2000)] + [{"text": "words " * 20} for _ in range(3000)]
     path = write_lines(tmp_path / "a.jsonl", lines)
     run = refinery.run(recipe(tmp_path, path, shard_size=50_000))

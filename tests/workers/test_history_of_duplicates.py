@@ -29,7 +29,7 @@ def histories(run: Run) -> list[History]:
 
 
 def told(run: Run, row: int) -> str:
-    """What a person is told of a row."""
+    """The history of a row, as a user reads it."""
     with Histories(run.work_dir) as found:
         out = console()
         with out.capture() as captured:
@@ -141,7 +141,7 @@ def test_all_stages_of_all_rows(tmp_path: Path, kind: str) -> None:
 
 
 def test_samples_that_are_read_again(tmp_path: Path) -> None:
-    """Where no text changes, the next stage reads the input itself."""
+    """If no text changes, the next stage reads the input itself."""
     steps = [
         {"text_length_filter": {"min_len": 2}},
         {"key_deduplicator": {"key": "text"}},

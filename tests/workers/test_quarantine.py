@@ -1,4 +1,4 @@
-"""What cannot be read or processed is set aside, with its place and its bytes, and costs no other row."""
+"""Rows that cannot be read or processed are set aside, with place and bytes, and cost no other row."""
 
 from __future__ import annotations
 

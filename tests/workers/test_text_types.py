@@ -24,7 +24,7 @@ def kept(run: Any) -> list[dict[str, Any]]:
 
 
 def by_script(recipe: dict[str, Any], folder: Path) -> bytes:
-    """What the script of a recipe writes."""
+    """Output of a recipe's script."""
     target = folder / "by_script" / "out.jsonl"
     target.parent.mkdir()
     duckdb.connect().execute(refinery.compile({**recipe, "export_path": str(target)})).fetchall()

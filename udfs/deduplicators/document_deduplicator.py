@@ -1,4 +1,4 @@
-"""Exact duplicates by a 126-bit hash of the folded text; a kernel, several times faster than MD5."""
+"""Exact deduplication by a 126-bit hash of the folded text; a kernel, several times faster than MD5."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def line_keys(
     skip_latex_env: bool,
     skip_html_tags: bool,
 ) -> pa.Array:
-    """A key per line of each text, 0 for lines that always stay."""
+    """A key per line of each text; 0 for lines that always stay."""
     how = lowercase * line_units.LOWER | ignore_special_character * line_units.LETTERS_ONLY
     skipped = (
         skip_brackets * line_units.SKIP_BRACKETS
@@ -130,10 +130,10 @@ def line_keys(
 
 
 def without_lines(column: pa.Array, removed: pa.Array) -> pa.Array:
-    """Each text without the lines of these numbers, NULL where nothing changes."""
+    """Each text without the lines of these numbers; NULL where nothing changes."""
     return line_units.remove_lines(column, removed)
 
 
 def lines(text: str, params: dict[str, Any]) -> list[str]:
-    """The lines of a text, which the numbers of units count."""
+    """The lines of a text, as the numbers of units count them."""
     return text.split("\n")

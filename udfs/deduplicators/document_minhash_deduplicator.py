@@ -271,7 +271,7 @@ OPERATOR = {
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return _bands_fit(params) + _tokenizer(params)
 
 
@@ -310,7 +310,7 @@ def minhash_marks(
     bands: int | None,
     rows: int | None,
 ) -> pa.Array:
-    """Band keys and signature of each text; see `minhash_texts.signatures`. Without bands or rows the best of both."""
+    """Band keys and signature of each text; see `minhash_texts.signatures`. Bands and rows default to the best ones."""
     from refinery.kernels.dedup import minhash_bands, minhash_texts
 
     if not bands or not rows:

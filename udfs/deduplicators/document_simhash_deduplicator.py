@@ -1,4 +1,4 @@
-"""Near-duplicates by SimHash; Data-Juicer's hash in a kernel."""
+"""Near-duplicate removal by SimHash; Data-Juicer's hash in a kernel."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ OPERATOR = {
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     num_blocks, distance = params["num_blocks"], params["hamming_distance"]
     if num_blocks <= distance:
         return [
@@ -104,7 +104,7 @@ def text_simhash(
     column: pa.Array, tokenization: str, window_size: int, lowercase: bool, ignore_pattern: str | None, keep_short: bool
 ) -> pa.Array:
     """The SimHash of each text; NULL for NULL, and with `keep_short` for texts of fewer tokens than `window_size`."""
-    from refinery.kernels.core.arrow import ints  # numba, which check() does without
+    from refinery.kernels.core.arrow import ints  # imports numba, which check() does not need
     from refinery.kernels.dedup.shingles import tokens
     from refinery.kernels.dedup.simhash import simhash
 

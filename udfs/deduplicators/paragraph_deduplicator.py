@@ -85,23 +85,23 @@ OPERATOR = {
 
 
 def checks(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running."""
+    """Problems that prevent a run."""
     return [] if params["separator"] else ["separator is empty; give the characters that stand between paragraphs"]
 
 
 def paragraph_keys(
     column: pa.Array, separator: str, lowercase: bool, collapse_whitespace: bool, min_length: int
 ) -> pa.Array:
-    """A key per paragraph of each text, 0 for those that take no part."""
+    """A key per paragraph of each text; 0 for paragraphs that take no part."""
     how = lowercase * line_units.LOWER | collapse_whitespace * line_units.ONE_SPACE
     return paragraph_units.paragraph_keys(column, separator, how, min_length)
 
 
 def without_paragraphs(column: pa.Array, removed: pa.Array, separator: str) -> pa.Array:
-    """Each text without the paragraphs of these numbers, empty when all else is white space; NULL where nothing changes."""
+    """Each text without these paragraphs; empty if only white space is left; NULL where nothing changes."""
     return paragraph_units.remove_paragraphs(column, removed, separator)
 
 
 def paragraphs(text: str, params: dict[str, Any]) -> list[str]:
-    """The paragraphs of a text, which the numbers of units count."""
+    """The paragraphs of a text, as the numbers of units count them."""
     return text.split(params["separator"])

@@ -1,4 +1,4 @@
-"""Remove sentences of spans that stood before; Python rules for sentences, kernels for their keys."""
+"""Remove sentences of repeated spans; Python rules for sentences, kernels for their keys."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ OPERATOR = {
 
 
 def checks(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running."""
+    """Problems that prevent a run."""
     return sentence_units.problems(params["sentences"], params["language"])
 
 
@@ -153,7 +153,7 @@ def sentence_keys(
     norm_whitespace: bool,
     norm_unicode_diacritics: bool,
 ) -> pa.Array:
-    """A key per span of sentences of each text, 0 for spans without a word."""
+    """A key per span of sentences of each text; 0 for spans without a word."""
     how = (
         lowercase * sentence_units.LOWER
         | norm_numbers * sentence_units.NUMBERS
@@ -176,13 +176,13 @@ def without_sentences(
     min_doc_words: int,
     min_num_sentences: int,
 ) -> pa.Array:
-    """Each text without the sentences of these spans, empty when too little is left; NULL where nothing changes."""
+    """Each text without the sentences of these spans; empty if too little is left; NULL where nothing changes."""
     left = sentence_units.remove_sentences(column, removed, sentences, language, n_sentences, min_words_to_remove_span)
     return sentence_units.enough_or_empty(left, sentences, language, min_doc_words, min_num_sentences)
 
 
 def texts_of_spans(text: str, params: dict[str, Any]) -> list[str]:
-    """The spans of a text, which the numbers of units count; blank sentences do not, as in `sentence_units`."""
+    """The spans of a text, as the numbers of units count them; without blank sentences, as in `sentence_units`."""
     n = params["n_sentences"]
     if params["sentences"] == "lines":
         lines = text.splitlines()

@@ -1,4 +1,4 @@
-"""Character and line counts of a text: what four filters divide."""
+"""Character and line counts of a text, from which four filters compute ratios."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FEATURE = {
 
 
 def profile(column: pa.Array) -> pa.Array:
-    """A struct of six int64 counts for each text, NULL for NULL."""
+    """A struct of six int64 counts for each text; NULL for NULL."""
     view = texts(column)
     counts = np.zeros((len(FIELDS), len(view)), np.int64)
     count_rows(view.data, view.offsets, view.valid, *tables(), counts)

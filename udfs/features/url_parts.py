@@ -1,4 +1,4 @@
-"""Host name and public suffix of an address, by the list that tldextract brings along."""
+"""Host name and public suffix of an address, by the list in the package tldextract."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ FEATURE = {
             "columns": ["VARCHAR"],
             "constants": [],
             "returns": "STRUCT(fqdn VARCHAR, suffix VARCHAR)",
-            "runs": "kernel",  # a microsecond a sample, for hosts are remembered: threads do not wait for each other
+            "runs": "kernel",  # a microsecond per sample, since hosts are cached: threads hardly wait for each other
             "call": "url_parts",
         }
     },
     "sql": "url_parts({{ text }})",
 }
 
-# Hosts that are remembered; many samples share one.
+# Size of the cache of hosts; many samples share one.
 _HOSTS = 1 << 17
 _making = threading.Lock()
 
 
 def url_parts(column: pa.Array) -> pa.Array:
-    """A struct of two texts for each address, NULL for NULL."""
+    """A struct of two texts for each address; NULL for NULL."""
     parts = [None if url is None else host_parts(authority(url)) for url in column.to_pylist()]
     fqdn, suffix = (of_texts([part and part[at] for part in parts]) for at in (0, 1))
     return structs(np.array([part is not None for part in parts], np.bool_), fqdn=fqdn, suffix=suffix)
 
 
 def authority(url: str) -> str:
-    """The beginning of an address that decides its host: up to the third slash, a question mark or a hash."""
+    """The beginning of an address that determines its host: up to the third slash, a question mark or a hash."""
     return "/".join(url.split("/", 3)[:3]).partition("?")[0].partition("#")[0]
 
 
 @lru_cache(maxsize=_HOSTS)
 def host_parts(beginning: str) -> tuple[str, str]:
-    """Host name and public suffix of an address, as tldextract tells them."""
+    """Host name and public suffix of an address, as tldextract finds them."""
     found = _extractor().extract_str(beginning)
     return found.fqdn, found.suffix
 

@@ -1,4 +1,4 @@
-"""Number of refined words of a text, for recipes in which nothing else looks at the words."""
+"""Number of refined words of a text, for recipes without another use of the words."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ FEATURE = {
 
 
 def count_words(column: pa.Array) -> pa.Array:
-    """Number of each text's words, NULL for NULL."""
+    """Number of words of each text; NULL for NULL."""
     return words.word_count(column)

@@ -1,4 +1,4 @@
-"""Refined words of a text: what the filters on words look at."""
+"""Refined words of a text, the input of the filters on words."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ FEATURE = {
 
 
 def refined_words(column: pa.Array) -> pa.Array:
-    """A struct for each text: how many words it has, and the lowered ones; NULL for NULL."""
+    """A struct for each text: the number of its words, and the words in lower case; NULL for NULL."""
     return words.words(column)

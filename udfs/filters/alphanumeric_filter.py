@@ -66,7 +66,7 @@ OPERATOR = {
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of `tokenization` with this tokenizer, in sentences that name the cure."""
+    """Problems that prevent `tokenization` with this tokenizer, as sentences that name the cure."""
     if not params["tokenization"]:
         return []
     if not params["tokenizer"]:
@@ -78,9 +78,9 @@ def check(params: dict[str, Any]) -> list[str]:
 
 
 def count_tokens(column: pa.Array, path: str | None) -> pa.Array:
-    """Tokens of each text, special tokens not added and nothing truncated; int64, NULL for NULL."""
+    """Number of tokens of each text, without special tokens or truncation; int64, NULL for NULL."""
     texts = column.to_pylist()
-    if path is None:  # an empty vector has no value of a constant
+    if path is None:  # constants have no value for an empty vector
         return pa.nulls(len(texts), pa.int64())
     encode = subwords.tokenizer(path).encode
     counts = [None if text is None else len(encode(text, add_special_tokens=False).ids) for text in texts]

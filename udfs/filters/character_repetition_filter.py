@@ -45,13 +45,13 @@ OPERATOR = {
 
 
 def character_repetition(column: pa.Array, rep_len: int) -> pa.Array:
-    """The repetition ratio of each text for n-grams of `rep_len` characters, NULL for NULL.
+    """The repetition ratio of each text for n-grams of `rep_len` characters; NULL for NULL.
 
     The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022); the square root is Data-Juicer's.
     """
     view = texts(column)
     ratios = np.zeros(len(view), np.float64)
-    if not len(view):  # nor is there a value of a constant then
+    if not len(view):  # constants have no value then, either
         return ints(ratios)
     ratio_rows(view.data, view.offsets, view.valid, rep_len, AT_ONCE, ratios)
     return ints(ratios, view.valid)

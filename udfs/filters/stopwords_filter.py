@@ -121,16 +121,16 @@ KIND = "stopwords"
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return wordlists.check(params.get("stopwords_dir"), KIND, params.get("lang", "en")) + subwords.check(params)
 
 
 def stopwords_share(column: pa.Array, folder: str, lang: str, groups: str, join_char: str) -> pa.Array:
-    """The share of stop words of each text, given as words with a space between them; NULL for NULL.
+    """The share of stop words of each text, which is a list of words separated by spaces; NULL for NULL.
 
-    groups: sizes of the groups that count as words as well, with commas between them; empty without augmentation.
+    groups: sizes of the groups that also count as words, separated by commas; empty without augmentation.
     """
-    from refinery.kernels.words import word_ratio  # numba, which check() does without
+    from refinery.kernels.words import word_ratio  # imports numba, which check() does not need
 
     return word_ratio.listed_ratio(column, folder, KIND, lang, _sizes(groups), join_char)
 

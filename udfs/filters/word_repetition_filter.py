@@ -1,4 +1,4 @@
-"""Filter on repeated word n-grams; a kernel that finds equal ones by hash and confirms them byte by byte."""
+"""Filter on repeated word n-grams; a kernel that finds equal n-grams by hash and confirms them byte by byte."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ OPERATOR = {
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return subwords.check(params)
 
 
@@ -84,7 +84,7 @@ def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
 
     The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022).
     """
-    from refinery.kernels.words import word_repetition  # numba, which check() does without
+    from refinery.kernels.words import word_repetition  # imports numba, which check() does not need
 
     return word_repetition.word_repetition(column, rep_len)
 

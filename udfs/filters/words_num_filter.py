@@ -61,11 +61,11 @@ OPERATOR = {
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return subwords.check(params)
 
 
 def count_pieces(column: pa.Array, model: str) -> pa.Array:
-    """Number of each text's pieces that have more than special characters, NULL for NULL."""
+    """Number of each text's pieces that are not only special characters; NULL for NULL."""
     split = subwords.pieces(model)
     return subwords.each_text(column, lambda text: len(subwords.refined(split(text), lower=False)), pa.int64())

@@ -1,4 +1,4 @@
-"""E-mail addresses; the work is done in `refinery.kernels.text.emails`."""
+"""Replace e-mail addresses; the kernel is in `refinery.kernels.text.emails`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OPERATOR = {
         },
     },
     "checks": "problems",
-    # Most texts hold no @, and SQL sees that before it hands them over.
+    # Most texts have no @, which SQL checks before it calls the kernel.
     "sql": """
         SELECT {% if pattern is none %}
             CASE WHEN contains({{ text }}, '@') THEN clean_email_delta({{ text }}, {{ repl | lit }}) END AS delta
@@ -60,19 +60,19 @@ OPERATOR = {
 
 
 def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
-    """Every text with its addresses replaced, NULL where there are none."""
-    from refinery.kernels.text import emails  # late: checking a recipe needs no kernel
+    """Each text with its addresses replaced; NULL where there are none."""
+    from refinery.kernels.text import emails  # imported late: checking a recipe needs no kernel
 
     return emails.clean_emails(column, repl)
 
 
 def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
-    """Every text with what the user's pattern finds replaced, NULL where that is nothing."""
+    """Each text with the matches of the user's pattern replaced; NULL where there are none."""
     return patterns.sub(column, patterns.unwrap(pattern), repl)
 
 
 def problems(params: Mapping[str, Any]) -> list[str]:
-    """What is wrong with `pattern` or `repl`."""
+    """Problems of `pattern` and `repl`."""
     if params["pattern"] is None and "\\" not in params["repl"]:
         return []
     from refinery.kernels.text.emails import EMAIL_PATTERN

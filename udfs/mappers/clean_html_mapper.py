@@ -27,7 +27,7 @@ OPERATOR = {
         }
     },
     # Only a tag, comment or declaration, a character reference, CR, NUL or white space at the start can change a text:
-    # without them the tokenizer hands every character on as it is, and the tree is one text node in the body.
+    # without them the tokenizer passes on every character, and the tree is one text node in the body.
     "sql": r"""
         SELECT CASE WHEN regexp_matches({{ text }}, '<[A-Za-z/!?]|&[A-Za-z#]|[\r\x00]|\A[\t\n\f ]')
             THEN clean_html_delta({{ text }}) END AS delta
@@ -53,7 +53,7 @@ def clean_html(column: pa.Array) -> pa.Array:
 
 
 def html_text(text: str) -> str:
-    """Text of an HTML document, list items marked by a star."""
+    """Text of an HTML document, with list items marked by a star."""
     for tag, mark in BULLETS:
         text = text.replace(tag, mark)
     return LexborHTMLParser(text).text()

@@ -50,7 +50,7 @@ GROWTH = 1 << 24
 
 
 def expand_macro(column: pa.Array) -> pa.Array:
-    """Each text with its macros expanded, NULL where nothing changes. ValueError: a text grows by more than 16 MiB."""
+    """Each text with its macros expanded; NULL where nothing changes. Raises ValueError if one grows by over 16 MiB."""
     return delta(column, _expand_rows, classes(), exact=_refuse, growth=2.0)
 
 
@@ -90,7 +90,7 @@ def _skip_space(text, i, table):
 
 @njit(nogil=True, cache=True)
 def _name_end(text, i):
-    """End of the macro name (backslash, letters and digits) at i; i itself when there is none."""
+    """End of the macro name (backslash, letters and digits) at i; i if there is none."""
     if not _is(text, i, BACKSLASH):
         return i
     end = i + 1
@@ -101,7 +101,7 @@ def _name_end(text, i):
 
 @njit(nogil=True, cache=True)
 def _definition(text, i, table, is_def):
-    """Bounds of name and value (four positions) of the definition at i; the name is empty when it is none."""
+    """Bounds of name and value (four positions) of the definition at i; an empty name if there is none."""
     none = (i, i, i, i)
     if is_def:
         name = _skip_space(text, i + len(DEF), table)
@@ -130,7 +130,7 @@ def _definition(text, i, table, is_def):
 
 @njit(nogil=True, cache=True)
 def _macros(text, marks, table):
-    """int64 (n, 4): bounds of name and value of each macro, in order of expansion. marks: where backslashes are."""
+    """int64 (n, 4): bounds of name and value of each macro, in order of expansion. marks: positions of backslashes."""
     found = np.empty((len(marks), 4), np.int64)
     n = 0
     for is_def in (False, True):
@@ -168,7 +168,7 @@ def _backslashes(text):
 
 @njit(nogil=True, cache=True)
 def _hits(text, marks, name):
-    """Indices of the marks where `name` stands with a character other than a letter or digit behind."""
+    """Indices of the marks at which `name` is followed by a character other than a letter or digit."""
     hits = np.empty(len(marks), np.int64)
     n = free = 0
     for k in range(len(marks)):
@@ -178,13 +178,13 @@ def _hits(text, marks, name):
         if same(text, i, after, name, 0, len(name)):
             hits[n] = k
             n += 1
-            free = after + 1  # the character behind is used up
+            free = after + 1  # the following character is used up
     return hits[:n]
 
 
 @njit(nogil=True, cache=True)
 def _replaced(text, marks, hits, name, value):
-    """`text` with the names at `hits` replaced by `value`, and where its backslashes are now."""
+    """`text` with the names at `hits` replaced by `value`, and the new positions of its backslashes."""
     inner = _backslashes(value)
     out = np.empty(len(text) + len(hits) * (len(value) - len(name)), np.uint8)
     out_marks = np.empty(len(marks) + len(hits) * (len(inner) - 1), np.int64)
@@ -207,7 +207,7 @@ def _replaced(text, marks, hits, name, value):
 
 @njit(nogil=True, cache=True)
 def _expanded(text, table):
-    """`text` with its macros expanded; anything longer than GROWTH more than it when that would be too long."""
+    """`text` with its macros expanded; any text that is more than GROWTH longer if the result would be."""
     marks = _backslashes(text)
     new = text
     macros = _macros(text, marks, table)

@@ -54,7 +54,7 @@ OPERATOR = {
 
 
 def problems(params: dict[str, Any]) -> list[str]:
-    """What is wrong with the parameters, as sentences."""
+    """Problems of the parameters, as sentences."""
     value = params.get("normalization")
     if not value or value.upper() in FORMS:
         return []
@@ -62,7 +62,7 @@ def problems(params: dict[str, Any]) -> list[str]:
 
 
 def fix_unicode(column: pa.Array, normalization: str | None) -> pa.Array:
-    """Each text as `ftfy.fix_text` leaves it, NULL where nothing changes. ValueError: unknown normalization form."""
+    """Each text as `ftfy.fix_text` returns it; NULL where nothing changes. Raises ValueError for an unknown form."""
     for problem in problems({"normalization": normalization}):
         raise ValueError(problem)
     form = cast(Form, (normalization or "NFC").upper())
@@ -82,7 +82,7 @@ def _rounds(form: Form) -> Rounds:
 
 
 class Rounds:
-    """The rounds of ftfy, with a kernel for the character maps; ftfy itself where mojibake has to be decoded."""
+    """The rounds of ftfy, with a kernel for the character maps; ftfy itself where mojibake must be decoded."""
 
     def __init__(self, form: Form, known: Tables) -> None:
         import ftfy
@@ -95,7 +95,7 @@ class Rounds:
         self.configs = (config._replace(unescape_html=False), config)
 
     def __call__(self, text: str) -> str:
-        """What `ftfy.fix_text` makes of a text of any length."""
+        """The result of `ftfy.fix_text` for a text of any length."""
         if len(text) <= self.longest or max(map(len, text.split("\n"))) < self.longest:
             # every segment is a line, and all lines may go through a round together
             less = text.find("<")
@@ -110,7 +110,7 @@ class Rounds:
         return self.fix(segment, self.configs[entities]).text if fixed is None else fixed
 
     def _settle(self, text: str, entities: bool, segment: bool) -> str | None:
-        """Repeat rounds until nothing changes; None when one of them may have to decode mojibake."""
+        """Repeat rounds until nothing changes; None if a round may have to decode mojibake."""
         while True:
             before = text
             if entities:

@@ -1,4 +1,4 @@
-"""Punctuation of other scripts to ASCII; a kernel, because a table of 34 characters in SQL is ten times slower."""
+"""Map punctuation of other scripts to ASCII; a kernel, because a table of 34 characters in SQL is ten times slower."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OPERATOR = {
     ],
 }
 
-# Code points and what stands for them, as the peer has it; 1 (U+FF11) among the quotes is no slip of this file.
+# Code points and their replacements, as in the peer; its 1 (U+FF11) among the quotes is kept on purpose.
 TABLE = {
     '"': "\u201e\u201c\u201d\u00ab\u00bb\uff11\u300c\u300d\u300a\u300b",
     ",": "\uff0c\u3001",
@@ -71,5 +71,5 @@ def table() -> CharMap:
 
 
 def normalize_punctuation(column: pa.Array) -> pa.Array:
-    """Each text with the characters of the table replaced, NULL where there is none."""
+    """Each text with the characters of the table replaced; NULL where there is none."""
     return delta(column, map_rows, *table(), False, np.zeros(1, np.uint8))

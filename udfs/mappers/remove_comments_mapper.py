@@ -63,8 +63,8 @@ def _line_end(text, i, end):
 
 @njit(nogil=True, cache=True)
 def _cut_inline(text, start, end):
-    """Cut every [^\\]%.+$ out of text[start:end], in place; the new end."""
-    kept = free = i = start  # text[kept:] is not looked at yet but for the search at i; text[:free] is done
+    """Cut every [^\\]%.+$ out of text[start:end], in place; returns the new end."""
+    kept = free = i = start  # text[:free] is done; text[kept:] is searched up to i
     while i < end:
         if text[i] != PERCENT:
             i += 1
@@ -78,7 +78,7 @@ def _cut_inline(text, start, end):
 
 @njit(nogil=True, cache=True)
 def _cut_lines(text, start, end):
-    """Cut every (?m)^%.*\\n? out of text[start:end], in place; the new end."""
+    """Cut every (?m)^%.*\\n? out of text[start:end], in place; returns the new end."""
     free = i = start
     while i < end:
         after = min(_line_end(text, i, end) + 1, end)

@@ -42,5 +42,5 @@ OPERATOR = {
 
 
 def remove_long_words(column: pa.Array, min_len: int, max_len: int) -> pa.Array:
-    """Each text without the words outside of [min_len, max_len], NULL where nothing changes."""
+    """Each text without words of a length outside of [min_len, max_len]; NULL where nothing changes."""
     return word_removal.remove_long_words(column, min_len, max_len)

@@ -1,4 +1,4 @@
-"""Remove words that hold certain substrings; a kernel over the UTF-8 bytes, or a tokenizer's pieces in Python."""
+"""Remove words that contain certain substrings; a kernel over the UTF-8 bytes, or a tokenizer's pieces in Python."""
 
 from __future__ import annotations
 
@@ -71,23 +71,23 @@ OPERATOR = {
     ],
 }
 
-WORD_START = "\u2581"  # what stands for a space in a SentencePiece piece
+WORD_START = "\u2581"  # the space in a SentencePiece piece
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return subwords.check(params)
 
 
 def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:
-    """Each text without the words that hold one of the substrings (a JSON list), NULL where nothing changes."""
-    from refinery.kernels.words import word_removal  # numba, which check() does without
+    """Each text without the words that contain one of the substrings (a JSON list); NULL where nothing changes."""
+    from refinery.kernels.words import word_removal  # imports numba, which check() does not need
 
     return word_removal.remove_words_with(column, _list(substrings))
 
 
 def remove_pieces_with(column: pa.Array, model: str, substrings: str | None) -> pa.Array:
-    """Each text without the pieces that hold one of the substrings (a JSON list), NULL where no piece does."""
+    """Each text without the pieces that contain one of the substrings (a JSON list); NULL where no piece does."""
     split, unwanted = subwords.pieces(model), _list(substrings)
 
     def without(text: str) -> str:

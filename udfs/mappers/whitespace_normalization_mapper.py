@@ -1,4 +1,4 @@
-"""White space to plain spaces; a kernel, because trim and translate of SQL are ten times slower."""
+"""Map white space to plain spaces; a kernel, because trim and translate of SQL are ten times slower."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def table() -> CharMap:
 
 
 def normalize_whitespace(column: pa.Array) -> pa.Array:
-    """Each text stripped and with plain spaces, NULL where that is the text itself."""
+    """Each text stripped and with plain spaces; NULL where nothing changes."""
     return delta(column, map_rows, *table(), True, classes())

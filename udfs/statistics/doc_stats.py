@@ -76,7 +76,7 @@ OPERATOR = {
 
 
 def character_counts(column: pa.Array) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL."""
+    """A struct of counts for each text; NULL for NULL."""
     view = texts(column)
     counts = np.zeros((len(FIELDS), len(view)), np.int64)
     count_rows(view.data, view.offsets, view.valid, *tables(), counts)

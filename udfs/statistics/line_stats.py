@@ -1,4 +1,4 @@
-"""Number and lengths of lines, how they end and begin, and which repeat; a kernel measures them in one pass."""
+"""Number and lengths of lines, their ends and beginnings, and repeated lines; a kernel measures them in one pass."""
 
 from __future__ import annotations
 
@@ -118,5 +118,5 @@ OPERATOR = {
 
 
 def line_counts(column: pa.Array, skip_blank: bool, short: list[int], long: list[int]) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL."""
+    """A struct of counts for each text; NULL for NULL."""
     return piece_stats(column, False, bool(skip_blank), short or [], long or [])

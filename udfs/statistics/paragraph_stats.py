@@ -1,4 +1,4 @@
-"""Number and lengths of paragraphs, and which repeat; a kernel measures them in one pass."""
+"""Number and lengths of paragraphs, and repeated paragraphs; a kernel measures them in one pass."""
 
 from __future__ import annotations
 
@@ -99,5 +99,5 @@ OPERATOR = {
 
 
 def paragraph_counts(column: pa.Array, short: list[int], long: list[int]) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL."""
+    """A struct of counts for each text; NULL for NULL."""
     return piece_stats(column, True, True, short or [], long or [])

@@ -108,15 +108,15 @@ OPERATOR = {
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return spacy_words.problems(params["words"], params["language"])
 
 
 def sentence_counts(column: pa.Array, short: list[int], long: list[int]) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL; sentences by the kernel."""
+    """A struct of counts for each text, with sentences by the kernel; NULL for NULL."""
     return sentence_stats.sentence_stats(column, short or [], long or [])
 
 
 def spacy_sentence_counts(column: pa.Array, short: list[int], long: list[int], language: str) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL; sentences by spaCy."""
+    """A struct of counts for each text, with sentences by spaCy; NULL for NULL."""
     return spacy_words.sentence_counts(column.to_pylist(), short or [], long or [], language)

@@ -1,4 +1,4 @@
-"""A step that merges statistics files; the samples pass by. What it does is in `refinery.stats.step`."""
+"""A step that merges statistics files and does not touch the samples; the code is in `refinery.stats.step`."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ TOP_K_DEFAULTS = {"top_k_groups": (list(TOP_K_GROUPS), TOP_K_GROUPS), "top_k": (
 
 
 def check(params: dict[str, Any]) -> list[str]:
-    """What is wrong with parameters."""
+    """Problems of the parameters."""
     empty = [f"{name} is empty" for name in ("input_folder", "output_folder") if params.get(name) == ""]
     return empty + ([] if params.get("top_k_config") is None else _wrong(params["top_k_config"], params))
 
 
 def _wrong(config: Any, params: dict[str, Any]) -> list[str]:
-    """What is wrong with top_k_config."""
+    """Problems of top_k_config."""
     if not isinstance(config, dict):
         return [f"top_k_config is {config!r}; it must be a mapping such as {{top_k_groups: [fqdn], top_k: 50000}}"]
     unknown = [name for name in config if name not in TOP_K_DEFAULTS]

@@ -81,7 +81,7 @@ OPERATOR = {
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     path = params["tokenizer_name_or_path"]
     if not path:
         return (
@@ -91,8 +91,8 @@ def check(params: Mapping[str, Any]) -> list[str]:
 
 
 def tokens_in_text(column: pa.Array, path: str | None) -> pa.Array:
-    """Number of each text's tokens with special ones (int64), NULL for NULL."""
-    if path is None:  # an empty vector has no value of a constant
+    """Number of tokens of each text, special tokens included (int64); NULL for NULL."""
+    if path is None:  # constants have no value for an empty vector
         return pa.nulls(len(column), pa.int64())
     tokenizer = subwords.tokenizer(path)
     return subwords.each_text(column, lambda text: len(tokenizer.encode(text).ids), pa.int64())

@@ -1,4 +1,4 @@
-"""Number, lengths and kinds of the words of a text; a kernel knows spaCy's rules for English, or spaCy cuts itself."""
+"""Number, lengths and kinds of the words of a text; by a kernel with spaCy's rules for English, or by spaCy."""
 
 from __future__ import annotations
 
@@ -147,15 +147,15 @@ OPERATOR = {
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     return spacy_words.problems(params["words"], params["language"])
 
 
 def word_counts(column: pa.Array, stops: list[str], short: list[int], long: list[int]) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL; words by the kernel."""
+    """A struct of counts for each text, with words by the kernel; NULL for NULL."""
     return word_stats.word_stats(column, stops or [], short or [], long or [])
 
 
 def spacy_word_counts(column: pa.Array, stops: list[str], short: list[int], long: list[int], language: str) -> pa.Array:
-    """A struct of counts for each text, NULL for NULL; words by spaCy."""
+    """A struct of counts for each text, with words by spaCy; NULL for NULL."""
     return spacy_words.word_counts(column.to_pylist(), stops or [], short or [], long or [], language)

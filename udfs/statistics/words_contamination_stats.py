@@ -1,4 +1,4 @@
-"""How often certain words stand in a text that has been made plain; Python does the latter, a kernel counts."""
+"""Frequency of certain words in a normalized text; Python normalizes, a kernel counts."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ OPERATOR = {
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
-    """What stands in the way of running with these parameters."""
+    """Problems that prevent a run with these parameters."""
     found = spacy_words.problems(params["words_from"], params["language"], "words_from")
     return [*found, *([] if params["words"] else ["words is empty: name one at least"])]
 
 
 def listed_words(column: pa.Array, words: list[str], how: int, words_from: str, language: str) -> pa.Array:
-    """A struct of counts for each text made plain, listed words as `stops`; NULL for NULL."""
+    """A struct of counts for each normalized text, with the listed words as `stops`; NULL for NULL."""
     texts = [None if text is None else sentence_units.normalised(text, how) for text in column.to_pylist()]
     if words_from == "spacy":
         return spacy_words.word_counts(texts, words, [], [], language)

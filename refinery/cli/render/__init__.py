@@ -1,1 +1,1 @@
-"""What commands that help to decide print: tables for a person, plain data for `--json`."""
+"""Output of commands: tables for a terminal, plain data for `--json`."""

@@ -1,4 +1,4 @@
-"""The statistics of `refinery analyze` on paper."""
+"""Output of `refinery analyze`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from refinery.inspect.analyze.analyze import Analysis, Description
 from refinery.inspect.analyze.sketch import ERROR, PERCENTS
 from refinery.inspect.analyze.suggest import METHODS
 
-# Keys of a group, and pairs of statistics, that are listed; the tables have them all.
+# Most keys of a group, and most pairs of statistics, to list; the tables have all.
 _KEYS = 20
 _PAIRS = 10
 
@@ -37,7 +37,7 @@ def as_data(found: Analysis) -> dict[str, Any]:
 
 
 def show(found: Analysis) -> Iterator[Any]:
-    """What a person reads, part by part."""
+    """Yield the output for a terminal, part by part."""
     counts, outcome = found.outcome.counts, found.outcome
     yield f"{counts.read:,} rows read, {counts.kept:,} measured, {counts.quarantined:,} quarantined; nothing was removed"
     yield from (f"note: {note}" for note in outcome.notes)
@@ -63,7 +63,7 @@ def show(found: Analysis) -> Iterator[Any]:
 
 
 def _by_group(descriptions: Sequence[Description]) -> Iterator[Any]:
-    """A table per statistic and group: its keys."""
+    """Yield a table of keys per statistic and group."""
     for (stat, group), members in groupby(descriptions, key=lambda d: (d.stat, d.group)):
         listed = list(members)
         yield ""

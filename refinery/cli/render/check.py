@@ -1,4 +1,4 @@
-"""What `refinery check` finds, as lines and as plain data."""
+"""Output of `refinery check`, as lines and as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from refinery.planning.plan import Prepared
 
 
 def lines(prepared: Prepared) -> list[str]:
-    """Notes, and last what was checked."""
+    """Notes, and a last line on the checked recipe and inputs."""
     recipe, count = prepared.recipe, len(prepared.recipe.steps)
     steps = f"{count} step{'s' if count != 1 else ''}"
     notes = [f"note: {shorter(str(note))}" for note in (*recipe.ignored, *prepared.notes)]
@@ -27,7 +27,7 @@ def _inputs(prepared: Prepared) -> str:
 
 
 def passed(prepared: Prepared) -> dict[str, Any]:
-    """A recipe without problems."""
+    """Plain data for a recipe without problems."""
     recipe, sources = prepared.recipe, prepared.sources
     return {
         "ok": True,
@@ -48,7 +48,7 @@ def _note(text: str) -> dict[str, str]:
 
 
 def failed(error: RefineryError) -> dict[str, Any]:
-    """A recipe that would not run: every problem, in the order of their places."""
+    """Plain data for a recipe that would not run: every problem, in the order of places."""
     problems = [_problem(problem) for problem in problems_of(error)]
     return {"ok": False, "exit_code": error.exit_code, "problems": problems, "notes": []}
 

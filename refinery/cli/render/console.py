@@ -1,4 +1,4 @@
-"""What commands print: the waterfall, examples from the trace, progress. rich draws; nothing here computes."""
+"""Terminal output with rich: the waterfall, examples from the trace, progress. Nothing here computes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ WATERFALL = """
 SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds
 FROM steps ORDER BY rows_in DESC, step  -- as they ran: a filter that was moved is given what the one before has left
 """
-# Without a terminal: the width of tables, and how often progress is told, in seconds.
+# Without a terminal: the width of tables, and the seconds between lines of progress.
 _WIDTH = 120
-# Tables are not squeezed further; a narrower terminal breaks their lines.
+# Least width of tables; a narrower terminal breaks their lines.
 _NARROWEST = 96
 _EVERY = 10
 
 
 def console(stderr: bool = False) -> Console:
-    """A rich console; as wide as the terminal, or 120 columns where there is none. On stderr it is for progress."""
+    """Make a rich console, as wide as the terminal or 120 columns without one. stderr: for progress."""
     from rich.console import Console
 
     class Ours(Console):
         def on_broken_pipe(self) -> None:
-            """Leave it to the command line: nobody reads on, which is no failure."""
+            """Leave a closed pipe to the command line: it is no failure."""
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
@@ -60,9 +60,9 @@ def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Any]:
-    """A function to be called with (bytes done, bytes in all): a bar on a terminal, a line every ten seconds elsewhere.
+    """Yield a progress function of (bytes done, bytes in all): a bar on a terminal, else a line every ten seconds.
 
-    What operators print meanwhile goes where errors go, as it does in worker processes: the output is the command's own.
+    Output of operators meanwhile goes to standard error, as in worker processes: standard output is for the command.
     """
     with _apart(), _shown(quiet) as report:
         yield report
@@ -70,9 +70,9 @@ def progress(quiet: bool) -> Iterator[Any]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Lead standard output to standard error: what Python prints, and what others write to the file."""
+    """Redirect standard output to standard error, for Python and for libraries that write to the file descriptor."""
     with redirect_stdout(sys.stderr), ExitStack() as stack:
-        with suppress(OSError):  # one of them is closed
+        with suppress(OSError):  # one of the two is closed
             kept = os.dup(1)
             stack.callback(os.close, kept)
             os.dup2(2, 1)
@@ -102,7 +102,7 @@ def _shown(quiet: bool) -> Iterator[Any]:
 
 
 class _Bar:
-    """The bar on a terminal: called with (bytes done, bytes in all); `uses` adds what the run uses of the machine."""
+    """The progress bar on a terminal, called with (bytes done, bytes in all); `uses` adds the use of the machine."""
 
     def __init__(self, bar: Any) -> None:
         self._bar, self._task = bar, bar.add_task("preparing", total=None, told="")
@@ -115,7 +115,7 @@ class _Bar:
         self._show()
 
     def uses(self, text: str) -> None:
-        """Called from another thread, once a second."""
+        """Set the text on the use of the machine. Another thread calls this once a second."""
         self._used = text
         self._show()
 
@@ -142,14 +142,14 @@ def _lines() -> Any:
 
 
 def _told(done: int, total: int, elapsed: float) -> str:
-    """How far a run is: `14.9 MB of 127.0 MB, 18.8 MB/s, 6 s left`."""
+    """Progress of a run in words: `14.9 MB of 127.0 MB, 18.8 MB/s, 6 s left`."""
     left = (total - done) / max(done, 1) * elapsed
     remaining = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
     return f"{size(done)} of {size(total)}, {rate(done, elapsed)}" + (f", {remaining} left" if done < total else "")
 
 
 def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:
-    """A few traced changes and removals as a table; texts are cut around what differs."""
+    """A table of a few traced changes and removals; texts are cut around the differences."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -169,9 +169,9 @@ def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:
 
 
 def around_difference(before: str, after: str, width: int) -> tuple[str, str]:
-    """The parts of two texts between the first and the last difference, with a little of what surrounds them.
+    """The parts of two texts between the first and the last difference, with a little of the surrounding text.
 
-    Each is on one line of about `width` characters; what is left out in the middle is marked as well.
+    Each part is one line of about `width` characters; text left out in the middle is marked as well.
     """
     start = len(os.path.commonprefix((before, after)))
     end = len(os.path.commonprefix((before[start:][::-1], after[start:][::-1])))
@@ -196,5 +196,5 @@ def beginning(text: str, width: int) -> str:
 
 
 def shown(text: str) -> str:
-    """A text on one line, what cannot be seen spelled out."""
+    """A text on one line, with invisible characters as escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,4 @@
-"""What `refinery diff` has found, on paper."""
+"""Output of `refinery diff`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from refinery.recipe.values import describe_value
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">", "same": " "}
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow", "moved": "yellow", "same": "dim"}
-# Characters of a text that are shown around its first difference.
+# Characters to show of a text around its first difference.
 _WIDTH = 300
 
 
 def show(found: Difference, limit: int) -> Iterator[Any]:
-    """What a person reads, part by part; limit: lines of each list."""
+    """Yield the output for a terminal, part by part; limit: lines of each list."""
     yield _side("A", found.a)
     yield _side("B", found.b)
     yield from (f"note: {note}" for note in found.notes)

@@ -26,14 +26,14 @@ cluster of duplicates and take the following parameters besides their own; `veri
 Those that take lines, paragraphs or sentences out of texts have no others than their own.
 
 """
-# What deduplicators of samples have in common.
+# Parameters common to deduplicators of samples.
 SHARED = {**VERIFY_PARAMS, **SURVIVOR_PARAMS}
 _WIDTH = 118
 _LONG_NAME = 32
 
 
 def page(name: str | None, markdown: bool, operators: Sequence[str] = ()) -> str:
-    """The list of operators or one operator's page; as Markdown one page or all.
+    """Return the list of operators or one operator's page; as Markdown, one page or all pages.
 
     Raises RecipeError for a name that no operator has.
     """
@@ -57,7 +57,7 @@ def _compares(operator: Operator) -> bool:
 
 
 def _shared(operators: Sequence[Operator]) -> list[Param]:
-    """The parameters that deduplicators have in common, as the first one declares them that has each."""
+    """The common parameters of deduplicators, each as declared by the first deduplicator that has it."""
     found: dict[str, Param] = {}
     for operator in filter(_compares, operators):
         found = {name: operator.params[name] for name in SHARED if name in operator.params} | found
@@ -79,7 +79,7 @@ def listing(library: Library) -> str:
 
 
 def plural(kind: str) -> str:
-    """Operators of a kind in a heading."""
+    """Plural of an operator kind, for a heading."""
     return "operators of statistics" if kind == "stats" else f"{kind}s"
 
 
@@ -90,7 +90,7 @@ def first_sentence(text: str) -> str:
 
 
 def brief(text: str, width: int) -> str:
-    """The first sentence, cut at a colon or a word where it is longer than `width`."""
+    """The first sentence, cut at a colon or a word if it is longer than `width`."""
     sentence = first_sentence(text)
     head, colon, _ = sentence.partition(": ")
     if len(sentence) > width and colon and len(head) >= 20:
@@ -99,7 +99,7 @@ def brief(text: str, width: int) -> str:
 
 
 def plain_page(operator: Operator, library: Library) -> str:
-    """What an operator does, its parameters, statistics and examples, to be read in a terminal."""
+    """Page of an operator for a terminal: description, parameters, statistics and examples."""
     own = _own(operator, library)
     lines = [f"{operator.name} ({operator.kind}, version {operator.version})", ""]
     lines += [f"The same operator as {operator.alias_of}.", ""] if operator.alias_of else []
@@ -127,7 +127,7 @@ def plain_page(operator: Operator, library: Library) -> str:
 
 
 def _common(operator: Operator) -> str:
-    """What every operator of the kind takes."""
+    """Names of the parameters that every operator of the kind takes."""
     if operator.kind == "filter":
         return "text_key, min_closed_interval, max_closed_interval and reversed_range"
     return "text_key"
@@ -154,7 +154,7 @@ def _section(title: str, rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _own(operator: Operator, library: Library) -> list[Param]:
-    """The parameters without those that other operators have too; of another name those that only this name has."""
+    """Parameters of this operator that its kind does not share; of an alias, those that only the alias has."""
     others: set[str] = set(RANGE_PARAMS) if operator.kind == "filter" else set()
     if operator.kind == "deduplicator":
         others = {*SHARED, *(library.operators[operator.alias_of].params if operator.alias_of else ())}
@@ -162,14 +162,14 @@ def _own(operator: Operator, library: Library) -> list[Param]:
 
 
 def _written(param: Param) -> str:
-    """A parameter's default as a recipe would have it; for one that must be given, what belongs there."""
+    """A parameter's default as written in a recipe; a placeholder for a required parameter."""
     if param.required:
         return '"..."'
     return _json(param.default)
 
 
 def operator_page(operator: Operator, library: Library) -> str:
-    """What an operator does, its parameters, statistics and examples, as Markdown."""
+    """Page of an operator as Markdown: description, parameters, statistics and examples."""
     lines = [f"## {operator.name}", "", f"*{operator.kind}, version {operator.version}*  "]
     lines += [f"The same operator as [{operator.alias_of}](#{operator.alias_of})."] if operator.alias_of else []
     lines += [operator.doc, ""]
@@ -236,7 +236,7 @@ def _example(example: dict[str, Any]) -> str:
 
 
 def _example_of_set(example: dict[str, Any]) -> str:
-    """Texts, and which of them stay, by number from 0; or what is left of each, null where it goes."""
+    """An example of several texts: numbers of the kept texts, from 0; or the rest of each text, null if removed."""
     texts = example["texts"]
     given = f"[{', '.join(_short(text, 60) for text in texts)}]{_given(example.get('params', {}))}"
     if "out" in example:

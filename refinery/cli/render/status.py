@@ -18,7 +18,7 @@ _ENDED = {
 
 
 def lines(found: dict[str, Any], folder: str) -> list[str]:
-    """What the status says, the most important first."""
+    """The status as lines, the most important first."""
     if found["state"] == "running":
         return _running(found, folder)
     if found["state"] == "finished":
@@ -103,7 +103,7 @@ def _span(seconds: float) -> str:
 def watch(
     look: Callable[[], dict[str, Any]], tell: Callable[[dict[str, Any]], None], every: float = 1.0
 ) -> dict[str, Any]:
-    """Tell the status again and again until the run has ended. The last status, which is not told."""
+    """Report the status repeatedly until the run has ended. Returns the last status, without a report of it."""
     found = look()
     while found["state"] == "running":
         tell(found)
@@ -113,7 +113,7 @@ def watch(
 
 
 def watch_in_place(look: Callable[[], dict[str, Any]], folder: str, out: Any) -> dict[str, Any]:
-    """Show the status until the run has ended: in place on a terminal, else a line each time. The last status."""
+    """Show the status until the run has ended: in place on a terminal, else line by line. Returns the last status."""
     from rich.live import Live
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""What `refinery tune` has found, on paper."""
+"""Output of `refinery tune`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _BAR = 24
 
 
 def show(found: Any, recipe: str) -> Iterator[Any]:
-    """What a person reads, part by part. recipe: the one that stores what is missing."""
+    """Yield the output for a terminal, part by part. recipe: the recipe whose run stores missing statistics."""
     yield f"step {found.step} {found.operator}, {', '.join(found.statistics)}, in {found.run}"
     yield _trials(found)
     yield from _told(found, recipe)
 
 
 def _trials(found: Any) -> Any:
-    """The table of trials: the values, what is kept alone and together, and a bar of the rows kept together."""
+    """The table of trials: the values, samples kept alone and together, and a bar of the rows kept together."""
     from rich import box
     from rich.table import Table
 
@@ -56,7 +56,7 @@ def bar(share: float, width: int) -> str:
 
 
 def _told(found: Any, recipe: str) -> Iterator[str]:
-    """What the table does not say."""
+    """Yield notes below the table: the columns' meaning and missing statistics."""
     yield "→ in force. alone: kept by this filter, of the samples that it was given; together: kept by all steps"
     missing = found.rows - found.stored
     if missing:

@@ -1,4 +1,4 @@
-"""A row's history as lines of text: what each step made of it, and why deduplicators decided as they did."""
+"""Output of `refinery why`: a row's history, with the effect of each step and the evidence of deduplicators."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from refinery.common.paths import shorter
 
 _STYLES = {"removed": "red", "quarantined": "red", "not reached": "dim", "unchanged": "dim"}
 _INDENT = " " * 7
-# Units, or rows of a cluster, that are listed; `--json` has them all.
+# Most units, or rows of a cluster, to list; `--json` has all.
 _SHOWN = 10
 
 
 def tell(history: Any) -> Any:
-    """The row, then what each step made of it."""
+    """The row, then the effect of each step on it."""
     from rich.text import Text
 
     end = next((event for event in history.events if event.fate in ("removed", "quarantined")), None)
@@ -40,7 +40,7 @@ def tell(history: Any) -> Any:
 
 
 def _told(event: Any) -> str:
-    """What one step did, in words: `removed (recipe.yaml:8): text_len below min_len (5, bound 6)`."""
+    """The effect of one step, in words: `removed (recipe.yaml:8): text_len below min_len (5, bound 6)`."""
     if event.reason and event.fate == "kept":
         return f"kept: {event.reason}"
     if event.reason:
@@ -53,7 +53,7 @@ def _told(event: Any) -> str:
 
 
 def _duplicate(event: Any) -> Iterator[str]:
-    """The pair, what matched, and what the two share."""
+    """Yield the pair, the match key, and the shared shingles."""
     found, cluster = event.duplicate, event.cluster
     if found.kept is None:
         yield f"kept instead: {found.kept_in_index}, which the index remembers"
@@ -74,7 +74,7 @@ def _other(other: Any) -> str:
 
 
 def _matched(found: Any) -> str:
-    """`band 3, estimated Jaccard 0.93`, or the key."""
+    """The match in words: `band 3, estimated Jaccard 0.93`, or the match key."""
     told = [console.beginning(found.matched, 200)]
     if found.distance is None and found.estimated_jaccard is None:
         told = [f"key {told[0]}"]
@@ -101,7 +101,7 @@ def _shared(shared: Any) -> Iterator[str]:
 
 
 def _units(units: Any) -> Iterator[str]:
-    """What was taken out, and why."""
+    """Yield the removed units, with the reason for each."""
     for unit in units[:_SHOWN]:
         told = f"number {unit.unit}" if unit.text is None else f'"{console.beginning(unit.text, 80)}"'
         place = (

@@ -1,7 +1,7 @@
-"""What stands between the stages of a script: the deduplicator, and what it leaves to the next stage.
+"""Statements between the stages of a script: the deduplicator, and the batch of the next stage.
 
-The statements of `sql/deduplicators` are those that `refinery run` uses. Where a run goes over their results in Python,
-the script has plain SQL that comes to the same: its templates begin with `_script_`.
+The script uses the statements of `sql/deduplicators` that `refinery run` uses. Where a run processes their results in
+Python, the script has plain SQL with the same result; the names of those templates begin with `_script_`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
 from refinery.operators import Operator, read_sql
 
-# What operators of each kind of match select, and what tells that there is nothing to compare.
+# Columns that operators of each kind of match select.
 _MARKS = {"keys": ("key",), "bands": ("bands", "signature"), "hamming": ("simhash",), "units": ("units",)}
 
 
@@ -28,9 +28,9 @@ _MARKS = {"keys": ("key",), "bands": ("bands", "signature"), "hamming": ("simhas
 class ScriptStage:
     """A stage of the script.
 
-    operator: of the deduplicator at its end. comparison: the chain that computes what candidates are compared by
-    exactly, where they are. columns: of the samples, where they are rows of a table. spliced: whether new values are put into
-    lines by a function, because the script needs functions anyway.
+    operator: of the deduplicator at its end. comparison: the chain that computes the shingles for the exact comparison
+    of candidates, if there is one. columns: of the samples, if they are rows of a table. spliced: a function puts new
+    values into lines, because the script needs functions anyway.
     """
 
     stage: Stage
@@ -48,22 +48,22 @@ class ScriptStage:
 
     @property
     def steps(self) -> list[Any]:
-        """What the chain runs, the deduplicator first that takes something out of texts."""
+        """Steps of the chain, after the deduplicator that removes units from texts, if there is one."""
         return [*([self.stage.before] if self.program.removed else []), *self.stage.steps]
 
 
 def render(name: str, /, **values: Any) -> str:
-    """A statement of `sql/`, without the semicolon at its end."""
+    """A rendered statement of `sql/`, without the semicolon at its end."""
     return template(read_sql(name)).render(values).strip().rstrip(";")
 
 
 def laid_out(name: str, /, **values: Any) -> str:
-    """A statement of `sql/`, parsed and laid out; its comment stays above it."""
+    """A statement of `sql/`, parsed and formatted; its comment stays above it."""
     return with_comment(render(name, **values))
 
 
 def with_comment(sql: str) -> str:
-    """A statement, parsed and laid out; its comment stays above it."""
+    """A statement, parsed and formatted; its comment stays above it."""
     lines = sql.strip().splitlines()
     comment = [line for line in lines if line.startswith("--")]
     body = "\n".join(line for line in lines if not line.startswith("--"))
@@ -71,13 +71,13 @@ def with_comment(sql: str) -> str:
 
 
 def body(name: str, /, **values: Any) -> str:
-    """A query of `sql/deduplicators` to stand within a statement."""
+    """A query of `sql/deduplicators` for use within a statement."""
     lines = render(f"deduplicators/_{name}.sql", **values).splitlines()
     return "\n".join(line for line in lines if not line.startswith("--"))
 
 
 def script_of_barrier(part: ScriptStage) -> Iterator[str]:
-    """Statements between a stage's pass and the next one. Afterwards `batch` is what the next stage is given."""
+    """Statements between a stage's pass and the next one. Afterwards `batch` is the input of the next stage."""
     step, operator = part.stage.after, part.operator
     assert step is not None and operator is not None
     yield _left(part)
@@ -102,7 +102,7 @@ def _statement(name: str, /, **values: Any) -> str:
 
 
 def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
-    """What the ledger says of each deduplicator that removes samples."""
+    """Values for the ledger's SQL, for each deduplicator that removes samples."""
     return [
         judged(part.stage.after)
         for part in parts
@@ -110,7 +110,7 @@ def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
     ]
 
 
-# What a stage leaves
+# Samples after a stage
 
 
 def _left(part: ScriptStage) -> str:
@@ -122,14 +122,14 @@ def _left(part: ScriptStage) -> str:
 
 
 def member_set(line: str, keys: Keys, value: str, spliced: bool, quote: bool = False) -> str:
-    """SQL for a line with a value in it. spliced: by the function that runs use; else as compact JSON, by DuckDB alone."""
+    """SQL that puts a value into a line. spliced: by the function of a run; else as compact JSON, by DuckDB alone."""
     if spliced:
         return f"set_member({line}, {value}, {lit(json.dumps(keys, ensure_ascii=False))}, {lit(quote)})"
     return f"json_set({line}, {lit(json_path(keys))}, {f'json_quote({value})' if quote else value})"
 
 
 def changed_lines(outs: Mapping[Keys, str], line: str, spliced: bool) -> tuple[list[str], str]:
-    """JSON lines with their new texts: SQL for columns `line_0` and on, each over the one before; the last one's name."""
+    """SQL for JSON lines with new texts: columns `line_0`, `line_1`, ..., each over the one before; the last's name."""
     found = [f"{line} AS line_0"]
     for number, (keys, out) in enumerate(outs.items()):
         old, new = f"line_{number}", f"facts.{ident(out)}"
@@ -156,7 +156,7 @@ def _replacement(keys: Keys, out: str) -> str:
 def _marks(part: ScriptStage, step: Any, operator: Operator) -> str:
     order = [term.column for term in part.program.order]
     columns = {name: MARK + name for name in _MARKS[operator.match]}
-    if f"{MARK}marks" in part.program.marks:  # a function that gives several at once
+    if f"{MARK}marks" in part.program.marks:  # a function that returns several marks at once
         columns = {name: f"{MARK}marks.{name}" for name in columns}
     columns |= {mark_name(column): column for column in order}
     return _statement("marks", stage=part.number, name=step.name, match=operator.match, columns=columns)
@@ -193,16 +193,16 @@ def _shingles(comparison: Chain) -> str:
     return f"{comment}\nCREATE OR REPLACE TEMP TABLE shingles AS\n{pretty(with_batch(select, within))}"
 
 
-# What the next stage is given
+# Batch of the next stage
 
 
 def with_batch(select: str, source: str) -> str:
-    """A statement over `batch`, where that is a query."""
+    """A statement with `batch` defined as a query."""
     return f"WITH batch AS NOT MATERIALIZED ({source}), {select.removeprefix('WITH ')}"
 
 
 def pass_over(part: ScriptStage, columns: Sequence[str], parts: Sequence[ScriptStage]) -> str:
-    """The stage's SELECT, over `batch` with what earlier stages know of the samples beside it."""
+    """The stage's SELECT over `batch`, joined with statistics and removed units from earlier stages."""
     program, select = part.program, part.chain.select(list(columns), plain=True)
     if not program.carried and not program.removed:
         return pretty(select)

@@ -1,4 +1,4 @@
-"""The whole recipe as one SQL script that a person can read, and run in a DuckDB shell."""
+"""The whole recipe as one readable SQL script for a DuckDB shell."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class File:
     """One input file.
 
     kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
-    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file. partitions: fields of all its
-    samples, that the names of folders stand for: key, value, whether it is an integer. texts: keys of the columns that
-    are read as text and are none, and whether they hold bytes.
+    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file. partitions: fields of all
+    samples from the names of folders: key, value, True for an integer. texts: keys of columns that are read as text but
+    have another type, and True for those that hold bytes.
     """
 
     path: str
@@ -68,7 +68,7 @@ class File:
 class Export:
     """The export: its path and format, the file of the statistics (None where the recipe has none).
 
-    add_suffix: whether samples get the suffix of their file. taken: columns of a table that are written anew.
+    add_suffix: samples get the suffix of their file. taken: columns of a table that the export replaces.
     """
 
     path: str
@@ -88,10 +88,10 @@ def script(
 ) -> str:
     """The script of all stages over whole files.
 
-    The SELECT in the middle of a stage is what `refinery run` runs over each batch; reading and writing around it are
-    its plain SQL equals. notes: further lines of the comment at the top. summary: by what statistics are summed up.
+    The SELECT in the middle of a stage is what `refinery run` runs over each batch; reading and writing are plain SQL
+    with the same result. notes: further lines of the comment at the top. summary: groups that statistics are summed by.
     """
-    # A script that needs functions writes lines by one, too; one that does not needs DuckDB alone.
+    # A script that needs functions also writes lines by one; another script needs DuckDB alone.
     spliced = any(part.program.functions for part in parts)
     parts = [replace(part, spliced=spliced) for part in parts]
     first, last = parts[0], parts[-1]
@@ -114,7 +114,7 @@ def script(
 
 
 def _settings(parts: Sequence[ScriptStage]) -> list[str]:
-    """What a run sets of DuckDB, since results could depend on it."""
+    """DuckDB settings of a run that results could depend on."""
     found = ["SET TimeZone = 'UTC'"]
     if any(part.chain.files for part in parts):
         found.append("-- SQL of the recipe reads files, whose order one thread keeps.\nSET threads = 1")
@@ -122,7 +122,7 @@ def _settings(parts: Sequence[ScriptStage]) -> list[str]:
 
 
 def _stages(parts: Sequence[ScriptStage]) -> Iterator[str]:
-    """Every stage's pass and what the deduplicator after it does; `facts` tells what became of each sample."""
+    """Statements of every stage: its pass and the deduplicator after it; `facts` has the fate of each sample."""
     alone = len(parts) == 1
     for part in parts:
         table = "facts" if alone else f"facts_{part.number}"
@@ -184,7 +184,7 @@ def _head(
 
 
 def _lines_apart(files: Sequence[File], spliced: bool) -> list[str]:
-    """Notes on lines that a script treats otherwise than a run."""
+    """Notes on lines that a script and a run treat differently."""
     if all(file.kind != "jsonl" for file in files):
         return []
     return [
@@ -196,7 +196,7 @@ def _lines_apart(files: Sequence[File], spliced: bool) -> list[str]:
 
 
 def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
-    """The functions that the script calls and DuckDB does not have."""
+    """Functions of refinery that the script calls."""
     known = {function.name for part in parts for function in part.program.functions}
     known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
     return sorted(
@@ -207,7 +207,7 @@ def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A text that stays within one line of a comment."""
+    """A text made to fit on one line of a comment."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
 
 
@@ -229,12 +229,12 @@ def _read(program: Program, files: Sequence[File], spliced: bool) -> str:
 
 
 def _group(file: File) -> tuple[Any, ...]:
-    """Neighbours with the same are read together; text files' suffixes are taken from their names."""
+    """Group key: neighbours with the same key are read together; suffixes of text files come from their names."""
     return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions, file.texts
 
 
 def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
-    """A column of a table with a field of it as text, NULL where its bytes are none."""
+    """A column of a table with one of its fields as text; NULL if the field's bytes are not text."""
     path = ".".join(map(ident, keys))
     text = f"TRY(decode(CAST({path} AS BLOB)))" if of_bytes else f"CAST({path} AS VARCHAR)"
     for depth in range(len(keys) - 1, 0, -1):
@@ -243,7 +243,7 @@ def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
 
 
 def _with_fields(line: str, partitions: Sequence[tuple[str, str | None, bool]]) -> str:
-    """The expression of a line with the fields that folders stand for."""
+    """SQL for a line with the fields from the names of folders."""
     for key, value, whole in partitions:
         text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
         line = f"with_field({line}, {lit(json_path((key,)))}, {lit(f'{json.dumps(key, ensure_ascii=False)}: {text}')})"

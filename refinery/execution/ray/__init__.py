@@ -1,1 +1,1 @@
-"""Runs a recipe's shards on a Ray cluster (extra `ray`). Nothing else in the project imports Ray, but `RayTracer`."""
+"""Runs a recipe's shards on a Ray cluster (extra `ray`). Only this package and `RayTracer` import Ray."""

@@ -1,7 +1,7 @@
-"""A deduplicator on the cluster: tasks join the marks, the driver makes clusters of the pairs that they find.
+"""A deduplicator on the cluster: tasks join the marks, the driver makes clusters from the pairs that they find.
 
-What is compared stays where the tasks are. The driver holds the pairs, 20 bytes each while they are taken in, and for
-each sample that is in a pair what `kernels.dedup.unionfind` and `deduplication.clusters` need.
+Match keys stay with the tasks. The driver holds the pairs, 20 bytes each while it reads them, and for each sample in a
+pair the data that `kernels.dedup.unionfind` and `dedup.clusters` need.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from refinery.workers.functions import register
 
 Item = TypeVar("Item")
 
-# Rows of marks that a task joins at most, and that are worth a task of their own.
+# Most rows of marks that one task joins, and least rows for which another task pays off.
 _MOST = 50_000_000
 _WORTH = 100_000
-_FILES = 64  # files of marks that a task goes through to pick samples
+_FILES = 64  # files of marks from which one task picks samples
 
 
 class Barrier:
-    """Finds what goes. folder: where in the store the tasks write. memory: for the DuckDB of each task."""
+    """Finds the samples or units to remove. folder: of the tasks' files in the store. memory: of each task's DuckDB."""
 
     def __init__(self, cluster: Joined, store: Store, folder: str, memory: str | None, spill: str) -> None:
         self._cluster, self._store, self._folder = cluster, store, folder
         self._place: joins.Place = (store.url, memory, spill)
 
     def find(self, given: Given) -> Findings:
-        """What goes, of marks whose files are named as in the store; see `find_duplicates`.
+        """Find the samples or units to remove, see `find_duplicates`; files of marks have their names in the store.
 
-        The driver does all of it where marks are compared with an index, by distance, or by what they were made of.
+        The driver alone does the work if the deduplicator uses an index, Hamming distances, or `verify`.
         """
         params, match = given.step.params, given.operator.match
         if not given.files or match == "hamming" or params.get("index") or params.get("verify"):
@@ -65,7 +65,7 @@ class Barrier:
         return findings
 
     def _parts(self, rows: int) -> int:
-        """Into how many parts work over so many rows is worth being cut."""
+        """Number of parts into which work over `rows` rows is cut."""
         return max(1, min(self._cluster.cores() * 2, rows // _WORTH))
 
     def _columns(self, match: str, columns: Sequence[str]) -> list[tuple[str, int]]:
@@ -94,14 +94,14 @@ class Barrier:
                     settle(given, marks, self._pairs(found), findings)
 
     def _members(self, names: Sequence[str]) -> np.ndarray:
-        """The samples that are in any pair, ascending."""
+        """Numbers of the samples in any pair, ascending."""
         members = np.zeros(0, np.int64)
         for pairs in self._pairs(names):
             members = np.union1d(members, np.concatenate((pairs.row, pairs.via)))
         return members
 
     def _pairs(self, names: Sequence[str]) -> Iterator[Pairs]:
-        """The pairs of some files, block by block."""
+        """Pairs from some files, block by block."""
         for name in names:
             with pq.ParquetFile(self._store.fetch(name)) as file:
                 for batch in file.iter_batches(1 << 20):
@@ -109,7 +109,7 @@ class Barrier:
                     yield Pairs(row, via, how.astype(np.int32), np.full(len(row), np.nan))
 
     def _only(self, files: Sequence[str], members: np.ndarray) -> list[str]:
-        """Files with the marks of some samples alone, for those have to be told of; the samples are sent once."""
+        """Files with the marks of some samples only, which the tables need; the samples' numbers are sent once."""
         sent = self._cluster.ray.put(members.tobytes())
         calls, number = [], 0
         for group in _batched(files, _FILES):
@@ -130,7 +130,7 @@ class Barrier:
             settle_units(given, path, findings)
 
     def _in_order(self, files: Sequence[str], target: str, given: Given) -> None:
-        """All of what tasks have found, by sample and unit."""
+        """Write the units from all tasks to one file, by sample and unit."""
         folders = {str(given.folder), *(file.rpartition("/")[0] for file in files)}
         with connect(sorted(folders), given.room.threads, given.room.memory, given.room.folder) as con:
             select = f"SELECT * FROM read_parquet({lit(list(files))}) ORDER BY _row, unit"
@@ -144,5 +144,5 @@ class Barrier:
 
 
 def _batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    """Items in order, so many at a time."""
+    """Items in order, at most `most` at a time."""
     return (items[start : start + most] for start in range(0, len(items), most))

@@ -1,4 +1,4 @@
-"""Joins a Ray cluster, or starts one of this machine; what does not answer is an error within seconds."""
+"""Joins a Ray cluster, or starts one on this machine; an address that does not answer is an error within seconds."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ _CURES = "Start one with `ray start --head`, name one with ray_address: host:por
 
 @dataclass(frozen=True)
 class Joined:
-    """A cluster that this process is a driver of. temporary: a folder for what only this run needs, on every machine."""
+    """A cluster with this process as driver. temporary: a folder for this run's temporary files, on every machine."""
 
     ray: Any
     temporary: Path
 
     def cores(self) -> int:
-        """Processors of all machines that are there now; 1 at least."""
+        """Number of processors of all machines now in the cluster; at least 1."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
     def machines(self) -> list[dict[str, float]]:
-        """What each machine that is there has."""
+        """Resources of each live machine."""
         return [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
 
 
 @contextmanager
 def joined(address: str, work_dir: str, cores: int) -> Iterator[Joined]:
-    """Be a driver of the cluster at an address: `auto`, `local` (with `cores` processors), `host:port`, `ray://host:port`.
+    """Join a Ray cluster as driver.
 
-    A process that is one already stays the one it is. Its temporary folder is `{work_dir}/.tmp/{Ray's job id}` where
-    work_dir is a path, and gone afterwards, whatever happens. Raises OperatorError when there is no cluster or no Ray.
+    address: `auto`, `local` (with `cores` processors), `host:port` or `ray://host:port`.
+
+    A process that is a driver already keeps its cluster. The temporary folder is `{work_dir}/.tmp/{Ray's job id}` if
+    work_dir is a path, and is always removed afterwards. Raises OperatorError if there is no cluster or no Ray.
     """
     ray = _imported()
     ours = not ray.is_initialized()
@@ -77,7 +79,7 @@ def _join(ray: Any, address: str, cores: int) -> None:
 
 
 def _resolved(address: str) -> str | None:
-    """host:port of the cluster as Ray itself will look for it; None for `auto` where this machine knows of none."""
+    """host:port of the cluster as Ray itself resolves it; None for `auto` if no cluster runs on this machine."""
     if address.startswith("ray://"):
         return address.removeprefix("ray://").split("/")[0]
     from ray._private.services import canonicalize_bootstrap_address
@@ -91,7 +93,7 @@ def _resolved(address: str) -> str | None:
 
 
 def _knock(address: str, place: str) -> None:
-    """See that somebody listens there: Ray itself would try for minutes."""
+    """Check that the address answers, because Ray itself would try for minutes."""
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit():
         known = "auto, local, host:port or ray://host:port"

@@ -1,7 +1,7 @@
-"""The same surroundings on every machine: current folder, code, and the files that the driver has seen.
+"""The same environment on every machine: current folder, code, and the files that the driver has seen.
 
-A task reads what its own machine has at a path. Where that is something else than the driver has there, results would be
-of other data, so the task refuses to work.
+A task reads a path on its own machine. If the machine has another file there than the driver, results would be of other
+data, so the task refuses to work.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from refinery.operators.assets import digest_of
 from refinery.storage.urls import is_url
 
 _CURE = "Give all machines the same files under the same paths, on a shared file system"
-# File systems round times differently.
+# Tolerance for times of change, which file systems round differently.
 _SECONDS = 1.0
 
 Stamp = tuple[str, int, float]
 
 
 def here() -> str:
-    """The current folder of the driver, as tasks are told of it."""
+    """The current folder; "" if it has been removed. The driver passes its own to tasks."""
     try:
         return os.getcwd()
-    except OSError:  # it has been removed
+    except OSError:  # the folder has been removed
         return ""
 
 
 def described(functions: Iterable[Function], steps: Iterable[Any], library: Library) -> str:
-    """What tasks of a stage must find, as JSON: versions and code of refinery, and digests of the stage's files."""
+    """Requirements of a stage's tasks, as JSON: versions and code of refinery, and digests of the stage's files."""
     return json.dumps({"code": _code(), "files": _files(functions, steps, library)})
 
 
 def check(text: str) -> None:
-    """See that this machine has what is described. Raises OperatorError that names what differs."""
+    """Check that this machine meets the requirements. Raises OperatorError that names the differences."""
     wanted = json.loads(text)
     mine = _code()
     if wanted["code"] != mine:
@@ -65,7 +65,7 @@ def stamps(shard: Shard) -> list[Stamp]:
 
 
 def check_files(seen: Sequence[Stamp]) -> None:
-    """See that files are here as the driver has seen them. Raises DataError for the first that is not."""
+    """Check that files here are as the driver has seen them. Raises DataError for the first that differs."""
     for path, size, modified in seen:
         _, size_here, modified_here = _stamp(path)
         if size_here != size or abs(modified_here - modified) > _SECONDS:
@@ -78,9 +78,9 @@ def check_files(seen: Sequence[Stamp]) -> None:
 
 @contextmanager
 def standing_in(folder: str) -> Iterator[None]:
-    """Work in the driver's current folder, which operators and SQL may name files from.
+    """Work in the driver's current folder, because operators and SQL may have relative paths.
 
-    Where this machine has no such folder, in an empty one: a name finds nothing then, and no other file of that name.
+    If this machine has no such folder, work in an empty one, so that a path does not find another file.
     """
     before = here()
     try:
@@ -104,7 +104,7 @@ def _stamp(path: str) -> Stamp:
 
 @cache
 def _code() -> dict[str, str]:
-    """Versions of what decides results, and a digest of the operators that come with refinery."""
+    """Versions of the software that results depend on, and a digest of the operators shipped with refinery."""
     whole = hashlib.sha256()
     for folder in ("sql", "udfs"):
         for path in sorted((shipped() / folder).rglob("*")):
@@ -114,7 +114,7 @@ def _code() -> dict[str, str]:
 
 
 def _differing(wanted: Mapping[str, str], mine: Mapping[str, str]) -> str:
-    """`duckdb 2.0.0 in place of 2.0.1, and other operators`."""
+    """Text of the differences, such as `duckdb 2.0.0, not 2.0.1 and other operators of refinery`."""
     told = []
     for name in sorted({*wanted, *mine}):
         theirs, ours = wanted.get(name, "none"), mine.get(name, "none")
@@ -126,7 +126,7 @@ def _differing(wanted: Mapping[str, str], mine: Mapping[str, str]) -> str:
 
 
 def _files(functions: Iterable[Function], steps: Iterable[Any], library: Library) -> dict[str, str]:
-    """Digests of the files that operators are in, but for shipped ones, and of those that parameters name."""
+    """Digests of the files of operators, except shipped ones, and of the files that parameters name."""
     paths = {str(function.path) for function in functions if not function.path.is_relative_to(shipped())}
     for step in steps:
         for name, param in library.operators[step.name].params.items():

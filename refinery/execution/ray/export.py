@@ -1,9 +1,9 @@
-"""The export as a folder of parts, each written by a task; which of the files in it are the export is said in a list.
+"""The export as a folder of parts, each written by one task; a list names the parts of the current export.
 
-Nothing is renamed and nothing is written by two: a part has its name when it is complete, the list is written last, and
-what an earlier list names and this one does not is removed after that. So a reader of the list always finds one export.
-The list is in the run's own folder (see `listing`). It also names what was begun, so that a run that is killed leaves no
-part that the next one does not know. Parts of the same name have the same contents.
+No part is renamed or written twice: a part gets its name when it is complete, the list is written last, and parts that
+only an earlier list names are removed after that. So a reader of the list always finds one export. The list is in the
+run's own folder (see `export_list`). It also names parts that were begun, so that the next run knows every part of a
+killed run. Parts of the same name have the same contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from refinery.storage.urls import is_url
 from refinery.workers.done_marks import key_of
 from refinery.workers.worker import ShardResult
 
-# Samples are lines in all of them but Parquet, as Data-Juicer's parts are.
+# Samples are lines in all formats but Parquet, as in Data-Juicer's parts.
 _SUFFIXES = {"jsonl": "json", "json": "json", "jsonl.gz": "json.gz", "jsonl.zst": "json.zst", "parquet": "parquet"}
 _PART = re.compile(r"[0-9a-f]{16}_[0-9]{6,}[.](json|json[.]gz|json[.]zst|parquet)")
 
@@ -37,7 +37,7 @@ _PART = re.compile(r"[0-9a-f]{16}_[0-9]{6,}[.](json|json[.]gz|json[.]zst|parquet
 def names(steps: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[ShardResult, str]]:
     """The shards that have samples left, with their files: `<id>_000000.json` and on, in the order of the samples.
 
-    steps: a digest of them. The id is also of what the shards were made of.
+    steps: a digest of the steps. The id also depends on the keys of the shards.
     """
     mark = key_of([steps, kind, [result.key for result in results]])[:16]
     full = [result for result in results if result.kept and result.part]
@@ -46,12 +46,12 @@ def names(steps: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[S
 
 
 def folder_of(export_path: str) -> str:
-    """The folder, or the URL of one without a slash at its end."""
+    """The folder of the export, or its URL without a slash at its end."""
     return export_path.rstrip("/") if is_url(export_path) else os.path.expanduser(export_path)
 
 
 def export_part(store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
-    """Write a part under its name into the folder; runs on the cluster. The answer is `Written` as JSON."""
+    """Write a part under its name into the folder; runs on the cluster. Returns `Written` as JSON."""
     files = [str(open_store(store).fetch(part))]
     lasting = "jsonl" if kind == "json" else kind
     if not is_url(folder):
@@ -66,9 +66,10 @@ def export_part(store: str, part: str, folder: str, name: str, kind: str, lines:
 
 
 def check_folder(folder: str, listing: Listing, store: Store) -> None:
-    """See that a folder can be given parts. Raises OutputError when it is a file, or holds what this work_dir did not write.
+    """Check that parts can be written to a folder.
 
-    store: where the run has its own parts, which cannot be the same folder.
+    store: of the run's own parts, which cannot be in the same folder. Raises OutputError if the folder is a file, or has
+    files that no run of this work_dir has written.
     """
     if not is_url(folder) and os.path.realpath(folder) == os.path.realpath(store.url):
         raise OutputError(f"{folder}: is where the run keeps what its shards leave. Choose another export_path")
@@ -85,7 +86,7 @@ def check_folder(folder: str, listing: Listing, store: Store) -> None:
 
 
 def publish(folder: str, listing: Listing, written: Sequence[Written]) -> None:
-    """Say which parts are the export, and remove what runs of this work_dir have written else."""
+    """List the parts of the export, and remove all other parts that runs of this work_dir have written."""
     files = [{"name": os.path.basename(item.path), "rows": item.rows, "bytes": item.bytes} for item in written]
     with writing(folder):
         _remove(folder, listing, listing.publish(files))
@@ -93,7 +94,7 @@ def publish(folder: str, listing: Listing, written: Sequence[Written]) -> None:
 
 
 def correct(folder: str, listing: Listing) -> None:
-    """Let the list name what is there, after parts of an export were taken back or were not finished."""
+    """Reduce the list to existing parts, after parts of an export were removed or not finished."""
     if not listing.ours:
         return
     there = _there(folder)
@@ -102,7 +103,7 @@ def correct(folder: str, listing: Listing) -> None:
 
 
 def _remove(folder: str, listing: Listing, names: Sequence[str]) -> None:
-    """Remove parts of ours, and all that is there only while parts are written: by now, no task writes any."""
+    """Remove parts of this work_dir's runs, and all temporary files of writing: no task writes parts any more."""
     place = open_store(folder)
     for name in (*filter(_PART.fullmatch, names), MARKER):
         place.discard(name)

@@ -1,4 +1,4 @@
-"""The list of an export's parts: in the run's own folder, so that a reader of the export's folder finds data only."""
+"""The list of an export's parts, in the run's own folder, so that the export's folder has only data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from refinery.storage.open import open_store
 from refinery.storage.urls import is_url
 from refinery.storage.workplace import Workplace
 
-# What refinery 0.1.0 left among the parts.
+# File that refinery 0.1.0 left among the parts.
 MARKER = ".refinery-export"
 
 
 class Listing:
-    """Files in one folder that runs of one work_dir have written: those that are its export, and others.
+    """Files that runs of one work_dir have written to one folder: the parts of the export, and others.
 
-    files: name, rows and bytes of each part of the export. begun: names that a run has begun to write, or to remove.
+    files: name, rows and bytes of each part of the export. begun: names that a run has begun to write or to remove.
     """
 
     def __init__(self, place: Workplace, folder: str) -> None:
@@ -30,26 +30,26 @@ class Listing:
 
     @property
     def names(self) -> list[str]:
-        """The parts of the export."""
+        """Names of the export's parts."""
         return [item["name"] for item in self.files]
 
     @property
     def ours(self) -> set[str]:
-        """All files that runs of this work_dir have written, or may have."""
+        """Names of all files that runs of this work_dir have written or may have written."""
         return {*self.names, *self.begun}
 
     def begin(self, names: Iterable[str]) -> None:
-        """Note names before they are written."""
+        """Record names before the parts are written."""
         self._write(self.files, sorted({*self.begun, *names}))
 
     def publish(self, files: Sequence[dict[str, Any]]) -> list[str]:
-        """Note another export; all of ours that is not part of it, and is to be removed before `end`."""
+        """Record a new export; return the names of all other parts, which must be removed before `end`."""
         stale = sorted(self.ours - {item["name"] for item in files})
         self._write(list(files), stale)
         return stale
 
     def end(self) -> None:
-        """Note that there is nothing but the export."""
+        """Record that no parts are left except the export."""
         self._write(self.files, [])
 
     def _write(self, files: list[dict[str, Any]], begun: list[str]) -> None:
@@ -76,12 +76,12 @@ def _files(items: Any) -> list[dict[str, Any]]:
 
 
 def _seen_from(root: str, folder: str) -> str:
-    """The folder as it is found from the run's, for both may be moved together."""
+    """The folder relative to the run folder, because both may be moved together."""
     return folder if is_url(folder) else os.path.relpath(os.path.realpath(folder), os.path.realpath(root))
 
 
 def _before(folder: str) -> list[dict[str, Any]]:
-    """The parts that a marker of refinery 0.1.0 names."""
+    """Parts that a marker file of refinery 0.1.0 names."""
     try:
         return _files(json.loads(open_store(folder).read_text(MARKER))["files"])
     except (OSError, ValueError, KeyError, TypeError):

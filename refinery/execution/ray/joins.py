@@ -1,7 +1,7 @@
-"""What tasks do of a deduplicator's set SQL: each joins some columns of the marks, or a share of their values.
+"""Tasks of a deduplicator's set SQL: each joins some columns of the marks, or a share of their values.
 
-Equal values are in the same share, so shares can be joined apart. A task reads the columns that it joins and no others,
-also from object storage.
+Equal values are in the same share, so shares can be joined separately. A task reads only the columns that it joins, also
+from object storage.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
 from refinery.storage.store import Store
 
-# Where a task works: the store with the marks, DuckDB's memory, the folder to spill to.
+# Place and limits of a task: the store with the marks, DuckDB's memory, the folder to spill to.
 Place = tuple[str, str | None, str]
 
 
 def look(place: Place, names: Sequence[str]) -> str:
-    """The columns of some files of marks, and how many rows they have."""
+    """Columns and number of rows of some files of marks, as JSON."""
     store, columns, rows = open_store(place[0]), list[str](), 0
     for name in names:
         with _opened(store, name) as file:
@@ -44,7 +44,7 @@ def equal(
 ) -> str:
     """Write the pairs of samples that are equal in a column (`_row`, `via`, `how`: the column's number).
 
-    share, shares: take the values of one share only. The answer is how many pairs there are.
+    share, shares: take the values of one share only. Returns the number of pairs.
     """
     pairs = []
     for name, how in columns:
@@ -55,7 +55,7 @@ def equal(
 
 
 def units(place: Place, names: Sequence[str], sql: str, share: int, shares: int, to: str) -> str:
-    """Write the units that go, of a share of their keys; sql: over `marks`. The answer is how many they are."""
+    """Write the units to remove, for one share of the keys; return their number. sql: over `marks`."""
     return _joined(place, names, ["_row", "unit", "key"], _of_share("key", share, shares), sql, to)
 
 
@@ -64,7 +64,7 @@ def _of_share(column: str, share: int, shares: int) -> str:
 
 
 def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: str, sql: str, to: str) -> str:
-    """Write what a statement over `marks` gives; how many rows that is."""
+    """Write the result of a statement over `marks`; return the number of rows."""
     url, memory, spill = place
     store = open_store(url)
     with TemporaryDirectory(dir=store.scratch()) as folder:
@@ -80,7 +80,10 @@ def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: s
 
 
 def only(place: Place, names: Sequence[str], members: bytes, to: Sequence[str]) -> str:
-    """Write the marks of some samples (ascending int64) without their bands, a file for each that has any."""
+    """Write the marks of some samples (ascending int64) without bands, a file for each input file that has any.
+
+    Returns the names of the written files as JSON.
+    """
     store, wanted = open_store(place[0]), np.frombuffer(members, np.int64)
     found = []
     for name, target in zip(names, to, strict=True):
@@ -98,7 +101,7 @@ def only(place: Place, names: Sequence[str], members: bytes, to: Sequence[str]) 
 
 @contextmanager
 def _opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
-    """A Parquet file of the store; from object storage only what is asked for of it is read."""
+    """A Parquet file of the store; from object storage only the requested columns are read."""
     if isinstance(store, RemoteStore):
         with store.reading(name) as stream, pq.ParquetFile(stream) as file:
             yield file
@@ -108,7 +111,7 @@ def _opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
 
 
 def _local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str:
-    """A file of this machine with some columns."""
+    """A file on this machine with some columns of a file of marks."""
     if not isinstance(store, RemoteStore):
         return str(store.fetch(name))
     with _opened(store, name) as file:

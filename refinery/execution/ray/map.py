@@ -1,4 +1,4 @@
-"""Many calls of one function on the cluster, for what is not a shard: Ray repeats those whose process or machine dies."""
+"""Many calls of one function on the cluster, other than shards; Ray repeats a call whose process or machine dies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TIMES = 3
 def every(
     cluster: Joined, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], options: dict[str, Any] | None = None
 ) -> list[str]:
-    """What a function answers to each of many calls, in their order. It may be called twice for one of them.
+    """Answers of a function to many calls, in order. Ray may repeat a call.
 
-    options: what each task asks Ray for. Raises what a call raises, OperatorError where memory does not do.
+    options: resources that each task requests from Ray. Raises the error of a call, or OperatorError if memory runs out.
     """
     ray = cluster.ray
     name = f"{work.__module__}:{work.__qualname__}"

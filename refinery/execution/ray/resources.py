@@ -1,4 +1,4 @@
-"""What the tasks of a stage ask Ray for, which is what they bind themselves to."""
+"""Resources that the tasks of a stage request from Ray, and keep to."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from refinery.operators import Operator
 
 @dataclass(frozen=True)
 class Wants:
-    """cores: threads of a task's DuckDB. memory: bytes that DuckDB may take, 0: not said. gpus: as operators declare.
+    """Resources of a task. cores: threads of DuckDB. memory: bytes for DuckDB, 0: no limit given.
 
-    stays: operators load something large, so their workers are actors that load it once. why: the operator that asks for
-    the GPUs.
+    gpus: as operators declare. stays: operators load something large, so their workers are actors that load it once.
+    why: the operator that needs the GPUs.
     """
 
     cores: int = 1
@@ -25,12 +25,12 @@ class Wants:
     why: str = ""
 
     def options(self) -> dict[str, Any]:
-        """For Ray's tasks and actors."""
+        """Options for Ray's tasks and actors."""
         found: dict[str, Any] = {"num_cpus": self.cores, "num_gpus": self.gpus}
         return found | ({"memory": self.memory} if self.memory else {})
 
     def check(self, machines: Sequence[dict[str, float]]) -> None:
-        """Raises OperatorError when no machine has what a task asks for: Ray would wait for one for ever."""
+        """Raise OperatorError if no machine has the resources of a task: Ray would wait for one for ever."""
         have = ("CPU", self.cores), ("GPU", self.gpus), ("memory", self.memory)
         for name, wanted in have:
             most = max((machine.get(name, 0) for machine in machines), default=0)
@@ -42,7 +42,7 @@ class Wants:
 
 
 def of_stage(steps: Iterable[Any], operators: Mapping[str, Operator], memory: int) -> Wants:
-    """What the steps of a stage ask for together; memory: bytes that each worker may take, 0: not said."""
+    """Resources for the steps of a stage together. memory: bytes for each worker, 0: no limit given."""
     gpus, why, stays = 0.0, "", False
     for step in steps:
         operator = operators[step.name]

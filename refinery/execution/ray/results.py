@@ -1,4 +1,4 @@
-"""Answers of tasks: what they give, or the error that the driver raises."""
+"""Answers of tasks: their result, or the error that the driver raises."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class OutOfMemory(Exception):
 
 
 def read(answer: str) -> str:
-    """What a task has given. Raises OutOfMemory, or what the task has raised."""
+    """The result of a task. Raises OutOfMemory, or the error that the task has raised."""
     found = json.loads(answer)
     if "ok" in found:
         return found["ok"]

@@ -1,4 +1,4 @@
-"""Runs the shards of a stage as tasks of a Ray cluster; whatever dies there is run again."""
+"""Runs the shards of a stage as tasks of a Ray cluster; a shard whose process or machine dies runs again."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from refinery.workers.runner import Report
 from refinery.workers.serialization import Spool, from_json, to_json
 from refinery.workers.worker import ShardResult, Task
 
-# How often a shard is begun again: after its process died, its machine went, memory ran out.
+# Most restarts of a shard: after its process died, after its machine was lost, after memory ran out.
 _CRASHES, _LOSSES, _SMALLER = 3, 20, 4
-_DIVIDED = 8  # by so much a batch is smaller after memory ran out
-_AHEAD = 2  # tasks for each processor that Ray knows of: the next one waits where it will run
+_DIVIDED = 8  # divisor of the batch size each time memory runs out
+_AHEAD = 2  # tasks submitted to Ray for each processor: the next one waits where it will run
 
 
 @dataclass
 class _Job:
-    """A shard on its way. at: its place among the results."""
+    """A shard that waits or runs. at: its place among the results."""
 
     at: int
     shard: Shard
@@ -38,7 +38,7 @@ class _Job:
 
 
 class RayRunner:
-    """See `refinery.workers.runner.Runner`. The program goes to the cluster once; shards, tasks and results are text."""
+    """Runner (see `workers.runner`) on a cluster: sends the program once; shards, tasks and results are text."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class RayRunner:
         spool: Spool | None = None,
         described: str = "",
     ) -> None:
-        """wants: of each task. memory: for DuckDB in each of them. spill: folder for what does not fit. timeout: of a row.
+        """wants, memory: of each task and its DuckDB. spill: folder for DuckDB to spill to. timeout: of a row.
 
-        spool: gives the file of a table that is in memory; without it, tables are sent with every shard of theirs.
-        described: what every machine must have, see `surroundings`.
+        spool: returns a file of a table in memory; without it, each shard is sent with its table. described:
+        requirements of every machine, see `environment`.
         """
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
@@ -67,7 +67,7 @@ class RayRunner:
     def run(
         self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
     ) -> list[ShardResult]:
-        """Run every shard. Raises what a task raises, OperatorError for a shard whose process dies again and again."""
+        """Run every shard. Raises the error of a task, or OperatorError for a shard whose process dies repeatedly."""
         self._wants.check(self._cluster.machines())
         waiting = deque(_Job(at, shard) for at, shard in enumerate(shards))
         running: dict[Any, _Job] = {}
@@ -94,19 +94,19 @@ class RayRunner:
         return [found[at] for at in range(len(shards))]
 
     def close(self) -> None:
-        """End the actors, and let go of the program."""
+        """End the actors, and release the program."""
         self._place.close()
         self._program = None
 
     def _result(self, job: _Job, reference: Any) -> ShardResult | None:
-        """What a task has given; None when its shard is to be run again."""
+        """The result of a task; None if its shard must run again."""
         try:
             answer = self._place.answer(reference)
         except self._ray.exceptions.OutOfMemoryError as error:  # of the machine: Ray has ended the task
             self._smaller(job, str(error))
             return None
         except (self._ray.exceptions.RayTaskError, self._ray.exceptions.TaskCancelledError):
-            raise  # a mistake of ours, with its trace
+            raise  # an error in refinery itself, with its traceback
         except self._ray.exceptions.RayError as error:
             self._once_more(job, error)
             return None
@@ -133,38 +133,38 @@ class RayRunner:
             raise OperatorError(f"{_name(job.shard)}: the process that ran it died {times}: {reason}")
 
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
-        """What `tasks.run_shard` is called with."""
+        """Arguments for `tasks.run_shard`."""
         work = self._around, self._program, self._limits, shard, stamps(job.shard), task
         return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout
 
 
 class _Tasks:
-    """Shards as tasks: Ray gives each to a process that has nothing to do, and processes keep their workers."""
+    """Shards as tasks: Ray assigns each to an idle process, and processes keep their workers."""
 
     def __init__(self, runner: RayRunner) -> None:
         self._runner, self._ray = runner, runner._ray
-        # Ray's own retries would not know of smaller batches, nor when to give up.
+        # Ray's own retries would neither use smaller batches nor know when to give up.
         self._call = self._ray.remote(max_retries=0)(tasks.run_shard).options(**runner._wants.options())
 
     def room(self) -> int:
-        """How many tasks are begun at once."""
+        """Number of tasks that may be submitted at once."""
         return self._runner._cluster.cores() * _AHEAD
 
     def begin(self, job: _Job, shard: str, task: str) -> Any:
-        """Begin a task; what is waited for."""
+        """Begin a task; return the reference to wait for."""
         return self._call.remote(*self._runner.arguments(job, shard, task))
 
     def answer(self, reference: Any) -> str:
-        """What a task that has ended has answered."""
+        """The answer of a finished task."""
         return self._ray.get(reference)
 
     def stop(self, running: dict[Any, _Job]) -> None:
-        """End what runs."""
+        """Cancel the running tasks."""
         for reference in running:
             self._ray.cancel(reference, force=True)
 
     def close(self) -> None:
-        """Nothing: processes are Ray's."""
+        """Do nothing, because the processes belong to Ray."""
 
 
 class _Actors:
@@ -177,7 +177,7 @@ class _Actors:
         self._busy: dict[Any, Any] = {}
 
     def room(self) -> int:
-        """One shard for each actor; as many as there are processors (or GPUs) for."""
+        """Number of actors, one shard each, for which there are processors and GPUs."""
         machines, wants = self._runner._cluster.machines(), self._runner._wants
         fit = [int(machine.get("CPU", 0) // wants.cores) for machine in machines]
         if wants.gpus:
@@ -185,14 +185,14 @@ class _Actors:
         return max(1, sum(fit))
 
     def begin(self, job: _Job, shard: str, task: str) -> Any:
-        """Give a shard to an actor that has nothing to do, or to a new one."""
+        """Give a shard to an idle actor, or to a new one; return the reference to wait for."""
         actor = self._idle.pop() if self._idle else self._make.remote()
         reference = actor.run.remote(*self._runner.arguments(job, shard, task))
         self._busy[reference] = actor
         return reference
 
     def answer(self, reference: Any) -> str:
-        """What an actor has answered; one that has died is not given another shard."""
+        """The answer of an actor; an actor that has died gets no other shard."""
         actor = self._busy.pop(reference)
         answer = self._ray.get(reference)
         self._idle.append(actor)
@@ -210,7 +210,7 @@ class _Actors:
 
 
 class Shards:
-    """The actor: runs shards one after another, in a process of its own that keeps what operators have loaded."""
+    """The actor: runs shards one after another, in its own process, which keeps the data that operators load."""
 
     def run(self, *arguments: Any) -> str:
         """See `tasks.run_shard`."""

@@ -1,4 +1,4 @@
-"""The stages of a recipe on a Ray cluster: shards and the joining of bands are tasks, everything else is as ever."""
+"""Stages of a recipe on a Ray cluster: shards and the joins of marks are tasks, the driver does everything else."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from refinery.workers.threads import Pool
 
 
 class ClusterStages(Stages):
-    """Joins the cluster when it is made, and leaves it at its end."""
+    """Stages on a cluster, which they join when created and leave at exit."""
 
     def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
-        """See Stages; shards do not share a process, so each writes a part. Raises OperatorError when there is no cluster."""
+        """See Stages; shards share no process, so each writes a part. Raises OperatorError if there is no cluster."""
         super().__init__(prepared, store, first_rows)
         recipe = prepared.recipe
         self._listing: Listing | None = None
@@ -53,7 +53,7 @@ class ClusterStages(Stages):
             self._membership.close()
 
     def exported(self, last: Done) -> list[Written]:
-        """Write a folder of parts at export_path, a task for each. Raises OutputError."""
+        """Write a folder of parts at export_path, one task per part. Raises OutputError."""
         recipe = self.prepared.recipe
         listing = self._listing
         if listing is None:
@@ -71,7 +71,7 @@ class ClusterStages(Stages):
         return written
 
     def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
-        """Tasks of the cluster."""
+        """Runner that runs shards as tasks of the cluster."""
         recipe = self.prepared.recipe
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
         library = self.prepared.library
@@ -81,22 +81,22 @@ class ClusterStages(Stages):
         return RayRunner(self.cluster, planned.program, wants, self._memory, self.spill, *options)
 
     def _spool(self, table: pa.Table) -> str:
-        """A file with a table that is in memory; one for all shards of it."""
+        """A file with a table in memory, one for all shards of the table."""
         path = self.cluster.temporary / f"table_{id(table)}.arrow"
         return str(path) if path.exists() else spooled(table, path)
 
     def _marks(self, done: Done) -> list[str]:
-        """Their names: tasks read them."""
+        """Names of the files of marks in the store, which tasks read."""
         return [result.marks for result in done.results if result.marks]
 
     def _find(self, given: Given) -> Findings:
-        """What goes, found by tasks."""
+        """Find with tasks the samples or units to remove."""
         number = next(p.stage.number for p in self.prepared.stages if p.stage.after is given.step)
         return Barrier(self.cluster, self.store, f"stage_{number}", self._memory, self.spill).find(given)
 
     @property
     def _each(self) -> int:
-        """Bytes that the DuckDB of each task may use; 0: not said."""
+        """Bytes that the DuckDB of each task may use; 0: no limit given."""
         recipe = self.prepared.recipe
         return recipe.memory_limit // recipe.np if recipe.memory_limit else 0
 

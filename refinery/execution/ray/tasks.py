@@ -1,7 +1,7 @@
-"""What runs on the machines of the cluster: functions that are given text and answer text.
+"""Functions that run on the machines of the cluster; arguments and answers are text.
 
-A process keeps its worker for the next shard of the same stage, so DuckDB is opened, functions are registered and models
-are loaded once for each.
+A process keeps its worker for the next shard of the same stage, so it opens DuckDB, registers functions and loads models
+once per stage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from refinery.workers.threads import keep_memory
 from refinery.workers.worker import Worker
 
 Limits = tuple[str, str | None, str]
-# The driver's current folder, and what every machine must have; see `surroundings`.
+# The driver's current folder, and the requirements of every machine; see `environment`.
 Around = tuple[str, str]
 
 _kept: tuple[tuple[Around, Limits], Worker] | None = None
@@ -50,8 +50,9 @@ def run_shard(
 ) -> str:
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
-    seen: the shard's files as the driver sees them. share: by what the batch is divided, after memory has run out. careful: in a process of its own, so that a row which
-    ends the process, or takes more than `timeout` seconds, costs itself alone. The answer is that of `answered`.
+    seen: the shard's files as the driver sees them. share: divisor of the batch size, after memory has run out. careful:
+    run in a process of its own, so that only the row is lost that ends the process or takes more than `timeout` seconds.
+    Returns the text of `answered`.
     """
     told = from_json(task)
     smaller = _divided(told, share)
@@ -69,7 +70,7 @@ def run_shard(
 
 
 def _divided(task: Task, share: int) -> Task:
-    """With batches of fewer bytes and rows: what an operator needs may follow the one or the other."""
+    """The task with batches of fewer bytes and rows, because an operator's memory may depend on either."""
     size, rows = max(1, task.batch_bytes // share), max(1, task.batch_rows // share)
     return replace(task, batch_bytes=size, batch_rows=rows)
 
@@ -79,7 +80,7 @@ def _run(around: Around, program: str, limits: Limits, shard: Shard, task: Task)
 
 
 def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
-    """As `_run`, by a child of this process."""
+    """Run a shard as `_run` does, in a child process."""
     _, memory, spill = limits
     check(around[1])
     nursery = Nursery()
@@ -96,7 +97,7 @@ def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task:
 
 
 def _spool(store: Store, table: pa.Table) -> str:
-    """A file with a table that is in memory, for the child."""
+    """A file with a table in memory, for the child process."""
     return spooled(table, store.scratch() / "table.arrow")
 
 
@@ -116,7 +117,7 @@ def _worker(around: Around, program: str, limits: Limits) -> Worker:
 
 
 def call(folder: str, name: str, *arguments: Any) -> str:
-    """Call a function of this package, `module:name`, in the driver's current folder; the answer is that of `answered`."""
+    """Call a function of this package, `module:name`, in the driver's current folder; return the text of `answered`."""
     module, _, function = name.partition(":")
     found: Callable[..., str] = getattr(importlib.import_module(module), function)
     with standing_in(folder):
@@ -133,9 +134,9 @@ def forget(url: str) -> None:
 
 
 def answered(work: Callable[[], str]) -> str:
-    """What the work gives, or what the driver shall raise, as JSON: {"ok": ...} or {"error": ..., "message": ...}.
+    """The result of the work, or the error for the driver, as JSON: {"ok": ...} or {"error": ..., "message": ...}.
 
-    Errors that are mistakes of refinery itself are left to Ray, with their trace.
+    Errors in refinery itself are left to Ray, which adds the traceback.
     """
     try:
         return json.dumps({"ok": work()})

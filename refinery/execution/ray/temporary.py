@@ -1,4 +1,4 @@
-"""The temporary folder of a run on a cluster; that of a run that was killed goes with the next one."""
+"""The temporary folder of a run on a cluster; the next run removes the folder of a killed run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from refinery.storage.workplace import Workplace
 
 @contextmanager
 def temporary(work_dir: str, job: str) -> Iterator[Path]:
-    """A folder of this run: `{work_dir}/.tmp/{job}` where work_dir is a path. job: Ray's name for the run.
+    """Temporary folder of this run: `{work_dir}/.tmp/{job}` if work_dir is a path. job: Ray's name for the run.
 
-    It is noted in the run's own folder, which the run holds alone, so that the next one knows what it may remove.
+    Its name is recorded in the run folder, which the run holds alone, so that the next run knows what to remove.
     """
     place = Workplace.of(work_dir)
     place.tidy()

@@ -1,4 +1,4 @@
-"""`refinery analyze`: what it finds, read from the tables of its run."""
+"""`refinery analyze`: its results, read from the tables of its run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found. correlations, suggestions: rows of the tables. fragments: a recipe as YAML by method."""
+    """Results of an analysis. correlations, suggestions: rows of the tables. fragments: a recipe as YAML by method."""
 
     outcome: Outcome
     descriptions: tuple[Description, ...]
@@ -44,7 +44,7 @@ class Analysis:
 
 
 class _Reading:
-    """Fills the tables, and reads them while they are at hand."""
+    """Run extension that fills the tables and reads them while the database is open."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._describer = Describer(names)
@@ -67,7 +67,7 @@ class _Reading:
 
 
 def analyze(request: Request, progress: Progress | None = None) -> Analysis:
-    """Run what is asked for and describe its statistics. Raises as `execute` does."""
+    """Run the request's recipe and describe its statistics. Raises the errors of `execute`."""
     reading = _Reading(request.names)
     outcome = execute(request.recipe, request.library, progress=progress, extension=reading)
     return Analysis(outcome, **reading.found)

@@ -19,7 +19,7 @@ from refinery.results.database import Database
 
 # Rows whose values and ranks are in memory at once.
 _BLOCK = 1 << 17
-# What is left of a variance by rounding, as a share of the squares that it is computed of.
+# A variance at most this share of the sum of squares is rounding error.
 _NOTHING = 1e-13
 
 
@@ -47,14 +47,14 @@ def _columns(count: int) -> list[str]:
 
 
 def _centers(db: Database, count: int) -> np.ndarray:
-    """What is subtracted from each column: its mean, or the one value that it has."""
+    """Value to subtract from each column: its mean, or its only value."""
     found = [f"CASE WHEN min({c}) < max({c}) THEN avg({c}) ELSE min({c}) END" for c in _columns(count)]
     [row] = db.rows(f"SELECT {', '.join(found)} FROM _ranks")
     return np.array([0.0 if value is None else value for value in row])
 
 
 def _blocks(db: Database, count: int) -> Iterator[np.ndarray]:
-    """Values and ranks of the statistics, a row for each column; NaN where there is none."""
+    """Values and ranks of the statistics, a row for each column; NaN for missing values."""
     columns = ", ".join(f"coalesce({column}, 'nan') AS {column}" for column in _columns(count))
     rows = db.count("SELECT count(*) FROM _ranks")
     for start in range(0, rows, _BLOCK):
@@ -70,7 +70,7 @@ class _Products:
         self.n, self.sums, self.squares, self.products = (np.zeros((count, count)) for _ in range(4))
 
     def add(self, block: np.ndarray) -> None:
-        """Add rows. block: a row for each column, NaN for what is not there."""
+        """Add rows. block: a row for each column, NaN for missing values."""
         there = np.isfinite(block)
         known = there.astype(np.float64)
         block = np.where(there, block, 0.0)

@@ -1,4 +1,4 @@
-"""Adds to a run's database what its statistics are like: sketches, quantiles, correlations, suggested bounds."""
+"""Descriptions of statistics in a run's database: sketches, quantiles, correlations, suggested bounds."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NUMBERS |= {"FLOAT", "DOUBLE", "BOOLEAN"}
 
 @dataclass(frozen=True)
 class Describer:
-    """What a run is given to extend its database by. names: columns or operators that are described; all when empty."""
+    """Run extension that describes statistics in the database. names: columns or operators to describe; empty: all."""
 
     names: tuple[str, ...] = ()
 
     def check(self, prepared: Prepared) -> None:
-        """See that the run computes what is asked for. Raises RecipeError."""
+        """Check that the run computes the requested statistics. Raises RecipeError."""
         if not chosen(prepared, self.names):
             raise RecipeError([Problem("process", "no step computes a statistic, so there is nothing to describe")])
 
@@ -45,9 +45,9 @@ class Describer:
 
 
 def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
-    """The numeric statistics of a run that `names` ask for, by column, statistic or operator; all when there are none.
+    """The numeric statistics of a run that match `names` (columns, statistics or operators); all if `names` is empty.
 
-    Raises RecipeError for a name that nothing answers to.
+    Raises RecipeError for a name that matches nothing.
     """
     stats = [stat for stat in prepared.stats if stat.type.upper() in NUMBERS]
     operators = {step.index: step.name for step in prepared.recipe.steps}
@@ -64,6 +64,6 @@ def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
 
 
 def _groups(prepared: Prepared) -> list[tuple[str, str]]:
-    """SQL for the name and the key of each group that the recipe asks for."""
+    """SQL for the name and the key of each group in the recipe."""
     summary = prepared.recipe.stat_summary
     return [(lit(group), key_name(group, summary)) for group in keyed(summary)]

@@ -1,4 +1,4 @@
-"""What `refinery analyze` is asked for: a recipe whose filters only measure, made of a recipe or of data."""
+"""The request of `refinery analyze`: a recipe whose filters only measure, made from a recipe or from data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WITH_STATS = ("filter", "stats")
 
 @dataclass(frozen=True)
 class Request:
-    """A recipe that measures, the operators it uses, and which of its statistics are described (all when empty)."""
+    """A measuring recipe, its operators, and the names of the statistics to describe (empty: all)."""
 
     recipe: Recipe
     library: Library
@@ -30,7 +30,7 @@ class Request:
 
 
 def is_recipe(path: str) -> bool:
-    """Whether a path names a recipe; everything else is data, JSON too."""
+    """Return whether a path names a recipe; everything else is data, JSON too."""
     return path.lower().endswith(_RECIPES)
 
 
@@ -47,7 +47,7 @@ def from_command_line(
 ) -> Request:
     """The request of a command: DATA or RECIPE, changes of keys, --stats and --group-by.
 
-    recipe: whether the path names a recipe; None: as it tells itself. Raises RecipeError.
+    recipe: whether the path names a recipe; None: its suffix decides. Raises RecipeError.
     """
     changes = changes_of(options, sets, variables)
     if path is None:
@@ -58,7 +58,7 @@ def from_command_line(
         opened, library = open_recipe(path, changes, parse_variables(variables), operators)
         opened = _appended(opened, library, _missing(opened, library, names))
         if not any(change.path == ("stat_summary", "export") for change in changes):
-            # The recipe's files are of the samples that come to its filters; those of an analysis would replace them.
+            # The recipe's statistics files cover the samples that reach its filters; an analysis would replace them.
             opened = replace(opened, stat_summary=replace(opened.stat_summary, export=None))
         default = Path(opened.work_dir) / "analysis"
     else:
@@ -68,8 +68,8 @@ def from_command_line(
 
 
 def _measuring(recipe: Recipe, folder: str) -> Recipe:
-    """The recipe as it is run: no sample is removed or written."""
-    given = recipe.stat_summary  # moments are asked for in any case, of all statistics
+    """The recipe for the analysis: no sample is removed or written."""
+    given = recipe.stat_summary  # moments are always computed, for all statistics
     summary = replace(given, groups=tuple(dict.fromkeys(("summary", *given.groups))), stats=())
     quiet = replace(recipe, export_type="none", keep_stats_in_res_ds=False)
     return replace(quiet, measure_only=True, work_dir=absolute(folder), stat_summary=summary)
@@ -85,14 +85,14 @@ def _of_data(
 
 
 def _stem(path: str) -> str:
-    """What a file, folder or pattern is called, without suffixes and signs of patterns."""
+    """Name of a file, folder or pattern, without suffixes and pattern characters."""
     name = os.path.basename(os.path.normpath(path)).partition(".")[0]
     kept = "".join(c if c.isalnum() or c in "-_" else "_" for c in name).strip("_")
     return kept or "data"
 
 
 def default_operators(library: Library) -> list[str]:
-    """The filters that compute statistics with nothing but their defaults: no parameter, file or package is missing."""
+    """Filters that compute statistics with their defaults alone: no parameter, file or package is missing."""
     return [
         name
         for name, operator in library.operators.items()
@@ -113,7 +113,7 @@ def _defaults(operator: Operator) -> dict[str, Any]:
 
 
 def operators_of(names: Iterable[str], library: Library) -> list[str]:
-    """The operators that names stand for: operators themselves, or statistics that one computes by default.
+    """Operators for names of operators, or of statistics that an operator computes by default.
 
     Raises RecipeError with every name that is neither.
     """
@@ -145,7 +145,7 @@ def _unknown(name: str, library: Library, known: Iterable[str]) -> Problem:
 
 
 def _missing(recipe: Recipe, library: Library, names: Sequence[str]) -> list[str]:
-    """The operators to add to a recipe for what its own steps do not compute."""
+    """Operators to add to a recipe for the statistics that its own steps do not compute."""
     known = {step.name for step in recipe.steps}
     for step in recipe.steps:
         stats = library.operators[step.name].stats_of(step.params)

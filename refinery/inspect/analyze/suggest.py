@@ -1,4 +1,4 @@
-"""Bounds that the numbers suggest: mean and three standard deviations, as far as there are values, or 1 % and 99 % quantiles."""
+"""Suggested bounds: mean and three standard deviations, within the values' range, or 1 % and 99 % quantiles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from refinery.recipe.model import Step
 from refinery.results.database import Database
 
 METHODS = {"quantile": "the 1 % and the 99 % quantile", "3-sigma": "the mean and three standard deviations"}
-# Digits of a suggested bound; it is rounded away from the middle, so it removes no more than what it was made of.
+# Digits of a suggested bound; it is rounded outwards, so it removes no more than the exact bound.
 _DIGITS = 4
 _LARGEST = 2**63 - 1
 
@@ -47,7 +47,7 @@ def fill(db: Database, prepared: Prepared, stats: Sequence[Stat]) -> None:
 
 
 def _ranges(db: Database, column: str) -> list[tuple[str, float, float]]:
-    """(method, low, high) of a statistic; of one that has no values, or always the same, there is nothing to say."""
+    """(method, low, high) of a statistic; none for a statistic without values or with one value only."""
     where = f"\"group\" = 'summary' AND stat = {lit(column)}"
     ends = db.rows(f"SELECT value FROM quantiles WHERE {where} AND quantile IN (0.01, 0.99) ORDER BY quantile")
     moments = db.rows(f"SELECT n, mean, m2, min, max FROM stat_summary WHERE {where} AND n > 0 AND min < max")
@@ -60,7 +60,7 @@ def _ranges(db: Database, column: str) -> list[tuple[str, float, float]]:
 
 
 def _rounded(bound: Bound, operator: Operator) -> Bound:
-    """The range as it can be written into a recipe: few digits, within what the parameters allow."""
+    """The range as written into a recipe: few digits, within the limits of the parameters."""
     low, high = _end(bound.low, ROUND_FLOOR), _end(bound.high, ROUND_CEILING)
     least, most = (operator.params.get(name or "") for name in (bound.stat.low, bound.stat.high))
     if least is not None and most is not None:
@@ -76,7 +76,7 @@ def _end(value: float, rounding: str) -> float:
 
 
 def _as_sql(bound: Bound, operator: str, versions: Sequence[int]) -> dict[str, Any]:
-    """What the SQL needs; the bytes are those of the text as the step is given it."""
+    """Values for the SQL template; the bytes are those of the text that the step receives."""
     version = max(number for number in versions if number < bound.stat.step)
     return {
         "step": bound.stat.step,
@@ -91,7 +91,7 @@ def _as_sql(bound: Bound, operator: str, versions: Sequence[int]) -> dict[str, A
 
 
 def fragment(prepared: Prepared, suggestions: Sequence[dict[str, Any]], method: str) -> str:
-    """The recipe with the bounds of one method, as YAML; a comment over each step tells what it would remove by itself.
+    """The recipe with the bounds of one method, as YAML; a comment above each step states what it alone would remove.
 
     suggestions: rows of the table. Steps that have none stay as they are.
     """
@@ -108,7 +108,7 @@ def fragment(prepared: Prepared, suggestions: Sequence[dict[str, Any]], method: 
 
 
 def _bounded(step: Step, rows: Sequence[dict[str, Any]], stats: dict[str, Stat]) -> tuple[Step, str]:
-    """The step as the fragment has it, and what its bounds would remove."""
+    """The step with the suggested bounds, and the comment on what they would remove."""
     params = {name: value for name, value in step.params.items() if name in step.given}
     for row in rows:
         params = {name: value for name, value in params.items() if name not in RANGE_PARAMS}
@@ -118,13 +118,13 @@ def _bounded(step: Step, rows: Sequence[dict[str, Any]], stats: dict[str, Stat])
 
 
 def _filter(row: dict[str, Any]) -> tuple[Step, str]:
-    """A filter by a statistic of an operator that only measures."""
+    """A `sql_filter` step on a statistic of an operator that only measures."""
     where = f"{ident(row['stat'])} BETWEEN {_number(row['low'])!r} AND {_number(row['high'])!r}"
     return Step(0, "sql_filter", {"where": where}, frozenset({"where"})), _share(row)
 
 
 def _number(value: float) -> float | int:
-    """The number as a recipe writes it: whole ones without a point."""
+    """The number as a recipe writes it: whole numbers without a decimal point."""
     return int(value) if value.is_integer() and abs(value) < _LARGEST else value
 
 
@@ -135,7 +135,7 @@ def _share(row: dict[str, Any]) -> str:
 
 
 def _plain(recipe: Recipe, steps: Sequence[Step]) -> Recipe:
-    """What is read and done; where results go is left to whoever takes the fragment over."""
+    """The recipe's inputs and steps; the user of the fragment adds where results go."""
     kept = {name: getattr(recipe, name) for name in ("inputs", "max_sample_num", "text_keys", "suffixes", "operators")}
     nowhere: Any = None
     return Recipe(steps=tuple(steps), work_dir=nowhere, **kept)

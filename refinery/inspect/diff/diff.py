@@ -1,4 +1,4 @@
-"""`refinery diff`: two runs compared by their tables, and by the texts that they wrote."""
+"""`refinery diff`: compare two runs by their tables and by their exported texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from refinery.operators import read_sql
 
 @dataclass(frozen=True)
 class Side:
-    """One of the runs: its folder, when it began (UTC), its rows."""
+    """One of the runs: its folder, start time (UTC) and row counts."""
 
     folder: str
     run_id: str
@@ -36,7 +36,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Fate:
-    """How many rows met this in the first run and that in the second, with the first of them."""
+    """Number of rows with fate `a` in the first run and `b` in the second, with the first such rows."""
 
     a: str
     b: str
@@ -64,7 +64,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Changed:
-    """Rows of which both runs have measured a statistic, and got other values: by how much where they differ."""
+    """A statistic that both runs measured for the same rows: the number of rows, and the size of the changes."""
 
     stat: str
     both: int
@@ -76,7 +76,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is different in the second run. apart: why rows cannot be compared, then fates, rows and texts are not there."""
+    """Differences of two runs. apart: the reason why rows cannot be compared; then fates, rows and texts are empty."""
 
     a: Side
     b: Side
@@ -91,7 +91,7 @@ class Difference:
 
 
 def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
-    """Compare two runs. limit: examples of each thing. Raises DataError when one of them is none, or both are the same."""
+    """Compare two runs. limit: examples of each kind. Raises DataError for a folder without a run or equal folders."""
     if folder_a.resolve() == folder_b.resolve():
         raise DataError(f"{folder_a} and {folder_b} are the same run; name two")
     with ExitStack() as stack:
@@ -146,7 +146,7 @@ def _notes(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[str]:
 
 
 def _common(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[tuple[str, str, str]]:
-    """SQL for (name, column in a, column in b) of the numeric statistics that both have, by aligned steps."""
+    """SQL for (name, column in a, column in b) of the numeric statistics of both runs, by aligned steps."""
     step_b = {change.step_a: change.step_b for change in steps if change.step_a and change.step_b}
     stats_a, stats_b = ([stat for chain in stored.compiled() for stat in chain.stats] for stored in (a, b))
     known_b = {(stat.name, stat.step): stat for stat in stats_b}
@@ -162,7 +162,7 @@ def _common(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[tuple[str
 
 
 def _same_name(stat: Any, by_name: Mapping[str, Any], step_b: Mapping[int, int]) -> Any:
-    """The column of the same name, when it is of no step that is aligned with another one."""
+    """The statistic with the same column name, unless the step of either is aligned with another step."""
     other = by_name.get(stat.column)
     return None if other is None or other.step in step_b.values() or stat.step in step_b else other
 
@@ -173,7 +173,7 @@ def _fates(con: duckdb.DuckDBPyConnection, steps: Sequence[StepChange], limit: i
 
 
 def _names(steps: Sequence[StepChange]) -> list[tuple[str, int, str]]:
-    """SQL for (run, step, name): aligned steps have one name, with their numbers where the operator stands twice."""
+    """SQL for (run, step, name): aligned steps share one name; an operator used twice has its step numbers in it."""
     times = Counter(change.operator for change in steps)
     found = []
     for change in steps:

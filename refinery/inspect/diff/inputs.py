@@ -1,4 +1,4 @@
-"""Whether two runs have read the same samples, so that a row number means the same in both."""
+"""Check that two runs read the same samples, so that a row number means the same in both."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Manifest = Mapping[str, Any]
 
 
 def why_not_the_same(a: Manifest, b: Manifest, recipe_a: Recipe, recipe_b: Recipe) -> str | None:
-    """What tells that rows cannot be compared; None where nothing does.
+    """Return the reason why rows of two runs cannot be compared; None when they can.
 
-    Files are the same when name, size and time of change are, in the same order. What was handed over in Python is taken
-    to be the same when its size is.
+    Files are the same when name, size and modification time are, in the same order. A dataset handed over in Python
+    counts as the same when its size is.
     """
     files_a, files_b = ([_file(item) for item in manifest["inputs"]] for manifest in (a, b))
     if len(files_a) != len(files_b):
@@ -36,7 +36,7 @@ def why_not_the_same(a: Manifest, b: Manifest, recipe_a: Recipe, recipe_b: Recip
 
 
 def handed_over(manifest: Manifest) -> bool:
-    """Whether the samples were handed over in Python."""
+    """Return whether the samples were handed over in Python."""
     return any(item["format"] == "arrow" and item["path"] == "dataset" for item in manifest["inputs"])
 
 

@@ -1,4 +1,4 @@
-"""The texts that runs have written, beside each other: from their exports, or recomputed where these are gone."""
+"""Compare the final texts of two runs: from their exports, or recomputed where the exports are gone."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class TextPair:
 class Texts:
     """Texts that differ.
 
-    compared: rows that both runs kept. differing: of these, those with different texts; when not exact at least so many:
-    those of different lengths. examples: the first ones. note: what could not be done.
+    compared: rows that both runs kept. differing: rows among them with different texts; when not exact, a lower limit:
+    rows with texts of different lengths. examples: the first differing rows. note: what could not be compared.
     """
 
     compared: int
@@ -55,7 +55,7 @@ class Texts:
 
 
 def compare_texts(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int) -> Texts:
-    """Compare what two runs over the same input have made of the rows that both kept.
+    """Compare the texts of the rows that two runs over the same input both kept.
 
     con: has their databases as `a` and `b`.
     """
@@ -73,7 +73,7 @@ def compare_texts(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: i
 
 
 def _unreadable(stored: Stored) -> str | None:
-    """Why the exports of a run cannot be read; None when they are as it left them."""
+    """Return the reason why the exports of a run cannot be read; None when they are unchanged since the run."""
     if stored.recipe.export_format == "none":
         return f"{stored.run_dir.root} wrote no samples"
     for item in stored.manifest["outputs"]:
@@ -87,7 +87,7 @@ def _unreadable(stored: Stored) -> str | None:
 
 
 def _batches(stored: Stored) -> Iterator[tuple[int, pa.Table, str]]:
-    """The exports: place of a batch's first sample, the batch, and SQL for the text of its samples."""
+    """Batches of the exports: position of the first sample, the batch, and SQL for the text of its samples."""
     keys = keys_of(stored.recipe.text_key)
     place = 0
     for item in stored.manifest["outputs"]:
@@ -102,7 +102,7 @@ def _batches(stored: Stored) -> Iterator[tuple[int, pa.Table, str]]:
 
 
 def _digest(con: duckdb.DuckDBPyConnection, table: str, stored: Stored) -> None:
-    """A table of (place, digest) for the texts of a run, so that none of them has to be kept in memory."""
+    """Make a table of (place, digest) for the texts of a run, so that no text has to stay in memory."""
     con.execute(f"CREATE OR REPLACE TEMP TABLE {ident(table)} (place BIGINT, digest UBIGINT)").fetchall()
     for place, batch, sql in _batches(stored):
         _register(con, place, batch)
@@ -116,7 +116,7 @@ def _register(con: duckdb.DuckDBPyConnection, place: int, batch: pa.Table) -> No
 
 
 def _at(con: duckdb.DuckDBPyConnection, stored: Stored, places: Sequence[int]) -> dict[int, str | None]:
-    """The texts at some places of the exports of a run."""
+    """The texts at the given positions in the exports of a run."""
     found: dict[int, str | None] = {}
     for place, batch, sql in _batches(stored) if places else ():
         if any(place <= wanted < place + batch.num_rows for wanted in places):
@@ -132,7 +132,7 @@ def _at(con: duckdb.DuckDBPyConnection, stored: Stored, places: Sequence[int]) -
 
 
 def _by_length(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int, why: str) -> Texts:
-    """What the tables tell: the lengths of the texts at the end; the first that differ are recomputed."""
+    """Compare the final lengths of texts in the tables; the first texts that differ are recomputed."""
     names = {"bytes_a": _last_bytes(a), "bytes_b": _last_bytes(b), "limit": limit}
     query = template(read_sql("analysis/diff_bytes.sql")).render(names)
     [(compared, differing, rows)] = con.execute(query).fetchall()
@@ -157,7 +157,7 @@ def _recomputed(a: Stored, b: Stored, rows: Sequence[int]) -> list[TextPair]:
 
 
 def _text(histories: Histories, row: int) -> str | None:
-    """A row's text as the run left it."""
+    """A row's text at the end of the run."""
     text: Any = None
     for seen in histories.retelling.walk(histories.retelling.place(row)):
         program = seen.program

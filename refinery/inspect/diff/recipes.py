@@ -1,4 +1,4 @@
-"""How two recipes differ: steps added, removed, moved, changed; keys and versions with other values."""
+"""Differences of two recipes: steps added, removed, moved, changed; keys and versions with other values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 from refinery.recipe.keys import KEYS
 
-# What is compared otherwise, where results go, and how the work is done.
+# Keys that are compared elsewhere, or do not affect the fate of a sample.
 _ELSEWHERE = {"process", "dataset_path", "work_dir", "export_path", "temp_dir"}
 _ELSEWHERE |= {"np", "shard_size", "memory_limit", "project_name"}
 
@@ -30,8 +30,8 @@ class StepRow:
 class StepChange:
     """A step of the first run, of the second, or of both.
 
-    change: "same", "changed", "moved", "removed" or "added"; a moved step may be changed as well. step_a, step_b: its
-    numbers, None where it is not. parameters: of those that differ, the values in both.
+    change: "same", "changed", "moved", "removed" or "added"; a moved step may be changed as well. step_a, step_b: the
+    step's number in each run, None where it is missing. parameters: both values of each parameter that differs.
     """
 
     change: str
@@ -56,7 +56,7 @@ def steps_of(rows: Sequence[tuple[int, str, str]]) -> list[StepRow]:
 
 
 def compare_steps(a: Sequence[StepRow], b: Sequence[StepRow]) -> list[StepChange]:
-    """The steps of both, aligned by their operators, in the order of the first; what is only in one stands in its place."""
+    """Align the steps of both recipes by operator, in the order of the first, with added steps in their places."""
     found: list[StepChange] = []
     matcher = SequenceMatcher(None, [s.operator for s in a], [s.operator for s in b], autojunk=False)
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
@@ -80,7 +80,7 @@ def _both(one: StepRow, other: StepRow, change: str) -> StepChange:
 
 
 def _moved(found: list[StepChange], a: Mapping[int, StepRow], b: Mapping[int, StepRow]) -> list[StepChange]:
-    """A step that is removed here and added there is one that moved; it is told where it is added."""
+    """Turn a removal and an addition of the same operator into one move, reported at the place of the addition."""
     gone = [change for change in found if change.change == "removed"]
     for place, change in enumerate(found):
         if change.change != "added":
@@ -94,7 +94,7 @@ def _moved(found: list[StepChange], a: Mapping[int, StepRow], b: Mapping[int, St
 
 
 def compare_keys(a: str, b: str) -> list[KeyChange]:
-    """Keys of two effective recipes that differ, but for steps and inputs, and for where results go."""
+    """Keys of two effective recipes that differ, without steps, inputs and output paths."""
     one, other = (yaml.safe_load(text) or {} for text in (a, b))
     names = [name for name in KEYS if name not in _ELSEWHERE and (name in one or name in other)]
     values = [(name, *(given.get(name, KEYS[name].default) for given in (one, other))) for name in names]

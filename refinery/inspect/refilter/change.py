@@ -1,4 +1,4 @@
-"""Where a changed recipe begins to decide otherwise than the one that ran."""
+"""The first step of a changed recipe that may decide otherwise than in the run."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from refinery.compiler.stages import Stage
 from refinery.inspect.predicates import verdicts
 from refinery.planning.plan import Planned
 
-# Flags of earlier steps stand in every expression; whether a sample is there is not what it computes.
+# Stands for the flags of earlier steps, which are in every expression but are no part of what a step computes.
 _ALIVE = "_alive"
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is other than in the run.
+    """Differences of the changed recipe from the run.
 
-    first: the first step that may decide otherwise; None: no step does. stage: the number of its stage; of the last one
-    without any. verdicts: new conditions of filters in that stage, over stored columns. unknown: the first step of which
-    what is stored does not tell; samples that come to it have to be run again.
+    first: the first step that may decide otherwise; None: no step does. stage: the number of its stage; without `first`
+    that of the last stage. verdicts: new conditions of filters in that stage, over stored columns. unknown: the first
+    step that stored columns cannot decide; samples that reach it must run again.
     """
 
     first: int | None
@@ -34,9 +34,9 @@ class Change:
     unknown: int | None
 
     def decision(self, planned: Planned) -> str:
-        """SQL for the step of the stage that removes a stored sample, NULL: none, or it is not known.
+        """SQL for the step of the stage that removes a stored sample; NULL: no step does, or the step is unknown.
 
-        Over the run's columns; `_dropped` is the step that removed the sample then.
+        The SQL reads the run's columns; `_dropped` is the step that removed the sample in the run.
         """
         whens = []
         for step in planned.chain.alive:
@@ -52,14 +52,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Ran:
-    """A stage of the recipe that ran, and what it compiles to."""
+    """A stage of the recipe that ran, with its compiled chain."""
 
     stage: Stage
     chain: Chain
 
 
 def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
-    """What the stages `after` do otherwise than those that ran; both have the same operators at the same places."""
+    """Compare the stages `after` with the stages that ran; both have the same operators at the same places."""
     old, new = _definitions(before), _definitions(after)
     differ = {name for name, (sql, _) in new.items() if old.get(name, ("",))[0] != sql}
     conditions = {step: alive for planned in after for step, alive in planned.chain.alive.items()}
@@ -77,10 +77,10 @@ def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
 
 
 def certain(con: duckdb.DuckDBPyConnection, change: Change) -> Change:
-    """The change, with a condition that fails for a stored sample as one of which what is stored does not tell.
+    """Return the change; a step whose condition fails for a stored sample becomes `unknown`.
 
-    The samples that come to it run again, and those for which it fails go into quarantine as in any run. con: has the
-    tables `stats` and `fates` of the run.
+    Samples that reach that step run again; samples for which the condition fails go into quarantine as in any run. con:
+    has the tables `stats` and `fates` of the run.
     """
     for step, condition in sorted(change.verdicts.items()):
         if change.unknown is not None and step >= change.unknown:
@@ -94,7 +94,7 @@ def certain(con: duckdb.DuckDBPyConnection, change: Change) -> Change:
 
 
 def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:
-    """What every column is computed by, and the step that needs it first."""
+    """The expression of every column, and the first step that needs it."""
     found: dict[str, tuple[str, int]] = {}
     for planned in stages:
         alive = planned.chain.columns_of("alive")
@@ -105,7 +105,7 @@ def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:
 
 
 def _barriers(before: Sequence[Ran], after: Sequence[Planned]) -> set[int]:
-    """Deduplicators that are new, or have other parameters."""
+    """Deduplicators that are new or have other parameters."""
     old = {planned.stage.after.index: planned.stage.after.params for planned in before if planned.stage.after}
     steps: Mapping[int, Any] = {
         planned.stage.after.index: planned.stage.after for planned in after if planned.stage.after

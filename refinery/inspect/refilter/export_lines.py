@@ -1,4 +1,4 @@
-"""The export of a run with fewer of its samples: lines of the files that it has written, copied as they stand."""
+"""Export of a refiltered run with fewer samples: lines copied unchanged from the export of the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORM = ("export_format", "export_shard_size", "keep_stats_in_res_ds", "add_suff
 
 @dataclass(frozen=True)
 class Selection:
-    """What a new export can be copied from: `samples`, one file of JSON lines; `stats`, that of their statistics, if it holds."""
+    """Files to copy a new export from. samples: a JSON Lines file. stats: the statistics beside it, if still valid."""
 
     stored: Stored
     samples: Path
@@ -32,7 +32,7 @@ class Selection:
 
     @staticmethod
     def of(stored: Stored, recipe: Recipe) -> Selection | None:
-        """None where the export of `recipe` has other bytes, or the files of the run are not as it has left them."""
+        """Return the files; None if the export of `recipe` has other bytes, or the run's files have changed since."""
         old, outputs = stored.recipe, stored.manifest["outputs"]
         same = all(getattr(old, name) == getattr(recipe, name) for name in _FORM)
         local = recipe.executor_type == "default" and not is_url(recipe.export_path) and not is_url(old.export_path)
@@ -43,14 +43,14 @@ class Selection:
         return Selection(stored, Path(outputs[0]["path"]), stats)
 
     def wanted(self, changes: Path) -> np.ndarray:
-        """Of each sample of the old export whether it is in the new one. changes: the samples that end otherwise."""
+        """Mask of the old export's samples that are in the new one. changes: file of samples with another fate."""
         gone = f"(SELECT _row, TRUE AS gone FROM read_parquet({lit(str(changes))}) WHERE _was_kept)"
         sql = f"SELECT gone IS NULL AS wanted FROM fates LEFT JOIN {gone} USING (_row) WHERE _dropped IS NULL ORDER BY _row"
         with self.stored.con.cursor() as con:
             return np.asarray(con.execute(sql).fetchnumpy()["wanted"], np.bool_)
 
     def write(self, changes: Path, export_path: str) -> tuple[list[Written], Written | None]:
-        """Write the export, and the statistics beside it where they can be copied. Raises OutputError."""
+        """Write the export, and the statistics beside it if they can be copied. Raises OutputError."""
         wanted = self.wanted(changes)
         path = names(export_path, "jsonl")[0]
         tidy(path)
@@ -68,7 +68,7 @@ class Selection:
 
 
 def copy_lines(source: Path, target: Path, wanted: np.ndarray) -> int:
-    """Write those lines of `source` to `target` that are wanted (bool, one for each line); how many were written."""
+    """Write the wanted lines of `source` to `target`; return their number. wanted: a bool for each line."""
     rows = at = 0
     with source.open("rb") as lines, target.open("wb") as out:
         while block := lines.read(_BLOCK):

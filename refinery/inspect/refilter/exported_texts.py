@@ -1,4 +1,4 @@
-"""Texts that a run has exported, taken from its files: they need no mapper any more."""
+"""Exported texts of a run, read from its files, so that no mapper has to run again."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from refinery.results.delivery import state_of
 
 
 def exported_texts(stored: Stored, stages: Sequence[Planned], places: Sequence[Place], folder: Path) -> bool:
-    """Write the texts that mappers have changed, as they were exported, to a file for each shard in `folder`.
+    """Write the exported texts that mappers have changed to a file for each shard in `folder`.
 
-    The columns are `_row`, number in the whole input, and those of `Program.outs`. False when they cannot be had: the
-    files are not as the run has left them, or hold nothing of it.
+    The columns are `_row`, number in the whole input, and those of `Program.outs`. Returns False when the texts are not
+    available: the files have changed since the run, or do not hold the texts.
     """
     outs = {keys: column for planned in stages for keys, column in planned.program.outs.items()}
     flags = [change.changed for planned in stages for change in planned.program.changes]
@@ -88,7 +88,7 @@ class _Files:
 
 
 def as_left(manifest: dict[str, Any], kind: str = "outputs") -> bool:
-    """Whether the exported files (or those of the kind `beside`) are still those that the run has written."""
+    """Return whether the exported files (or those of the kind `beside`) are unchanged since the run."""
     outputs = manifest[kind]
     if not outputs or sum(output["rows"] for output in outputs) != manifest["rows"]["kept"]:
         return False
@@ -117,4 +117,4 @@ def _texts(batch: Batch, outs: dict[Any, str], rows: np.ndarray, changed: np.nda
     for (name,), column in outs.items():
         texts = batch.member(name).texts if batch.lines else batch.table[name]
         columns[column] = texts.take(index)
-    return pa.table(columns).cast(schema).drop_null()  # what is not told of is made again
+    return pa.table(columns).cast(schema).drop_null()  # missing texts are computed again

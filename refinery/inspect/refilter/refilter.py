@@ -1,4 +1,4 @@
-"""New bounds on a finished run: a new run like one of the changed recipe, made of what the old one has stored."""
+"""New bounds on a finished run: a run of the changed recipe, made from stored results of the old run."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from refinery.results.output_checks import keep_inputs, require_own, require_pla
 from refinery.storage.urls import is_stdout
 from refinery.workers import input_schema as schemas
 
-# Keys of a recipe that do not say what becomes of a sample: they may be other than in the run.
+# Keys of a recipe that do not affect the fate of a sample: they may differ from the run.
 _FREE = {
     "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
     "export_aws_credentials", "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
     "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "adaptive_batch_size", "memory_limit", "threads", "measure_only", "stat_summary",
 }  # fmt: skip
 
-# Folder of the statistics files in the new run's, where the recipe has the run write some.
+# Folder of the statistics files within the new run's folder, if the recipe has the run write them.
 STATISTICS = "statistics"
 
 
 @dataclass(frozen=True)
 class Refiltered:
-    """What became of it. again: samples that were run again, up to the stage of the change. notes: said of it.
+    """Result of a refilter. again: samples that ran again, up to the stage of the change. notes: for the user.
 
-    deciding: seconds until the fate of every sample was known, and what is exported of it written.
+    deciding: seconds until the fate of every sample was known and the export was written.
     """
 
     outcome: Outcome
@@ -65,14 +65,14 @@ def refilter(
     progress: Progress | None = None,
     overwrite: bool = False,
 ) -> Refiltered:
-    """Make a run of the changed recipe from what the run in folder `run` has stored.
+    """Make a run of the changed recipe from the stored results of the run in folder `run`.
 
     sets: `process.11.min_num=30`. export: where kept samples go; by default into the new folder. work_dir: the new
-    folder, by default one beside the old. writes: whether samples are exported at all. overwrite: also files that no run has
-    written.
+    folder, by default one beside the old. writes: whether samples are exported at all. overwrite: replace even files
+    that no run has written.
 
-    Raises RecipeError for changes that need a run of their own, DataError when the inputs are not those of the run any
-    more, else what a run raises.
+    Raises RecipeError for changes that need a run of their own, DataError when the inputs have changed since the run,
+    and the errors of a run.
     """
     clock = time.perf_counter(), datetime.now(UTC)
     with Stored.open(run) as stored:
@@ -102,7 +102,7 @@ def refilter(
 def changed_recipe(
     stored: Stored, changes: list[Override], export: str | None, work_dir: str | None, writes: bool
 ) -> Recipe:
-    """The recipe of the run with the changes. Raises RecipeError for those that need a run of their own."""
+    """The run's recipe with the changes. Raises RecipeError for changes that need a run of their own."""
     old = stored.recipe
     folder = work_dir or _beside(stored.run_dir.root)
     values: dict[str, Any] = {"measure_only": False, "work_dir": folder}
@@ -125,7 +125,7 @@ def changed_recipe(
 
 
 def _beside(root: Path) -> str:
-    """The first folder beside the run's that is not there yet."""
+    """Name of the first folder beside the run's that does not exist yet."""
     number = 1
     while True:
         found = root.with_name(f"{root.resolve().name}-refiltered" + (f"-{number}" if number > 1 else ""))
@@ -135,7 +135,7 @@ def _beside(root: Path) -> str:
 
 
 def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
-    """Raises RecipeError for what only a run can do, with the command that does."""
+    """Check that refilter can apply the changes. Raises RecipeError, with the command of the run that can."""
     command = f"refinery run {stored.run_dir.recipe}"
     problems = []
     for field in fields(Recipe):
@@ -159,7 +159,7 @@ def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
 
 
 def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
-    """See that nothing of the old run is written over. Raises OutputError."""
+    """Check that nothing overwrites the old run. Raises OutputError."""
     if os.path.realpath(recipe.work_dir) == os.path.realpath(stored.run_dir.root):
         raise OutputError(f"{recipe.work_dir}: the run that is refiltered is here. Name another --work-dir")
     outputs = {os.path.realpath(output["path"]) for output in stored.manifest["outputs"]}
@@ -176,7 +176,7 @@ def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
 
 
 def _statistics_of_another(recipe: Recipe) -> Path | None:
-    """A file that the run's statistics would take the place of; None where there is none, or the folder is the run's own."""
+    """A file that the run's statistics would replace; None if there is none or the folder is the run's own."""
     if not recipe.stat_summary.export:
         return None
     folder, own = Path(recipe.stat_summary.export), os.path.realpath(recipe.work_dir)
@@ -186,7 +186,7 @@ def _statistics_of_another(recipe: Recipe) -> Path | None:
 
 
 def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:
-    """The steps, each with its place in the recipe that was run and the parameters that this has given."""
+    """The steps, each with its place in the recipe that ran and the parameters given there."""
     places = dict(stored.con.execute("SELECT step, recipe_line FROM steps").fetchall())
     plan = json.loads(stored.run_dir.plan.read_text(encoding="utf-8"))
     given = {step["step"]: step.get("given", ()) for stage in plan["stages"] for step in stage["steps"]}
@@ -200,7 +200,7 @@ def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tupl
 
 
 def _set(step: Any, changes: list[Override]) -> set[str]:
-    """Parameters of a step that the changes name."""
+    """Names of a step's parameters that the changes set."""
     paths = [change.path[2:] for change in changes if change.path[:1] == ("process",) and len(change.path) > 2
              and change.path[1] in (str(step.index), step.name)]  # fmt: skip
     paths = [path[1:] if path[0] == step.name else path for path in paths]
@@ -208,7 +208,7 @@ def _set(step: Any, changes: list[Override]) -> set[str]:
 
 
 def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
-    """The stages of the recipe that ran. Raises DataError when its operators are others now."""
+    """The stages of the recipe that ran. Raises DataError when its operators have changed since."""
     old, library = stored.recipe, stored.library
     stages = cut_at_barriers(old.steps, library, old.measure_only)
     if stages[-1].fingerprint != stored.manifest["fingerprint"]:
@@ -227,7 +227,7 @@ def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
 
 
 def _binds(stored: Stored, change: Change) -> bool:
-    """Whether the new conditions can be asked of what is stored; all else of the recipe is as it was in the run."""
+    """Return whether DuckDB can bind the new conditions to the stored tables; the rest of the recipe is unchanged."""
     conditions = ", ".join(change.verdicts.values()) or "NULL"
     try:
         stored.con.execute(f"SELECT {conditions} FROM stats JOIN fates USING (_row) LIMIT 0").fetchall()
@@ -237,7 +237,7 @@ def _binds(stored: Stored, change: Change) -> bool:
 
 
 def _places(stored: Stored, prepared: Prepared) -> list[Place]:
-    """Where the shards stand in the run. Raises DataError when the inputs are not those of the run any more."""
+    """Places of the shards in the run. Raises DataError when the inputs have changed since the run."""
     if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
         raise DataError(
             f"{stored.run_dir.root}: the run's samples were handed over in Python and are not there any more"
@@ -261,7 +261,7 @@ def _places(stored: Stored, prepared: Prepared) -> list[Place]:
 
 
 def _notes(prepared: Prepared, change: Change, again: int, rows: int) -> list[str]:
-    """What had to be run again."""
+    """Notes on the rows that ran again."""
     told = (
         f"{again:,} of {rows:,} rows {'was' if again == 1 else 'were'} run again" if again else "no row was run again"
     )

@@ -1,4 +1,4 @@
-"""Runs the stages of a changed recipe, with what an earlier run has stored in place of what it would compute again."""
+"""Stage runner for a changed recipe: uses stored results of an earlier run in place of new computation."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ WHERE one.step = $step ORDER BY kept, one._row
 """
 
 
-# Rows of a batch of which most are known.
+# Rows of a batch whose results are mostly stored.
 _ROWS = 1 << 17
 
 
 class Again(Stages):
-    """Stages up to that of the change are told what is stored, those after it run as ever."""
+    """Stage runner that reads stored results up to the stage of the change, and runs the later stages."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class Again(Stages):
         self._stats: Written | None = None
 
     def keep(self) -> None:
-        """Nothing is kept: what is stored is told, and not computed again."""
+        """Store no checkpoints: the results come from the stored run."""
 
     def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
-        """Run all stages, as a plain run does."""
+        """Run all stages."""
         supposed = self.change
         try:
             self.tables = self._amended()
@@ -99,9 +99,9 @@ class Again(Stages):
         return done
 
     def teller(self, texts: bool = False, writes: bool = True) -> Teller:
-        """Writes the SQL that tells what is stored.
+        """Return a writer of the SQL over stored results.
 
-        texts: whether exported texts are there. writes: False where nobody asks for texts, though samples are exported.
+        texts: whether exported texts are available. writes: False if no texts are needed, though samples are exported.
         """
         return Teller(
             stages=self.prepared.stages,
@@ -114,7 +114,7 @@ class Again(Stages):
         )
 
     def rows_again(self) -> int:
-        """Samples that were run again, as far as the stage of the change."""
+        """Number of samples that ran again, up to the stage of the change."""
         found: dict[int, list[np.ndarray]] = {}
         for knowledge in self.knowledge.values():
             for shard, rows in knowledge.again.items():
@@ -129,13 +129,13 @@ class Again(Stages):
         return step is not None and self.prepared.library.operators[step.name].match == "units"
 
     def _texts(self) -> Path | None:
-        """A folder with the texts that the run has exported; None where they are not needed, or not there any more."""
+        """Folder with the exported texts of the run; None if they are not needed or no longer available."""
         stages = self.prepared.stages[: self.change.stage]
         last = self.change.stage == len(self.prepared.stages)
         if not self._writes or not last or not any(planned.program.changes for planned in stages):
             return None
         if self.prepared.recipe.open_tracer and len(stages) > 1:
-            return None  # what is traced in later stages is replayed from the texts in between
+            return None  # traces of later stages replay from the texts between stages
         folder = self.store.scratch() / "texts"
         return folder if exported_texts(self.stored, stages, self.places, folder) else None
 
@@ -147,7 +147,7 @@ class Again(Stages):
         return super()._stage(planned, shards, report)
 
     def _amended(self) -> Amended | None:
-        """The tables of the run with what changes; None where samples are run, or have to be written anew."""
+        """The tables of the run with the changes; None if samples must run or be written again."""
         planned, recipe = self.prepared.stages[0], self.prepared.recipe
         if len(self.prepared.stages) > 1 or planned.program.copies:
             return None
@@ -163,7 +163,7 @@ class Again(Stages):
         return amended
 
     def exported(self, last: Done) -> list[Written] | None:
-        """The files of the export; of a run that has written all of its samples already, copied from there."""
+        """The files of the export; copied from the old run's export if that has all of the samples."""
         if self._selection is None or not isinstance(self.tables, Amended):
             return super().exported(last)
         files, self._stats = self._selection.write(self.tables.changes, self._target)
@@ -175,11 +175,11 @@ class Again(Stages):
         return Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
 
     def exported_stats(self) -> Written | None:
-        """That of the samples' statistics, where it was copied too."""
+        """The file of the samples' statistics, if it was copied with the export."""
         return self._stats
 
     def _told(self, kept: int) -> list[ShardResult]:
-        """What the shards would leave, as far as it is asked for: together they have kept so many samples."""
+        """Results in place of those of the shards, with the fields in use. kept: samples kept in all shards."""
         results = [ShardResult(shard, place.rows, place.lines) for shard, place in enumerate(self.places)]
         for result in results[:1]:
             result.kept = kept
@@ -193,7 +193,7 @@ class Again(Stages):
         return Pool(planned.program, workers, memory, self.spill, make)
 
     def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
-        """Of many rows at once: a statement is planned for each batch, in which few rows are unknown."""
+        """A task with large batches: DuckDB plans a statement for each batch, and few rows of it must be computed."""
         task = super()._task(planned, last, shard)
         known = planned.stage.number in self.knowledge
         return replace(task, batch_rows=max(task.batch_rows, _ROWS)) if known else task
@@ -226,13 +226,13 @@ class Again(Stages):
         return self._published(planned, findings)
 
     def _folder(self, planned: Planned) -> Path:
-        """A folder for files that a stage leaves."""
+        """Folder for the files of a stage."""
         folder = self.store.scratch() / folder_of(planned)
         folder.mkdir(exist_ok=True)
         return folder
 
     def _rows_of(self, query: str, step: int, names: Sequence[str]) -> pa.Table:
-        """Rows of a table, with samples numbered as the shards number them."""
+        """Rows of a table, with sample numbers as the shards count them."""
         table = self.stored.con.sql(query, params={"step": step}).to_arrow_table()
         firsts = np.array([place.first for place in self.places], np.int64)
         for name in names:

@@ -1,4 +1,4 @@
-"""What a run has stored of the samples of a stage, told as if the stage had computed it again."""
+"""Stored facts of a stage's samples, in the form in which the stage would compute them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDER BY 1
 
 @dataclass(frozen=True)
 class Place:
-    """A shard in the run: the number of its first sample, how many samples and physical lines it has, good or bad."""
+    """A shard's place in the run: the number of its first sample, its samples and physical lines, good or bad."""
 
     first: int
     rows: int
@@ -39,9 +39,9 @@ class Place:
 class Knowledge:
     """The stored samples of one stage.
 
-    con: the run's database. sql: of sql/analysis/known.sql. places: of the shards. texts: folder with the texts that
-    the run has exported, a file for each shard; None where the stage changes none. again: by shard the numbers of the
-    samples that were computed all the same; filled by workers.
+    con: the run's database. sql: rendered from sql/analysis/known.sql. places: of the shards. texts: folder with the
+    exported texts of the run, a file for each shard; None if the stage changes no text. again: by shard the numbers of
+    the samples that were computed again; filled by workers.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -51,7 +51,7 @@ class Knowledge:
     again: dict[int, np.ndarray] = field(default_factory=dict)
 
     def of(self, shard: int) -> pa.Table:
-        """What is known of a shard's samples, by `_row`, their numbers in it; not of those to be run again."""
+        """Stored facts of a shard's samples, without samples that must run again. `_row` is the number in the shard."""
         place = self.places[shard]
         values: dict[str, Any] = {"first": place.first, "end": place.first + place.rows}
         if self.texts is not None:
@@ -60,7 +60,7 @@ class Knowledge:
             return con.sql(self.sql, params=values).to_arrow_table()
 
     def unreadable(self, shard: int) -> list[dict[str, Any]]:
-        """The lines of a shard that could not be read, as a worker tells them."""
+        """The unreadable lines of a shard, in the form in which a worker reports them."""
         with self.con.cursor() as con:
             return con.sql(UNREADABLE, params={"shard": shard}).to_arrow_table().to_pylist()
 
@@ -72,11 +72,11 @@ def texts_file(folder: Path, shard: int) -> Path:
 
 @dataclass(frozen=True)
 class Teller:
-    """Writes the SQL that tells a stage's samples.
+    """Writer of the SQL that reads the stored facts of a stage's samples.
 
     stages: of the changed recipe. stored: columns of the run's tables. writes: whether samples are exported. traced:
-    whether rows will be replayed, so that texts between stages must be true ones. texts: whether exported texts are
-    there.
+    whether rows will be replayed, so that texts between stages must be real. texts: whether exported texts are
+    available.
     """
 
     stages: tuple[Planned, ...]
@@ -85,10 +85,10 @@ class Teller:
     writes: bool
     traced: bool
     texts: bool
-    units: frozenset[int]  # numbers of stages that begin with taking units out
+    units: frozenset[int]  # numbers of stages that begin by removing text units
 
     def sql(self, planned: Planned, whole: bool = False) -> str:
-        """The statement for a stage up to that of the change; whole: of all shards, for one stage."""
+        """The statement for a stage up to that of the change; whole: for all shards of a run with one stage."""
         number = planned.stage.number
         changed = self._changed(planned)
         final = self.change.decision(self._stage(self.change.stage))
@@ -107,7 +107,7 @@ class Teller:
         return self.stages[number - 1]
 
     def _given(self, planned: Planned) -> str:
-        """SQL for "the stage was given the sample"."""
+        """SQL for "the stage received the sample"."""
         before = planned.stage.before
         if before is None:
             return "TRUE"
@@ -119,7 +119,7 @@ class Teller:
         return f"CASE WHEN _dropped < {after.index} THEN _dropped END"
 
     def _again(self, planned: Planned, changed: str) -> list[str]:
-        """SQL for the reasons to run a sample of a stage again."""
+        """SQL conditions, any of which makes a sample of a stage run again."""
         run, number = self._run_again(), planned.stage.number
         found = [run] if number == self.change.stage else []
         if changed and self.writes:
@@ -131,7 +131,7 @@ class Teller:
         return found or ["FALSE"]
 
     def _run_again(self) -> str:
-        """SQL for "what the stage of the change makes of the sample is not stored", of a sample that it was given."""
+        """SQL for "the result of the stage of the change is not stored", for a sample that the stage received."""
         stage = self._stage(self.change.stage)
         if self.change.first is None:
             return "FALSE"
@@ -141,12 +141,12 @@ class Teller:
         return f"(_end IS NULL AND _dropped < {last})"
 
     def _changed(self, planned: Planned) -> str:
-        """SQL for "a mapper of the stage has changed a text of the sample"; empty where there is none."""
+        """SQL for "a mapper of the stage has changed a text of the sample"; empty without mappers."""
         columns = [change.changed for change in planned.program.changes]
         return " OR ".join(column if column in self.stored["fates"] else "TRUE" for column in columns)
 
     def columns(self, planned: Planned) -> dict[str, str]:
-        """What the statement of the stage answers, besides `_dropped`: SQL for each column."""
+        """SQL for each column that the stage's statement returns, besides `_dropped`."""
         found = {stat.column: self._stat(stat) for stat in planned.program.stats}
         for change in planned.program.changes:
             alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
@@ -163,7 +163,7 @@ class Teller:
         return found
 
     def _hidden(self, name: str, planned: Planned) -> str:
-        """A key, known of all samples, or the length of a text that a step has counted first."""
+        """SQL for a key, known for all samples, or for a text length, known from the step on that counts it first."""
         steps = [step for step, column in planned.program.chars.items() if column == name]
         column = f"decided.{ident(name)}"
         return f"CASE WHEN _here IS NULL OR _here >= {min(steps)} THEN {column} END" if steps else column
@@ -178,7 +178,7 @@ class Teller:
         return f"CASE WHEN _here IS NULL OR _here >= {stat.step} THEN decided.{column} END"
 
     def _bytes(self, step: int) -> str:
-        """Bytes of the text after a step; a sample that is gone by then keeps the text that it had."""
+        """SQL for the bytes of the text after a step; a sample removed before keeps its last text."""
         every = {version for planned in self.stages for version in planned.chain.versions}
         versions = sorted(version for version in every if version <= step)
         texts = [f"decided.{bytes_name(v)}" if self._has(bytes_name(v)) else "NULL" for v in versions]

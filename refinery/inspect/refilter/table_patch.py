@@ -1,7 +1,7 @@
-"""The tables of a run, amended where a new decision changes them, in place of tables made anew.
+"""Patch of a run's tables where a new decision changes them, in place of new tables.
 
-Most of the values that a run has stored are those of the changed recipe as well: where all are known, a copy of the
-database in which some samples have another end is made five times as fast as one that is written from the start.
+Most stored values of a run are valid for the changed recipe too. If all values are known, copying the database and
+changing the fate of some samples is five times as fast as writing a new one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from refinery.results.database import Database
 from refinery.results.stat_summary import BLOCK
 from refinery.results.tables import Statement
 
-# What is in the copy and stays there. Everything else is made anew or goes, such as tables of an analysis.
+# Tables that stay in the copy. All others are made again or dropped, such as tables of an analysis.
 _STAY = ("stats", "fates", "quarantine", "duplicates", "clusters")
 
 
 @dataclass(frozen=True)
 class Amended:
-    """The tables of a run and what is other than in them. See `refinery.execution.stage_runner.Tables`.
+    """The tables of a run, with the changes to them. See `refinery.execution.stage_runner.Tables`.
 
-    database: of the run. changes: a Parquet file with a row for each sample that ends otherwise. columns: by table, those
-    in which samples have other values. kept: how many samples the changed recipe keeps. gained: how many of them the run
-    has not kept.
+    database: of the run. changes: a Parquet file with a row for each sample with another fate. columns: by table, the
+    columns with other values. kept: number of samples that the changed recipe keeps. gained: number of those that the
+    run did not keep.
     """
 
     database: Path
@@ -40,7 +40,7 @@ class Amended:
     gained: int
 
     def fill(self, db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
-        """Amend `stats` and `fates`, make the others anew, and the view `facts` over both."""
+        """Patch `stats` and `fates`, make the other tables again, and make the view `facts` over both."""
         for schema, name, kind in db.rows(f"SELECT * FROM ({_RELATIONS}) WHERE name NOT IN {_STAY}"):
             db.run(f"DROP {kind} {ident(schema)}.{ident(name)} CASCADE")
         database.fill_places(db, done)
@@ -50,7 +50,7 @@ class Amended:
                 columns = [ident(name) for name in names]
                 db.run(template(read_sql("analysis/amend.sql")).render(table=table, columns=columns, changes=changes))
         many = db.count("SELECT count(*) FROM fates") > BLOCK
-        db.run(f"CREATE TEMP {'TABLE' if many else 'VIEW'} facts AS {_FACTS}")  # blocks are told by places in a table
+        db.run(f"CREATE TEMP {'TABLE' if many else 'VIEW'} facts AS {_FACTS}")  # blocks go by positions in a table
         made = {statement.table: statement for statement in statements}
         db.beside(
             f"CREATE TEMP VIEW facts AS {_FACTS}", made["ledger"].sql
@@ -66,10 +66,10 @@ UNION ALL SELECT schema_name, view_name, 'VIEW' FROM duckdb_views() WHERE NOT in
 
 
 def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: Path) -> Amended | None:
-    """What changes of a run of one stage; None where samples have to be run again, or the tables are not as they would be.
+    """Compute the changes to the tables of a run of one stage.
 
-    sql: sql/analysis/known.sql for the whole run. columns: that it tells. rows: that the shards have. changes: the file
-    to write.
+    Returns None if samples must run again, or a new run would have other tables. sql: sql/analysis/known.sql for the
+    whole run. columns: columns of its result. rows: samples in the shards. changes: the file to write.
     """
     con, stats, fates = stored.con, _columns(stored, "stats"), _columns(stored, "fates")
     if [*stats[:2], *columns] != ["_row", "kept", *stats[2:], *fates[2:]] or not _sound(stored, rows):
@@ -98,7 +98,7 @@ def _columns(stored: Stored, table: str) -> list[str]:
 
 
 def _sound(stored: Stored, rows: int) -> bool:
-    """Whether the tables are as this refinery has left them: a row for each sample that could be read, in one order."""
+    """Return whether this version of refinery wrote the tables, with a row for each readable sample in one order."""
     path = stored.run_dir.database
     if stored.manifest["versions"]["refinery"] != __version__ or path.with_name(f"{path.name}.wal").exists():
         return False

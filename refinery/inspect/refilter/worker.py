@@ -1,4 +1,4 @@
-"""A worker that is told what a run has stored of its samples, and computes those of which it is told nothing."""
+"""Worker that reuses stored results of a run and computes only the samples without stored results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from refinery.workers.worker import ShardResult, Task, Worker, fetched
 
 
 class KnowingWorker(Worker):
-    """Leaves of a shard what a plain worker leaves."""
+    """Worker with stored results; its output for a shard is that of a plain worker."""
 
     def __init__(
         self, program: Program, memory_limit: str | None, temporary: str | None, *, knowledge: Knowledge
@@ -29,7 +29,7 @@ class KnowingWorker(Worker):
         self._again: list[np.ndarray] = []
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
-        """Run one shard; it is not read where everything is known and nothing is written."""
+        """Run one shard; the worker does not read it if all results are stored and nothing is written."""
         self._ask(fetched(shard, task.store))
         given, place = shard.part, self._knowledge.places[shard.index]
         bad = self._knowledge.unreadable(shard.index) if given is None and not task.write else []
@@ -52,7 +52,7 @@ class KnowingWorker(Worker):
         self._again = []
 
     def _schema(self, shard: Shard) -> pa.Schema:
-        """The columns of the statement's answer; their types are those of what earlier stages say of the shard."""
+        """Columns of the statement's result; their types depend on what earlier stages store for the shard."""
         carry = (*self.program.carried, *([self.program.removed] if self.program.removed else []))
         first = next(read(shard, 1 << 16, carry=carry))
         return self._query(self.program.pass_sql, first.take(np.zeros(0, np.int64)), 0).schema
@@ -82,7 +82,7 @@ def _with_places(done: pa.Table, places: np.ndarray) -> pa.Table:
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of the statement's answer; what is not known of a column is what nobody will ask for."""
+    """Give a table the columns of the statement's result; a column without stored values is not used and is NULL."""
     columns = {
         column.name: table[column.name].cast(column.type)
         if column.name in table.column_names

@@ -1,1 +1,1 @@
-"""One page about a run: HTML that stands alone, for a browser, a phone or paper."""
+"""Report of a run: one self-contained HTML page for a browser, a phone or paper."""

@@ -1,4 +1,4 @@
-"""The axis of a histogram: from where to where, in bins of which width, even or by powers."""
+"""The axis of a histogram: its ends and bin width, linear or logarithmic."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from refinery.inspect.report.bounds import Bound
 
 _BINS = 40
-# Values spread over more than this, from the middle to the end, are shown by powers of ten.
+# A larger ratio of the last value to the median makes the axis logarithmic.
 _SKEWED = 4.0
-# Where the outermost hundredth of the values makes the axis longer by less than this, all are shown.
+# All values are shown if the outermost hundredth makes the axis longer by less than this factor.
 _ALL = 1.6
 
 
 @dataclass(frozen=True)
 class Axis:
-    """low, high: the ends, in the statistic's unit. log: bins are even in the logarithm. bins: how many."""
+    """Axis with equal bins. low, high: ends, in the statistic's unit. log: bins are equal in the logarithm."""
 
     low: float
     high: float
@@ -26,18 +26,18 @@ class Axis:
 
     @property
     def start(self) -> float:
-        """Where the first bin starts, on the axis's own scale."""
+        """Start of the first bin, on the axis's own scale."""
         return math.log(self.low) if self.log else self.low
 
     @property
     def width(self) -> float:
-        """A bin's width on the axis's own scale."""
+        """Width of a bin, on the axis's own scale."""
         end = math.log(self.high) if self.log else self.high
         return (end - self.start) / self.bins
 
     @property
     def edges(self) -> list[float]:
-        """Where bins begin and end, in the statistic's unit: one more than there are bins."""
+        """Edges of the bins, in the statistic's unit: one more than bins."""
         places = [self.start + self.width * at for at in range(self.bins + 1)]
         return [math.exp(place) for place in places] if self.log else places
 
@@ -45,9 +45,9 @@ class Axis:
 def axis_of(
     low: float | None, high: float | None, quantiles: Mapping[float, float], ends: Sequence[Bound], whole: bool
 ) -> Axis | None:
-    """An axis for values between `low` and `high`: nearly all of them, and every bound that removes some.
+    """Make an axis that shows nearly all values between `low` and `high`, and every bound that removes some.
 
-    quantiles: at least those of 0.005, 0.5 and 0.995. None when there are not two values.
+    quantiles: at least 0.005, 0.5 and 0.995. Returns None for fewer than two distinct values.
     """
     if low is None or high is None or not quantiles or low == high:
         return None
@@ -57,10 +57,10 @@ def axis_of(
         first, last = low, high
     elif not log and high - low <= _ALL * (last - first):
         first, last = low, high
-    if first == last:  # nearly all are the same: the others are what can be seen
+    if first == last:  # nearly all values are the same: show the others
         first, last = low, high
     for bound in ends:
-        if low <= bound.value <= high:  # a little of what lies beyond it is seen as well
+        if low <= bound.value <= high:  # with a margin beyond the bound
             first = min(first, max(low, _beyond(bound.value, last, log, -1)))
             last = max(last, min(high, _beyond(bound.value, first, log, 1)))
     log = log and first > 0
@@ -75,7 +75,7 @@ def axis_of(
 
 
 def _beyond(bound: float, other: float, log: bool, side: int) -> float:
-    """A place a little beyond a bound, seen from the axis's other end; side: -1 below it, 1 above."""
+    """A value with a margin beyond a bound. other: the axis's other end. side: -1 below the bound, 1 above."""
     if log and bound > 0 and other > 0:
         return bound * (max(bound, other) / min(bound, other)) ** (0.15 * side)
     return bound + side * 0.15 * max(abs(other - bound), abs(bound) * 0.1)

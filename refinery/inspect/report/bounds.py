@@ -1,4 +1,4 @@
-"""Which step measured a statistic, and between which bounds its filter kept samples."""
+"""Statistics with the steps that measured them, and the bounds between which filters kept samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from refinery.recipe.fields import keys_of
 
 @dataclass(frozen=True)
 class Bound:
-    """One end of a filter's range. name: of the parameter."""
+    """One end of a filter's range. name: the parameter."""
 
     name: str
     value: float
@@ -24,7 +24,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Range:
-    """What a filter kept: values from `low` to `high`; with `reversed` those outside. None: no bound on that side."""
+    """Range that a filter kept: from `low` to `high`; with `reversed` outside of it. None: no bound on that side."""
 
     low: Bound | None
     high: Bound | None
@@ -32,7 +32,7 @@ class Range:
 
     @property
     def ends(self) -> list[Bound]:
-        """The bounds that there are."""
+        """The existing bounds."""
         return [bound for bound in (self.low, self.high) if bound is not None]
 
 
@@ -40,7 +40,7 @@ NO_RANGE = Range(None, None)
 
 
 def measured(recipe: Path) -> list[Stat]:
-    """The statistics that a run's recipe computes, by its operators' headers; none where these are not there any more.
+    """Statistics of a run's recipe, from its operators' headers; none if the operators no longer exist.
 
     The recipe is compiled without its input, which may be gone.
     """

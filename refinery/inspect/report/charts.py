@@ -1,8 +1,7 @@
-"""Drawing with matplotlib: pictures as SVG that stands inside of a page.
+"""Drawing with matplotlib: pictures as SVG inside a page.
 
-The page's style decides on colours, so that they change with light, dark and paper: what is drawn in one of the colours
-below is written as a CSS variable. Words stay words, which readers find and voices read. Nothing depends on the time or on
-what was drawn before.
+The page's style sets the colours for light, dark and paper: each colour below is a placeholder that becomes a CSS
+variable. Words stay text, for search and screen readers. A picture does not depend on the time or on earlier pictures.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from refinery.errors import OutputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Placeholders, and the variables of the page that they stand for.
+# Placeholder colours, and the CSS variables that replace them.
 INK, MUTED, GRID = "#010101", "#020202", "#030303"
 KEPT, REMOVED, OTHER, BYTES = "#040404", "#050505", "#060606", "#070707"
 BOUND, SHADE, PLUS, MINUS = "#080808", "#090909", "#0a0a0a", "#0b0b0b"
@@ -54,7 +53,7 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 def require() -> None:
-    """See that the plotting library is there. Raises OutputError that names the extra."""
+    """Check that matplotlib is installed. Raises OutputError that names the extra."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -65,11 +64,11 @@ def require() -> None:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Matplotlib's own settings, whatever the user's are."""
+    """Use matplotlib's default settings, not the user's."""
     import matplotlib
 
     with warnings.catch_warnings(), matplotlib.rc_context():
-        warnings.simplefilter("ignore")  # a font lacks letters of names: the reader's fonts are used, not that one
+        warnings.simplefilter("ignore")  # a missing glyph does not matter: the page uses the reader's fonts
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield
@@ -78,7 +77,7 @@ def drawing() -> Iterator[None]:
 def figure(
     width: float, height: float, left: float = 1, bottom: float = 1, top: float = 1, right: float = 1
 ) -> tuple[Figure, Any]:
-    """A picture of so many units, text being 11 units high, and its axes, with so many units around them."""
+    """Make a picture and its axes, with margins; all lengths are in units of which text is 11 high."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(width / 72, height / 72))
@@ -87,7 +86,7 @@ def figure(
 
 
 def written(picture: Figure, name: str, title: str, description: str) -> Markup:
-    """The picture as an SVG element that scales to the width of its place. name: stands in its ids."""
+    """Return the picture as an SVG element that scales to the width of its container. name: prefix of its ids."""
     import matplotlib
 
     file = io.StringIO()
@@ -110,7 +109,7 @@ def written(picture: Figure, name: str, title: str, description: str) -> Markup:
 
 
 def _rename(root: Any, name: str) -> None:
-    """Plain element names, ids that no other picture has and only where something refers to them, our colours."""
+    """Make element names plain, ids unique and only those in use, and colours CSS variables."""
     text = ElementTree.tostring(root, encoding="unicode")
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     for element in root.iter():
@@ -129,7 +128,7 @@ def _rename(root: Any, name: str) -> None:
 
 
 def _value(value: str, name: str) -> str:
-    """Colours as variables, letters of the page's own font, references as they are named now."""
+    """Replace colours by CSS variables, drop fonts, and rename references."""
     value = re.sub(r"url\(#", f"url(#{name}-", value)
     value = re.sub(r"font: (?:[\w.]+ )*?([\d.]+px) [^;]*", r"font-size: \1", value)
     value = re.sub(r"font-family: [^;]*(?:; |$)", "", value)

@@ -1,4 +1,4 @@
-"""What distinguishes two texts, word by word, in an excerpt that a person reads at a glance."""
+"""Word-by-word differences of two texts, in a short excerpt."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from difflib import SequenceMatcher
 
 import regex
 
-# Words that are compared of each text; comparing takes up to the square of it.
+# Words of each text to compare; the time is up to quadratic in it.
 _WORDS = 300
-# Characters that are taken of each text around its first difference.
+# Characters of each text around its first difference.
 _WINDOW = 4000
-# What is shown of the same text around differences, and at most of one difference, in characters and in lines.
+# Common text shown around differences; the longest shown difference, in characters and in lines.
 _CONTEXT = 60
 _LONGEST = 400
 _LINES = 8
-# Characters of all pieces together.
+# Most characters of all pieces together.
 _MOST = 1500
-# A word; a letter of scripts without spaces; one white space; any other sign with what belongs to it.
+# A word; a letter of a script without spaces; one white space; any other character with its combining marks.
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}_]--[{_ALONE}]]+|\s|\X", regex.V1)
 
@@ -32,7 +32,7 @@ class Piece:
 
 
 def difference(before: str, after: str) -> list[Piece]:
-    """The two texts around their first differences; what is left out is marked by an ellipsis."""
+    """Pieces of two texts around their first differences; an ellipsis marks omitted text."""
     start, end = _same_ends(before, after)
     first = max(0, start - _CONTEXT)
     windows = [text[first : min(len(text) - max(0, end - _CONTEXT), first + _WINDOW)] for text in (before, after)]
@@ -49,7 +49,7 @@ def difference(before: str, after: str) -> list[Piece]:
 
 
 def _first(pieces: list[Piece]) -> list[Piece]:
-    """The first pieces, as many as a person would read."""
+    """The first pieces, up to the limit of characters."""
     total = 0
     for at, piece in enumerate(pieces):
         total += len(piece.text)
@@ -59,7 +59,7 @@ def _first(pieces: list[Piece]) -> list[Piece]:
 
 
 def _same_ends(before: str, after: str) -> tuple[int, int]:
-    """Characters that the two texts have in common at their starts, and at their ends behind that."""
+    """Lengths of the common start of two texts, and of the common end after it."""
     start = len(os.path.commonprefix((before, after)))
     end = len(os.path.commonprefix((before[start:][::-1], after[start:][::-1])))
     return start, end
@@ -77,14 +77,14 @@ def _pieces(left: list[str], right: list[str]) -> list[Piece]:
 
 
 def _without_torn_end(pieces: list[Piece]) -> list[Piece]:
-    """Without what seems to differ behind the last common part only because the texts were cut."""
+    """The pieces without differences after the last common part, which come from cutting the texts."""
     same = [at for at, piece in enumerate(pieces) if piece.kind == "same"]
     changed = [at for at, piece in enumerate(pieces) if piece.kind != "same"]
     return pieces[: same[-1] + 1] if same and changed and changed[0] < same[-1] else pieces
 
 
 def _short(piece: Piece, first: bool, last: bool) -> str:
-    """A piece with its middle left out where it is long."""
+    """The text of a piece, with its middle left out if it is long."""
     text = piece.text
     if piece.kind != "same":
         text = text if len(text) <= _LONGEST else text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]

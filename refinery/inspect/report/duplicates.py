@@ -1,4 +1,4 @@
-"""What the deduplicators of a run found: clusters, their sizes, the largest, and parts of texts."""
+"""Findings of a run's deduplicators: clusters, their sizes, the largest clusters, and removed text units."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from refinery.inspect.report.facts import Step
 from refinery.inspect.report.replayed import Again
 from refinery.inspect.report.tables import Row, Tables
 
-# Clusters that are listed, rows of each, and clusters of which a text is recomputed.
+# Clusters to list, rows to list of each, and clusters whose text is recomputed.
 _LARGEST = 10
 ROWS = 10
 _TEXTS = 3
-# Sizes that have a column of their own; larger ones share columns up to these.
+# Sizes up to this have a column each; larger sizes share columns up to the sizes below.
 _ALONE = 10
 _UP_TO = (20, 50, 100, 1000, 10_000)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Samples that are alike. survivor: the row that stays, None where an index has it. text: of that sample."""
+    """Samples that are alike. survivor: the kept row, None if it is in an index. text: of the survivor."""
 
     size: int
     survivor: int | None
@@ -30,7 +30,7 @@ class Cluster:
 
 @dataclass
 class Found:
-    """What one deduplicator found. sizes: (label, clusters). units: of one that takes parts out of texts."""
+    """Findings of one deduplicator. sizes: (label, clusters). units: for a deduplicator of text units."""
 
     step: Step
     sizes: list[tuple[str, int]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Found:
 
 
 def read_duplicates(tables: Tables, steps: Sequence[Step], again: Again) -> list[Found]:
-    """What every deduplicator found, in the order of the steps."""
+    """Read the findings of every deduplicator, in the order of the steps."""
     found = {step.step: Found(step) for step in steps if step.kind == "deduplicator"}
     if not found:
         return []
@@ -83,7 +83,7 @@ def _label(size: int) -> str:
 
 
 def _traced(tables: Tables) -> dict[tuple[int, int], str]:
-    """Texts of samples that stay, where the trace has them beside one that goes."""
+    """Texts of kept samples that the trace has beside a removed sample."""
     rows = tables.rows(
         "SELECT t.step, l.kept_instead, any_value(left(t.processed_text, 10000)) AS text "
         "FROM trace AS t JOIN ledger AS l ON l._row = t._row AND l.step = t.step "

@@ -1,4 +1,4 @@
-"""Samples that a step removed or changed, from the table trace, or recomputed from the input."""
+"""Samples that a step removed or changed, from the table `trace`, or recomputed from the input."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from refinery.inspect.report.facts import Step
 from refinery.inspect.report.replayed import Again
 from refinery.inspect.report.tables import Row, Tables
 
-# Examples of each step that are shown, and how many of each are recomputed.
+# Examples to show of each step, and examples to recompute.
 MOST = 5
 _RECOMPUTED = 3
-# Steps of which examples are recomputed.
+# Most steps with recomputed examples.
 _STEPS = 20
-# A traced text of more bytes is cut, to so many characters, before it is looked at.
+# A traced text of more than `_LONG` bytes is cut to `_WINDOW` characters first.
 _LONG, _WINDOW = 1_000_000, 10_000
 
 
@@ -25,8 +25,8 @@ _LONG, _WINDOW = 1_000_000, 10_000
 class Example:
     """One sample at one step.
 
-    before: the text that the step was given. after: what a mapper made of it, or of a duplicate the text of the sample
-    that is kept instead. reason, value, bound, kept_instead: as the ledger has them.
+    before: the text before the step. after: the text after a mapper, or for a duplicate the text of the sample kept
+    instead. reason, value, bound, kept_instead: from the ledger.
     """
 
     row: int
@@ -40,7 +40,7 @@ class Example:
 
 @dataclass
 class Examples:
-    """By step. unseen: steps that removed or changed samples of which none can be shown."""
+    """Examples by step. unseen: steps that removed or changed samples but have no example."""
 
     removed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
     changed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
@@ -49,7 +49,7 @@ class Examples:
 
 
 def read_examples(tables: Tables, steps: Sequence[Step], again: Again) -> Examples:
-    """Examples of every step that removed or changed something."""
+    """Read examples of every step that removed or changed samples."""
     found = Examples()
     for row in tables.query("traced", limit=MOST, long=_LONG, window=_WINDOW):
         into = found.removed if row["removed"] else found.changed
@@ -66,14 +66,14 @@ def _traced(row: Row) -> Example:
 
 
 def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
-    """Steps of which there are no examples, though they did something."""
+    """Steps without examples that removed or changed samples."""
     for step in steps:
         if (step.removed and step.step not in found.removed) or (step.changed and step.step not in found.changed):
             yield step
 
 
 def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
-    """Fill in what was not traced."""
+    """Add recomputed examples for steps without a trace."""
     removed = _untold(tables, found)
     missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
     changed = [(row, step) for step in missing for row in _changed_by(tables, step)]
@@ -100,7 +100,7 @@ def _changed_by(tables: Tables, step: int) -> list[int]:
 
 
 def _untold(tables: Tables, found: Examples) -> list[Row]:
-    """Removed samples of steps, and for reasons, of which there are no examples yet."""
+    """Removed samples for each step and reason without examples yet."""
     told = {(step, _kind(example.reason)) for step, examples in found.removed.items() for example in examples}
     rows = [
         row for row in tables.query("removed", limit=_RECOMPUTED) if (row["step"], _kind(row["reason"])) not in told
@@ -109,5 +109,5 @@ def _untold(tables: Tables, found: Examples) -> list[Row]:
 
 
 def _kind(reason: str | None) -> str:
-    """A reason without the numbers in it."""
+    """A reason without its numbers."""
     return re.sub(r"\d+", "", reason or "")

@@ -1,4 +1,4 @@
-"""What ran, and what each step made of it."""
+"""Facts of a run and of each step."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from refinery.inspect.report.tables import Row, Tables
 
-# Input and output files that are listed by name.
+# Most input and output files to list by name.
 MOST_FILES = 50
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that was read or written. size: bytes, rows: samples, format: as it was read, where the manifest tells."""
+    """An input or output file. size: bytes, rows: samples, format: as read; None if not in the manifest."""
 
     path: str
     size: int | None = None
@@ -24,7 +24,7 @@ class File:
 
 @dataclass(frozen=True)
 class Facts:
-    """What ran. run: the row of table `runs`. inputs, outputs: the first of each."""
+    """Facts of a run. run: the row of table `runs`. inputs, outputs: the first of each."""
 
     run: Row
     versions: dict[str, str]
@@ -33,12 +33,12 @@ class Facts:
 
     @property
     def name(self) -> str:
-        """The project, as its recipe calls it."""
+        """The project name in the recipe."""
         return str(self.run["project_name"])
 
     @property
     def measured_only(self) -> bool:
-        """Whether filters removed nothing, whatever their bounds: the run was an analysis."""
+        """True if filters only measured and removed nothing: the run was an analysis."""
         import yaml
 
         recipe = yaml.safe_load(self.run["recipe"])
@@ -47,7 +47,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Step:
-    """A row of table `steps`. parameters: complete."""
+    """A row of table `steps`. parameters: all, with defaults."""
 
     step: int
     operator: str
@@ -65,7 +65,7 @@ class Step:
 
 
 def read_facts(tables: Tables) -> Facts:
-    """The run itself."""
+    """Read the facts of the run."""
     [run] = tables.rows("SELECT * FROM runs")
     manifest = _manifest(tables)
     return Facts(
@@ -77,14 +77,14 @@ def read_facts(tables: Tables) -> Facts:
 
 
 def read_steps(tables: Tables) -> list[Step]:
-    """The steps, in order."""
+    """Read the steps, in order."""
     names = ", ".join(Step.__dataclass_fields__)
     rows = tables.rows(f"SELECT {names} FROM steps ORDER BY step")
     return [Step(**{**row, "parameters": json.loads(row["parameters"])}) for row in rows]
 
 
 def _manifest(tables: Tables) -> dict[str, Any]:
-    """Sizes stand only there; a folder without it is still reported."""
+    """The run's manifest, the only place of file sizes; empty if it is missing, so that the report still works."""
     try:
         found = json.loads(tables.run_dir.manifest.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The pictures of a report. What each shows stands in a table beside it, too."""
+"""The pictures of a report. The page also shows the data of each in a table."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from refinery.inspect.report.facts import Step
 from refinery.inspect.report.statistics import Correlations, Histogram, Statistic
 from refinery.inspect.report.visible import beginning, plain
 
-# Width of a picture in units of which text is 11 high: a phone shows it nearly as large as it is drawn.
+# Width of a picture in units of which text is 11 high: a phone shows it at nearly its drawn size.
 _WIDTH = 400
 _ROW = 30
-# Beyond so many columns the map's cells are too small for numbers.
+# With more columns the map's cells are too small for numbers.
 _NUMBERED = 11
 
 
 def waterfall(steps: Sequence[Step], what: str) -> Markup:
-    """Bars of what each step was given, and of it what it left; what: "rows" or "bytes"."""
+    """Draw bars of the input of each step and of the part that it kept; what: "rows" or "bytes"."""
     given = [getattr(step, f"{what}_in") for step in steps]
     left = [getattr(step, f"{what}_out") for step in steps]
     told = [number(value) if what == "rows" else size(value) for value in left]
@@ -43,7 +43,7 @@ def waterfall(steps: Sequence[Step], what: str) -> Markup:
 
 
 def timings(steps: Sequence[Step]) -> Markup:
-    """Bars of the seconds of each step."""
+    """Draw bars of the seconds of each step."""
     labels = [f"{step.step}  {_name(step.operator)}" for step in steps]
     picture, axes = _bars(labels, [f"{step.seconds:.3f} s" for step in steps])
     axes.barh(range(len(steps)), [step.seconds for step in steps], height=0.3, color=KEPT)
@@ -58,7 +58,7 @@ def _seconds(step: Step) -> float:
 
 
 def cluster_sizes(name: str, sizes: Sequence[tuple[str, int]]) -> Markup:
-    """Columns of how many clusters have each size."""
+    """Draw columns of the number of clusters by size."""
     picture, axes = charts.figure(_WIDTH, 190, left=48, bottom=38, top=8, right=10)
     places = range(len(sizes))
     axes.bar(places, [clusters for _, clusters in sizes], color=KEPT, width=0.7)
@@ -72,7 +72,7 @@ def cluster_sizes(name: str, sizes: Sequence[tuple[str, int]]) -> Markup:
 
 
 def histogram(statistic: Statistic, found: Histogram, name: str) -> Markup:
-    """Samples by value, the bounds as lines, the side that is removed shaded."""
+    """Draw samples by value, with bounds as lines and the removed side shaded."""
     picture, axes = charts.figure(_WIDTH, 210, left=48, bottom=24, top=8, right=10)
     edges = found.axis.edges
     below = [0] * found.axis.bins
@@ -95,7 +95,7 @@ def histogram(statistic: Statistic, found: Histogram, name: str) -> Markup:
 
 
 def _shaded(axes: Any, bounds: Range, axis: Axis) -> None:
-    """Bounds that lie on the axis as lines, and what they remove as a shade."""
+    """Draw bounds within the axis as lines, and their removed ranges as shades."""
     start, end = axis.edges[0], axis.edges[-1]
     low = bounds.low.value if bounds.low else start
     high = bounds.high.value if bounds.high else end
@@ -135,7 +135,7 @@ def _fates(found: Histogram) -> list[tuple[list[int], str]]:
 
 
 def correlations(found: Correlations) -> Markup:
-    """A map of the correlations: a square for each pair, the stronger the fuller."""
+    """Draw a map of correlations: a square for each pair, fuller for a stronger correlation."""
     from matplotlib.patches import Rectangle
 
     names = found.columns
@@ -164,7 +164,7 @@ def correlations(found: Correlations) -> Markup:
 
 
 def _bars(labels: Sequence[str], told: Sequence[str]) -> tuple[Any, Any]:
-    """Axes for a bar under each label; what it amounts to stands at the right end."""
+    """Make axes for a bar under each label, with its amount at the right end."""
     picture, axes = charts.figure(_WIDTH, _ROW * len(labels) + 14)
     for at, (label, amount) in enumerate(zip(labels, told, strict=True)):
         axes.text(0, at - 0.26, label, transform=axes.get_yaxis_transform(), va="bottom")
@@ -181,7 +181,7 @@ def _bar_ends(axes: Any, most: float) -> None:
 
 
 def _counts(axes: Any) -> None:
-    """A y axis of counts, with a light grid."""
+    """Make the y axis one of counts, with a light grid."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -194,7 +194,7 @@ def _counts(axes: Any) -> None:
 
 
 def _powers(ratio: float) -> Any:
-    """Ticks of a logarithmic axis: at powers of ten, and between them where there are few."""
+    """Ticks of a logarithmic axis: at powers of ten, and between them on a short axis."""
     from matplotlib.ticker import LogLocator
 
     return LogLocator(subs=(1, 2, 5) if ratio < 1e3 else (1,), numticks=8)
@@ -207,7 +207,7 @@ def _formatter() -> Any:
 
 
 def _count(value: float, place: int | None = None) -> str:
-    """A number in few letters: 20k, 1.5M, 0.25."""
+    """A short number: 20k, 1.5M, 0.25."""
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= unit:
             return f"{value / (1e3 if name == 'k' else unit):,.4g}{name}"

@@ -1,4 +1,4 @@
-"""The page: everything that is known of a run, in one file of HTML that asks for nothing else."""
+"""The report page of a run: one HTML file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ SECTIONS = (
     ("quarantine", "Quarantine"),
     ("timings", "Timings"),
 )
-# Characters of a sample, and of a line in quarantine, and lines of either that are shown; lines in quarantine and kinds
-# of errors that are listed.
+# Characters to show of a sample, characters of a line in quarantine, lines of either; lines in quarantine and kinds of
+# errors to list.
 _TEXT, _RAW, _LINES = 500, 200, 8
 _BROKEN, _ERRORS = 50, 20
 # Pairs of statistics in the table beside the map.
@@ -63,9 +63,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path | None:
-    """Write the page of a run; output: a file, `-` for standard output, None for the run folder's own place.
+    """Write the page of a run; output: a file, `-` for standard output, None for the default place in the run folder.
 
-    overwrite: also a file that neither a run nor a report has written.
+    overwrite: replace even a file that neither a run nor a report has written.
 
     Returns the file. Raises DataError when there is no finished run, OutputError when the page cannot be written or
     drawn.
@@ -87,7 +87,7 @@ def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path 
 
 
 def page(work_dir: Path) -> str:
-    """The page as HTML. The same run gives the same text. Raises DataError when there is no finished run."""
+    """Return the page as HTML, the same for the same run. Raises DataError when there is no finished run."""
     with Tables(work_dir) as tables, Again(work_dir) as again:
         facts, steps = read_facts(tables), read_steps(tables)
         statistics = read_statistics(tables, steps, again)
@@ -119,12 +119,12 @@ def page(work_dir: Path) -> str:
 
 
 def _sections(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The sections of the page; that of an analysis where there was one."""
+    """The sections of the page; the section of an analysis only if the run has one."""
     return [section for section in SECTIONS if section[0] != "analysis" or found["analysis"] is not None]
 
 
 def environment() -> jinja2.Environment:
-    """Everything that is put into a template is escaped; a name that is not there is an error."""
+    """Jinja environment that escapes all values; an undefined name is an error."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -152,12 +152,12 @@ def _excerpt(text: str, width: int = _TEXT) -> Markup:
 
 
 def _value(value: object) -> str:
-    """A number or what stands in the place of one."""
+    """A number, or a dash for None."""
     return "–" if value is None else number(value)
 
 
 def _short(value: float | None) -> str:
-    """A number in about four digits, for tables of many."""
+    """A number in about four digits, for large tables."""
     if value is None:
         return "–"
     return number(round(value)) if abs(value) >= 1000 else f"{value:.4g}"
@@ -168,13 +168,13 @@ def _files(count: int) -> str:
 
 
 def _setting(value: object) -> str:
-    """A parameter as a recipe would have it."""
+    """A parameter as written in a recipe."""
     plain = isinstance(value, str) and value.isprintable() and value.strip() == value != ""
     return str(value) if plain else json.dumps(value, ensure_ascii=False)
 
 
 def _legible(row: Row) -> Row:
-    """A row of the quarantine, where bytes that are no UTF-8 stand as \\xff."""
+    """A row of the quarantine, with invalid UTF-8 bytes as \\xff."""
     return row if row["bytes"] is None else row | {"raw": row["bytes"].decode("utf-8", "backslashreplace")}
 
 

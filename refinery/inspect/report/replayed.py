@@ -1,4 +1,4 @@
-"""Recomputes single samples of a run as `refinery why` does, where the input is still what it was."""
+"""Replay of single samples of a run, as in `refinery why`, if the input is unchanged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from refinery.workers.worker import Task, Worker
 
 @dataclass
 class Told:
-    """A sample's way. text: as the step that was asked for was given it. kept: that of the sample that stays instead.
+    """A replayed sample. text: its text before the requested step. kept: the text of the sample kept instead.
 
-    changes: by step the text before and after.
+    changes: by step, the text before and after.
     """
 
     text: str = ""
@@ -31,7 +31,7 @@ class Told:
 
 
 class Again:
-    """Samples of one run, recomputed. why_not: why they cannot be, in a sentence; empty where they can."""
+    """Replay of samples of one run. why_not: the reason why replay is impossible, in a sentence; empty if possible."""
 
     def __init__(self, work_dir: Path) -> None:
         self.why_not = ""
@@ -51,11 +51,11 @@ class Again:
 
     @property
     def possible(self) -> bool:
-        """Whether samples can be recomputed."""
+        """True if samples can be recomputed."""
         return self.histories is not None
 
     def prepare(self, rows: Iterable[int]) -> None:
-        """Recompute the first stage of rows that will be asked for, those of a shard together: that is much faster."""
+        """Recompute the first stage of rows for later calls, all rows of a shard together, which is much faster."""
         if self.histories is None or self.histories.prepared.stages[0].program.copies:
             return
         by_shard: dict[int, list[Place]] = defaultdict(list)
@@ -73,7 +73,7 @@ class Again:
             worker.close()
 
     def tell(self, row: int, step: int, kept: int | None = None) -> Told:
-        """What became of a row up to `step`; kept: the row that a deduplicator kept instead."""
+        """Replay a row up to `step`. kept: the row that a deduplicator kept instead."""
         told = Told()
         for seen in self._seen(row, step):
             told.changes |= _changes(seen)
@@ -85,14 +85,14 @@ class Again:
         return told
 
     def text_at(self, row: int, step: int) -> str | None:
-        """The text of a row as `step` was given it."""
+        """The text of a row before `step`."""
         for seen in self._seen(row, step):
             if _is_in(seen, step):
                 return self._text(seen, step)
         return None
 
     def _seen(self, row: int, step: int) -> Iterator[Seen]:
-        """The row in the stages up to the one of `step`."""
+        """The row in the stages up to that of `step`."""
         if self.histories is None:
             return
         first = self._first.get(row)
@@ -108,7 +108,7 @@ class Again:
 
 
 def _is_in(seen: Seen, step: int) -> bool:
-    """Whether a step belongs to a stage, or is the deduplicator at its end."""
+    """Return whether a step belongs to a stage or is the deduplicator at its end."""
     after = seen.planned.stage.after
     return any(info.index == step for info in seen.program.steps) or (after is not None and after.index == step)
 

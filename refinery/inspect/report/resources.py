@@ -1,4 +1,4 @@
-"""What a run used of the machine, for the section on time."""
+"""Use of the machine by a run, for the section on time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from refinery.inspect.report.tables import Row, Tables
 
 
 def read_resources(tables: Tables) -> list[Row]:
-    """A row for each part of the run; none for a run from before there was the table `monitor`."""
+    """Read a row for each part of the run; none for an older run without the table `monitor`."""
     if not tables.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'monitor'"):
         return []
     return tables.query("resources")

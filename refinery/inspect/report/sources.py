@@ -1,4 +1,4 @@
-"""What became of the samples of each input file, and of each value of the input's column `source`."""
+"""Fates of the samples by input file, and by value of the input's column `source`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.kernels.core.arrow import ints
 
-# Sources that are listed, and bytes of input that are read again for the sake of a column.
+# Most sources to list, and most bytes of input to read again for the column.
 MOST = 100
 _READ = 1_000_000_000
 COLUMN = "source"
@@ -27,7 +27,7 @@ COLUMN = "source"
 
 @dataclass(frozen=True)
 class Sources:
-    """Rows of the tables by file and by column. column: None where the input has none. note: why it was not looked for."""
+    """Table rows by file and by column value. column: None if the input has none. note: why it was not counted."""
 
     files: list[Row]
     column: list[Row] | None = None
@@ -35,7 +35,7 @@ class Sources:
 
 
 def read_sources(tables: Tables, again: Again) -> Sources:
-    """Counts by file from the tables, by column from the input, when that is there and not too large."""
+    """Read counts by file from the tables, and by column from the input if that exists and is not too large."""
     files = tables.query("files")
     if again.histories is None:
         return Sources(files, note=f"By the column source: not counted, because {again.why_not}.")
@@ -57,7 +57,7 @@ def read_sources(tables: Tables, again: Again) -> Sources:
 
 
 def _has_column(prepared: Any) -> bool:
-    """Whether the first samples of any input file have the column."""
+    """Return whether the first samples of any input file have the column."""
     seen = set[str]()
     for shard in prepared.shards:
         if shard.source.path in seen:
@@ -71,7 +71,7 @@ def _has_column(prepared: Any) -> bool:
 
 
 def _by_row(shard: Shard, first: int) -> pa.Table:
-    """The column's value of every sample of a shard, under the sample's number in the input."""
+    """The column's value of every sample of a shard, with the sample's number in the input."""
     found = [(ints(batch.rows + first), _column(batch)) for batch in read(shard, BATCH, check=False)]
     columns = [pa.chunked_array(list(column)) for column in zip(*found, strict=True)]
     return pa.table(dict(zip(("_row", COLUMN), columns, strict=True)))

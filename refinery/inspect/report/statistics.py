@@ -1,4 +1,4 @@
-"""The statistics of a run: their moments, where their values lie, and how many samples fell into each bin."""
+"""The statistics of a run: moments, quantiles and histograms."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from refinery.inspect.report.facts import Step
 from refinery.inspect.report.replayed import Again
 from refinery.inspect.report.tables import Row, Tables
 
-# Statistics that have a histogram, and rows of the table of all: a run may have hundreds.
+# Statistics with a histogram, and rows of the table of all statistics: a run may have hundreds.
 MOST_DETAILS = 30
 MOST_LISTED = 400
-# Values that are listed of a statistic that is no number.
+# Values to list of a statistic that is not a number.
 _VALUES = 20
-# Statistics in the correlation map, and samples that it is computed from.
+# Statistics in the correlation map, and samples from which it is computed.
 _CORRELATED = 20
 _SAMPLES = 200_000
-# Values that are sorted for quantiles, and histograms that are counted in one pass.
+# Values to sort for quantiles, and histograms to count in one pass.
 _SORTED = 10_000_000
 _TOGETHER = 8
 QUANTILES = (0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995)
@@ -31,7 +31,7 @@ _NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER", "UBIGINT", "UINTEGER", "SMAL
 
 @dataclass(frozen=True)
 class Histogram:
-    """Samples by bin and fate. below, above: samples that lie outside of the axis."""
+    """Samples by bin and fate. below, above: samples outside of the axis."""
 
     axis: Axis
     kept: list[int]
@@ -45,8 +45,8 @@ class Histogram:
 class Statistic:
     """One column of table `stats`.
 
-    step: the one that measured it, where that is known. n: samples that have it, of `all`. quantiles: at QUANTILES, of one sample in `every`.
-    histogram: of numbers with details. values: the most frequent ones of what is no number.
+    step: the step that measured it, if known. n: samples with a value, of `all`. quantiles: at QUANTILES, of one sample
+    in `every`. histogram: of numbers with details. values: the most frequent values of a statistic that is no number.
     """
 
     column: str
@@ -68,23 +68,23 @@ class Statistic:
 
     @property
     def constant(self) -> bool:
-        """Whether all samples have the same number."""
+        """True if all samples have the same number."""
         return self.numeric and self.low is not None and self.low == self.high and not self.odd
 
     @property
     def numeric(self) -> bool:
-        """Whether its values are numbers."""
+        """True if the values are numbers."""
         return self.type.startswith(_NUMBERS)
 
     @property
     def whole(self) -> bool:
-        """Whether they are whole numbers."""
+        """True if the values are whole numbers."""
         return self.numeric and not self.type.startswith(("DOUBLE", "FLOAT", "DECIMAL"))
 
 
 @dataclass(frozen=True)
 class Correlations:
-    """Pearson's r by pair of columns, None where it is not defined. every: one sample in so many was taken."""
+    """Pearson's r by pair of columns, None if undefined. every: computed from one sample in so many."""
 
     columns: list[str]
     r: dict[tuple[str, str], float | None]
@@ -102,7 +102,7 @@ def _strength(found: tuple[str, str, float]) -> tuple[float, str, str]:
 
 
 def read_statistics(tables: Tables, steps: Sequence[Step], again: Again) -> list[Statistic]:
-    """All statistics; those with bounds come first in what is counted in detail, up to MOST_DETAILS."""
+    """Read all statistics; up to MOST_DETAILS of them, those with bounds first, are counted in detail."""
     by_step = {step.step: step for step in steps}
     prepared = again.histories.prepared if again.histories else None
     known = {stat.column: stat for stat in (prepared.stats if prepared else measured(tables.run_dir.recipe))}
@@ -134,7 +134,7 @@ def _statistic(column: str, kind: str, stat: Stat | None, steps: dict[int, Step]
 
 
 def _moments(tables: Tables, statistics: Sequence[Statistic]) -> None:
-    """n, mean and deviation; over finite values only."""
+    """Fill in n, mean and deviation, over finite values only."""
     [rows] = tables.rows("SELECT count(*) AS n FROM stats")
     sums = "SELECT stat, n, mean, m2, min, max FROM stat_summary WHERE \"group\" = 'summary'"
     told = {row["stat"]: row for row in tables.rows(sums)}
@@ -147,7 +147,7 @@ def _moments(tables: Tables, statistics: Sequence[Statistic]) -> None:
 
 
 def _quantiles(tables: Tables, statistics: Sequence[Statistic]) -> None:
-    """Where values lie; of many values, those of every few samples are sorted."""
+    """Fill in quantiles; of many values, DuckDB sorts only those of every few samples."""
     if not statistics:
         return
     every = max(1, math.ceil(statistics[0].all * len(statistics) / _SORTED))
@@ -161,7 +161,7 @@ def _quantiles(tables: Tables, statistics: Sequence[Statistic]) -> None:
 
 
 def _count(tables: Tables, statistics: Sequence[Statistic]) -> None:
-    """Let DuckDB count the samples of each bin."""
+    """Count the samples of each bin with DuckDB."""
     drawn = []
     for statistic in statistics:
         axis = axis_of(statistic.low, statistic.high, statistic.quantiles, statistic.range.ends, statistic.whole)
@@ -178,7 +178,7 @@ def _count(tables: Tables, statistics: Sequence[Statistic]) -> None:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What SQL needs to count one histogram."""
+    """Values for the SQL that counts one histogram."""
 
     column: str
     step: int
@@ -205,7 +205,7 @@ class Analysis:
 
 
 def read_analysis(tables: Tables) -> Analysis | None:
-    """What `refinery analyze` has left in the run's database; None where it was not an analysis."""
+    """Read the tables of `refinery analyze` in the run's database; None if the run was not an analysis."""
     names = "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name IN ('suggestions', 'correlations')"
     if tables.rows(names)[0]["n"] < 2:
         return None
@@ -215,7 +215,7 @@ def read_analysis(tables: Tables) -> Analysis | None:
 
 
 def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:
-    """Correlations of numbers that vary, those with bounds before others; None for fewer than two."""
+    """Read correlations of numbers that vary, those with bounds before others; None for fewer than two."""
     vary = [statistic for statistic in statistics if statistic.numeric and statistic.n > 1 and not statistic.constant]
     chosen = {statistic.column for statistic in sorted(vary, key=_unbounded)[:_CORRELATED]}
     numbers = [statistic.column for statistic in vary if statistic.column in chosen]

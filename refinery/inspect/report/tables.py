@@ -1,4 +1,4 @@
-"""A finished run's tables, opened to be read."""
+"""A finished run's tables, open for reading."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Tables:
         self.con.close()
 
     def aligned(self) -> bool:
-        """Whether there is the table `fates`, with the samples of `stats` in the same order."""
+        """True if the table `fates` exists, with the samples of `stats` in the same order."""
         try:
             found = self.con.execute(
                 "SELECT 1 FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row LIMIT 1"
@@ -55,11 +55,11 @@ class Tables:
         return not found.fetchall()
 
     def query(self, name: str, **values: Any) -> list[Row]:
-        """Rows of `sql/report/<name>.sql`, a template that is given `values`."""
+        """Rows of the query `sql/report/<name>.sql`, a template rendered with `values`."""
         return self.rows(template(read_sql(f"report/{name}.sql")).render(values))
 
     def rows(self, sql: str) -> list[Row]:
-        """Rows of a query, by column. Raises DataError when the tables are not those of this version."""
+        """Rows of a query, by column. Raises DataError when another version of refinery wrote the tables."""
         try:
             cursor = self.con.execute(sql)
         except (duckdb.BinderException, duckdb.CatalogException) as error:

@@ -1,7 +1,7 @@
-"""Texts of strangers as HTML: escaped, cut, and with what cannot be seen spelled out.
+"""Untrusted texts as HTML: escaped, cut, and with invisible characters spelled out.
 
-A document may hold markup, terminal codes, and characters that turn the direction of what follows. None of it may act
-on the page or hide from whoever reads it.
+A document may hold markup, terminal codes, and characters that change the direction of the text. None of these may act
+on the page or hide from the reader.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import regex
 from markupsafe import Markup, escape
 
-# Controls, format characters (directions, zero widths, tags), line separators, what is no character. Joiners of letters
-# and emoji, and signs that are seen although they are format characters, stay as they are.
+# Controls, format characters (directions, zero widths, tags), line separators, noncharacters. Joiners of letters and
+# emoji, and visible format characters, stay as they are.
 _HIDDEN = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}\p{Cs}"
 _UNSEEN = regex.compile(rf"({_HIDDEN}--[\t\n\u200c\u200d\p{{Prepended_Concatenation_Mark}}]])\1*", regex.V1)
-# Where a difference is shown, white space and joiners may be all of it.
+# For a difference, which may consist of white space and joiners only.
 _UNSEEN_EVERYWHERE = regex.compile(rf"({_HIDDEN}\p{{Zs}}--[\x20]])\1*", regex.V1)
 _SIGNS = {"\n": "↵\n", "\t": "⇥\t"}
 
 
 def visible(text: object, every: bool = False) -> Markup:
-    """Text as HTML. What cannot be seen stands as its code point: <i class="c">U+202E</i>.
+    """Return text as HTML, with invisible characters as code points: <i class="c">U+202E</i>.
 
-    every: also line ends, tabs, joiners and other spaces than the common one.
+    every: also line ends, tabs, joiners and all spaces but U+0020.
     """
     pattern = _UNSEEN_EVERYWHERE if every else _UNSEEN
     pieces, last, told = list[Markup](), 0, str(text)
@@ -32,7 +32,7 @@ def visible(text: object, every: bool = False) -> Markup:
 
 
 def _spelled(run: str) -> Markup:
-    """A run of one character as its code point, with its number when there are many."""
+    """A run of one character as its code point, with the count if more than one."""
     if run[0] in _SIGNS:
         return Markup('<i class="c">{}</i>{}').format(_SIGNS[run[0]][0], run[0]) * len(run)
     times = f"×{len(run)}" if len(run) > 1 else ""
@@ -40,12 +40,12 @@ def _spelled(run: str) -> Markup:
 
 
 def plain(text: object) -> str:
-    """Text for a plot, which takes no markup: on one line, code points in place of what cannot be seen."""
+    """Return text for a plot, which takes no markup: one line, with code points for invisible characters."""
     return _UNSEEN_EVERYWHERE.sub(lambda found: f"[U+{ord(found[0][0]):04X}]", str(text))
 
 
 def beginning(text: str, width: int, lines: int | None = None) -> str:
-    """The first `width` characters, of the first `lines` lines; an ellipsis says that there are more."""
+    """The first `width` characters of the first `lines` lines; an ellipsis marks that text is left out."""
     start = text[:width]
     if lines is not None:
         start = "\n".join(start.split("\n", lines)[:lines])

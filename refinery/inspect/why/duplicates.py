@@ -1,4 +1,4 @@
-"""Why a deduplicator removed or kept a row: what it was matched with, and what the two have in common."""
+"""Evidence for the decision of a deduplicator about a row: the match, and what the two samples share."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from refinery.compiler.deduplicators import MARK
 from refinery.inspect.why.row_replay import Retelling, Seen
 
-# Shingles that are shown of those that two texts share.
+# Number of shared shingles to show.
 _SHINGLES = 10
-# Rows of which it is told in which file they stand, where there may be thousands; each may need another shard.
+# Rows whose file is looked up, among possibly thousands; each row may need another shard.
 _FILES = 20
-# Parameters by which MinHash and SimHash make shingles of a text.
+# Parameters with which MinHash and SimHash make shingles of a text.
 _OF_SHINGLES = {"tokenization", "window_size", "lowercase", "ignore_pattern"}
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Distinct shingles that two texts share: how many, of how many, and the first ten. jaccard: the true one."""
+    """Distinct shingles that two texts share: their number, the number in each text, the first ten. jaccard: exact."""
 
     count: int
     here: int
@@ -30,7 +30,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Other:
-    """Another sample as the deduplicator was given it. file: with its line. simhash: 16 hexadecimal digits."""
+    """Another sample as the deduplicator received it. file: with its line. simhash: 16 hexadecimal digits."""
 
     row: int
     file: str
@@ -41,7 +41,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Samples that are alike, one by one or through others. rows: of this run; size: with those of an index."""
+    """Samples that match directly or through others. rows: samples of this run; size: with samples of an index."""
 
     size: int
     rows: tuple[int, ...]
@@ -49,11 +49,11 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """Why a sample was removed.
+    """Reason for the removal of a sample.
 
-    kept: the one that stays instead; None when that lies in an index, which kept_in_index then names. via: the one that
-    it was matched with, when that is another. matched: the key, `band 3` or `distance 2`. jaccard: true one, when the
-    operator verified it.
+    kept: the sample kept instead; None when it is in an index, which kept_in_index names. via: the sample that was
+    matched, when it is another one than `kept`. matched: the match key, `band 3` or `distance 2`. jaccard: the exact
+    similarity, when the operator verified it.
     """
 
     kept: Other | None
@@ -68,11 +68,11 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of the text that was taken out.
+    """A part that a deduplicator took out of the text.
 
     unit: its number in the text, from 0. kind: line, paragraph, sentences or unit. text: None for an operator that
-    does not say how to split one. matched: such as `in 7 samples`. first, file: the row in which it stands first, when that
-    one keeps it; the file of the first 20 such rows.
+    does not declare how to split a text. matched: such as `in 7 samples`. first: the first row with the unit, when that
+    row keeps it. file: the file of `first`, for the first 20 such rows.
     """
 
     unit: int
@@ -84,13 +84,13 @@ class Unit:
 
 
 class Evidence:
-    """Finds in the tables of a run, and by recomputing the rows that they name, why deduplicators decided as they did."""
+    """Explain decisions of deduplicators from the tables of a run, and from the recomputed rows that they name."""
 
     def __init__(self, retelling: Retelling) -> None:
         self._retelling, self._con = retelling, retelling.con
 
     def cluster(self, step: Any, row: int) -> Cluster | None:
-        """The cluster that a row belongs to; None when nothing is like it."""
+        """The cluster of a row; None when no other sample is like it."""
         found = self._con.execute(
             "SELECT cluster, size FROM clusters WHERE step = ? AND _row = ?", [step.index, row]
         ).fetchall()
@@ -101,7 +101,7 @@ class Evidence:
         return Cluster(size, tuple(row for (row,) in self._con.execute(query, [step.index, number]).fetchall()))
 
     def duplicate(self, step: Any, row: int, seen: Seen) -> Duplicate | None:
-        """Why the deduplicator `step` removed a row, which was `seen` in the stage before it; None when it did not."""
+        """Reason why the deduplicator `step` removed a row, `seen` in the stage before; None when it kept the row."""
         query = (
             "SELECT kept, kept_in_index, via, matched, distance, estimated_jaccard, jaccard FROM duplicates "
             "WHERE step = ? AND _row = ?"
@@ -125,7 +125,7 @@ class Evidence:
         return Other(row, place.file(there.row.line), text, simhash, shared)
 
     def units(self, step: Any, row: int, text: str | None) -> tuple[Unit, ...]:
-        """What the deduplicator `step` takes out of a row's text."""
+        """Units that the deduplicator `step` takes out of a row's text."""
         operator = self._retelling.prepared.library.operators[step.name]
         query = "SELECT unit, kept, matched FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
         found = self._con.execute(query, [step.index, row]).fetchall()

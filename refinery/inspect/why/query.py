@@ -24,7 +24,7 @@ from refinery.workers import input_schema as schemas
 from refinery.workers.replay import versions_before
 from refinery.workers.worker import Task, Worker
 
-# Rows that `--where` may find before it is told to be more precise.
+# Most rows that `--where` may find.
 _MOST = 20
 # Rows of a cluster that are listed in a sentence.
 _SHOWN = 10
@@ -32,11 +32,11 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Event:
-    """What one step did to the row.
+    """The effect of one step on the row.
 
     fate: "changed", "unchanged", "kept", "removed", "quarantined" or "not reached". before, after: texts of a mapper
-    that changed it. stats: what a filter measured. reason: why it was removed, with value and bound where there are;
-    why a deduplicator kept it. duplicate, cluster: of a row that has any. units: what was taken out of its text.
+    that changed it. stats: statistics of a filter. reason: of the removal, with value and bound if any, or of a
+    deduplicator that kept the row. duplicate, cluster: those of the row, if any. units: parts taken out of its text.
     """
 
     step: int
@@ -56,7 +56,7 @@ class Event:
 
 @dataclass(frozen=True)
 class History:
-    """A row's events. file: where it was read, with its line. fate: "kept", "removed" or "quarantined"."""
+    """A row's events. file: its input file, with its line. fate: "kept", "removed" or "quarantined"."""
 
     row: int
     file: str
@@ -71,7 +71,7 @@ class History:
 
 
 class Histories:
-    """Answers for one run folder."""
+    """Histories of the rows of one run folder."""
 
     def __init__(self, work_dir: Path) -> None:
         self.run_dir = RunDir.of_finished(work_dir)
@@ -113,7 +113,7 @@ class Histories:
         return prepared
 
     def find(self, where: str) -> list[int]:
-        """Numbers of the rows for which a predicate over the input's columns holds. Raises DataError beyond 20."""
+        """Numbers of the rows that match a predicate over the input's columns. Raises DataError for more than 20."""
         prepared = self.prepared
         library = prepared.library
         params = {"where": where}
@@ -137,7 +137,7 @@ class Histories:
         return found
 
     def tell(self, row: int) -> History:
-        """The history of row number `row`. Raises DataError when the run had no such row."""
+        """Return the history of row number `row`. Raises DataError when the run had no such row."""
         place = self.retelling.place(row)
         broken = self.con.execute("SELECT step, error, line, file FROM quarantine WHERE _row = ?", [row]).fetchall()
         removed = self.con.execute("SELECT step, reason, value, bound FROM ledger WHERE _row = ?", [row]).fetchall()
@@ -167,7 +167,7 @@ class Histories:
         return step, name, str(self.places.get(step, ""))
 
     def _events(self, row: int, seen: Seen, end: Sequence[Any] | None) -> dict[int, Event]:
-        """What the steps of one stage did, as far as the row came, and the deduplicator after them."""
+        """Events of the steps of one stage that the row reached, and of the deduplicator after them."""
         last = end[0] if end else None
         ran = [info.index for info in seen.program.steps]
         steps = ran[: ran.index(last) + 1] if last in ran else ran
@@ -178,7 +178,7 @@ class Histories:
         return told | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
 
     def _event(self, row: int, step: int, seen: Seen, end: Sequence[Any] | None) -> Event:
-        """What a mapper or filter did, or a deduplicator that takes something out of texts. end: removed by it."""
+        """Event of a mapper, filter or deduplicator of text units. end: ledger entry if this step removed the row."""
         program, values = seen.program, seen.row.values
         place, why = self._place(step), _why(end)
         stats = {s.column: values[s.column] for s in program.stats if s.step == step}
@@ -192,12 +192,12 @@ class Histories:
         return Event(*place, "removed" if end else "changed", before, values[change.after], units=units, **why)
 
     def _units(self, row: int, step: int, seen: Seen, text: str | None) -> tuple[Unit, ...] | None:
-        """What a deduplicator has taken out of the text; None for other steps."""
+        """Units that a deduplicator took out of the text; None for other steps."""
         before = seen.planned.stage.before
         return self.evidence.units(before, row, text) if before is not None and before.index == step else None
 
     def _decision(self, row: int, step: Any, seen: Seen, end: Sequence[Any] | None) -> Event:
-        """What a deduplicator made of the row as a whole."""
+        """Event of a deduplicator that keeps or removes the whole row."""
         place, cluster = self._place(step.index), self.evidence.cluster(step, row)
         if end:
             duplicate = self.evidence.duplicate(step, row, seen)
@@ -213,5 +213,5 @@ class Histories:
 
 
 def _why(end: Sequence[Any] | None) -> dict[str, Any]:
-    """What the ledger says of a removal."""
+    """Reason, value and bound of a removal, from the ledger."""
     return dict(zip(("reason", "value", "bound"), end[1:], strict=True)) if end else {}

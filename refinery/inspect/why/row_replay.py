@@ -1,4 +1,4 @@
-"""One row's way through the stages of a finished run, recomputed: each stage is given what the one before left of it."""
+"""Replay of one row through the stages of a finished run: each stage reads the output of the previous stage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from refinery.workers.worker import Task, Worker
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row stands. row: its number in the run. first, first_line: rows and lines before its shard."""
+    """Position of a row. row: its number in the run. first, first_line: rows and lines before its shard."""
 
     row: int
     shard: Shard
@@ -44,14 +44,14 @@ class Place:
         return self.row - self.first
 
     def file(self, line: int) -> str:
-        """Its file, with the line where that is told; line: counted in the shard, from 1."""
+        """The row's file, with the line unless the format is `text`; line: counted in the shard, from 1."""
         path = self.shard.path_of(self.inside)
         return path if self.shard.source.format == "text" else f"{path}:{self.first_line + line}"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A row in one stage: what `program` computed of it, which holds no step from the one on that `raised`."""
+    """A row in one stage, as computed by `program`; if a step raised, `program` holds only the steps before it."""
 
     planned: Planned
     program: Program
@@ -60,11 +60,11 @@ class Seen:
 
     @property
     def ended(self) -> bool:
-        """Whether the row comes out of this stage no more, a deduplicator's decision aside."""
+        """True if the row does not leave this stage, regardless of the deduplicator after it."""
         return self.raised or self.row.values["_dropped"] is not None
 
     def text_given_to(self, step: Any) -> str | None:
-        """The text that a step of the stage, or the deduplicator after it, works on."""
+        """The text on which a step of the stage, or the deduplicator after it, works."""
         own = step.params.get("text_key")
         field = keys_of(own) if own else self.program.text_key
         text = self.row.values[versions_before(self.program, step.index)[field]]
@@ -72,7 +72,7 @@ class Seen:
 
 
 class Retelling:
-    """Recomputes rows of a run. con: its database."""
+    """Replays rows of a run. con: the run's database."""
 
     def __init__(self, prepared: Prepared, con: duckdb.DuckDBPyConnection) -> None:
         self.prepared, self.con = prepared, con
@@ -85,7 +85,7 @@ class Retelling:
         self._workers.clear()
 
     def place(self, row: int) -> Place:
-        """Where a row stands. Raises DataError when the run had no such row."""
+        """Find the position of a row. Raises DataError when the run had no such row."""
         query = "SELECT shard, first_row, first_line FROM shards WHERE first_row <= ? AND ? < first_row + rows"
         found = self.con.execute(query, [row, row]).fetchall()
         if not found:
@@ -109,9 +109,9 @@ class Retelling:
         return {place.row: place.file(line) for places in by_shard.values() for place, line in _lines(places)}
 
     def walk(self, place: Place, raising: int | None = None) -> Iterator[Seen]:
-        """The row in one stage after another, for as long as somebody asks, or a filter removes it.
+        """Yield the row in one stage after another, until a step removes it.
 
-        raising: the step that raised on it, in whatever stage. Raises DataError when the row is not in its file.
+        raising: the step that raised on the row, in any stage. Raises DataError when the row is not in its file.
         """
         shard, tables = place.shard, list[str]()
         part: Part | None = None
@@ -168,7 +168,7 @@ class Retelling:
         return compile_stage(cut, recipe, prepared.library, schema, text_key, earlier, False).program
 
     def _units(self, planned: Planned, place: Place, folder: Path) -> list[str]:
-        """A file with the units that the row loses to the deduplicator before a stage, if that is one of units."""
+        """Write the units that a deduplicator before a stage takes out of the row; return the file, if any."""
         column, before = planned.program.removed, planned.stage.before
         if column is None or before is None:
             return []
@@ -179,14 +179,14 @@ class Retelling:
 
 
 def _fails_in(planned: Planned, step: int | None) -> bool:
-    """Whether a stage holds the step that fails on the row."""
+    """Return whether a stage holds the step that fails on the row."""
     stage = planned.stage
     ends = [end.index for end in (stage.before, stage.after) if end is not None]
     return step is not None and step in (*ends, *stage.numbers())
 
 
 def _lines(places: list[Place]) -> Iterator[tuple[Place, int]]:
-    """The lines of rows of one shard, both counted in it; places: in their order."""
+    """Line numbers of rows of one shard, counted in the shard; places: in row order."""
     wanted = np.array([place.inside for place in places], np.int64)
     left = len(places)
     for batch in read(places[0].shard, BATCH, check=False):
@@ -198,7 +198,7 @@ def _lines(places: list[Place]) -> Iterator[tuple[Place, int]]:
 
 
 def _part(program: Program, batch: Batch, done: pa.Table, folder: Path) -> Part:
-    """What a stage leaves of the only sample in a batch."""
+    """Write the output of a stage for the only sample in a batch."""
     with PartWriter(folder / "row", program.lines) as writer:
         new = {keys: done[column].combine_chunks() for keys, column in program.outs.items()}
         writer.write(batch, np.zeros(1, np.int64), new)
@@ -208,7 +208,7 @@ def _part(program: Program, batch: Batch, done: pa.Table, folder: Path) -> Part:
 
 
 def _stats(program: Program, place: Place, done: pa.Table, folder: Path) -> str:
-    """A file with the statistics of a stage, for later ones that ask for them."""
+    """Write a file with the statistics of a stage, for later stages that use them."""
     return _table(folder / "stats.parquet", place, {stat.column: done[stat.column] for stat in program.stats})
 
 

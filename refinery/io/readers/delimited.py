@@ -1,7 +1,7 @@
-"""Reads CSV and TSV, types inferred over all rows of a file; fields that the recipe names as text are text.
+"""Read CSV and TSV, types inferred over all rows of a file; fields that the recipe names as text are text.
 
-pandas' meaning, which is Data-Juicer's, with three exceptions that keep values as they were written: a number with
-leading zeros stays text, so does one that 64 bits do not hold, and words such as NA or null are missing values only in
+The rules are pandas', and so Data-Juicer's, with three exceptions that keep values as they were written: a number with
+leading zeros stays text, so does one that does not fit 64 bits, and words such as NA or null are missing values only in
 columns of numbers or booleans. A short record is filled up with missing values; a long one is a Bad row.
 """
 
@@ -47,7 +47,7 @@ class _Records:
 
 
 def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
-    """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, its columns as `schema` says."""
+    """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, with the columns of `schema`."""
     reader = _Reader(source, limits, start, end)
     try:
         for records in reader.records():
@@ -59,7 +59,7 @@ def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Li
 
 
 def count_records(source: Source, start: int, end: int, limits: Limits) -> int:
-    """Records of a file between two cuts, good and bad, the header left out."""
+    """Number of records of a file between two cuts, good and bad, without the header."""
     reader = _Reader(source, limits, start, end)
     try:
         return sum(len(records.rows) + len(records.bad) for records in reader.records())
@@ -68,9 +68,9 @@ def count_records(source: Source, start: int, end: int, limits: Limits) -> int:
 
 
 def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[pa.Schema, list[int], int]:
-    """What must be known of a file before it is read in pieces, in one pass that `workers` threads share.
+    """Schema, cuts and text size of a file, needed before it is read in pieces; one pass that `workers` threads share.
 
-    Answers its columns and their types over all rows (bool, int64, double or string); where its text can be cut,
+    Returns the columns and their types over all rows (bool, int64, double or string); the cuts of its text,
     between records at least `size` bytes apart, beginning with 0; and the bytes of its text.
     """
     reader = _Reader(source, Limits(batch_bytes=min(Limits().batch_bytes, size or 1 << 40)))
@@ -89,7 +89,7 @@ def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[p
                 kinds = [a.joined(b) for a, b in zip(kinds, found.result(), strict=True)]
     finally:
         reader.close()
-    texts = {keys[0] for keys in source.texts if len(keys) == 1}  # text, whatever its values look like
+    texts = {keys[0] for keys in source.texts if len(keys) == 1}  # these are text, whatever their values look like
     types = [pa.string() if name in texts else kind.type for name, kind in zip(reader.names, kinds, strict=True)]
     schema = pa.schema(list(zip(reader.names, types, strict=True)))
     return schema, [cut for cut in cuts if cut == 0 or cut < reader.position], reader.position
@@ -100,7 +100,7 @@ def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[Kinds
 
 
 class _Reader:
-    """Splits a file into its header and blocks of records; those of its text between two cuts."""
+    """Splits a file, or its text between two cuts, into the header and blocks of records."""
 
     def __init__(self, source: Source, limits: Limits, start: int = 0, end: int = -1) -> None:
         self.path = source.path
@@ -113,7 +113,7 @@ class _Reader:
         self._room = [np.empty(limits.rows, np.int64) for _ in range(4)]
         try:
             self.names = self._header()
-            if start:  # the header is known, and what is wanted stands elsewhere
+            if start:  # the header is known, and the records stand elsewhere
                 self.window.close()
                 self.window = Window(source, start, end, limits.batch_bytes, False, limits.line)
                 self.at = self.line = 0
@@ -123,7 +123,7 @@ class _Reader:
 
     @property
     def position(self) -> int:
-        """Bytes of the file's text that have been gone over."""
+        """Bytes of the file's text that have been processed."""
         return self.window.base + self.at
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class _Reader:
         self.window.close()
 
     def _header(self) -> list[str]:
-        """Column names; those missing or repeated are named as pandas does."""
+        """Column names; missing and repeated names are filled in as in pandas."""
         while True:
             count, why = self._split(1)
             if count or why == kernels.text.lines.UNFINISHED:
@@ -167,7 +167,7 @@ class _Reader:
         return names
 
     def _split(self, most: int) -> tuple[int, int]:
-        """Find records from `at` on, and move it after them."""
+        """Find records from `at` on, and move `at` after them."""
         room = [part[:most] for part in self._room]
         window = self.window
         mark = np.uint8(ord(self.delimiter))
@@ -223,14 +223,14 @@ class _Reader:
         return _Records(out, rows[good], first[good], bad, self.line)
 
     def _unclosed(self) -> _Records:
-        """The line with a quote that never closes is a Bad row; the next record starts after it."""
+        """A Bad row for the line with a quote that never closes; the next record starts after it."""
         end = int(kernels.text.lines.first_line_end(self.window.data, self.at, self.window.filled))
         if end < 0 and not self.window.ended:
             return self._too_long()
         return self._only_bad(end if end >= 0 else self.window.filled, "a quote is opened here and never closed")
 
     def _too_long(self) -> _Records:
-        """Pass over a line that goes beyond the window."""
+        """Skip a line that goes beyond the window."""
         start = self.position
         found = self._only_bad(self.window.filled, "")
         end = -1
@@ -283,7 +283,7 @@ _LONGEST = 400  # no number is written with more characters
 
 @dataclass(frozen=True)
 class Kinds:
-    """Which kinds of values a column has; those of parts of a file, joined in any order, are those of the file."""
+    """Kinds of values of a column; kinds of parts of a file, joined in any order, are those of the file."""
 
     seen: int = 0
 
@@ -299,12 +299,12 @@ class Kinds:
         return Kinds(_found(_values(column).drop_null()))
 
     def joined(self, other: Kinds) -> Kinds:
-        """The kinds of both."""
+        """The kinds of both columns."""
         return Kinds(self.seen | other.seen)
 
     @property
     def type(self) -> pa.DataType:
-        """The narrowest type that holds them all."""
+        """The narrowest type for all kinds."""
         if self.seen == _BOOLEAN:
             return pa.bool_()
         if self.seen and not self.seen & ~(_WHOLE | _LONG):
@@ -314,7 +314,7 @@ class Kinds:
 
 
 def _found(column: pa.ChunkedArray) -> int:
-    """The kinds of values that are there."""
+    """The kinds of values in a column, as bits."""
     if len(column) == 0:
         return 0
     if _every(pc.is_in(column, _BOOLEANS)):
@@ -338,7 +338,7 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _typed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """Columns of text as the types that the schema gives them."""
+    """Columns of text cast to the types of the schema."""
     columns = []
     kinds = dict(zip(schema.names, schema.types, strict=True))
     for name, column in zip(table.column_names, table.columns, strict=True):

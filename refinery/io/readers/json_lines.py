@@ -1,4 +1,4 @@
-"""Reads JSON: lines as they stand in the file, or the values of an array or sequence, each made one line."""
+"""Read JSON: lines as they stand in the file, or the values of an array or sequence, each made one line."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from refinery.kernels.core.arrow import strings
 _NOT_JSON = 3
 _LONG_LINE = "a line of {} bytes is longer than the limit"
 _ENDLESS = "a value starts here and never ends"
-# An element that is longer than this is looked into for the start of the next one, before more is read.
+# In an element longer than this the start of the next element is searched before more is read.
 _LONG = 64 << 20
-# A value that stands further to the right does not tell the column of the next ones.
+# A value that stands further to the right does not define the column of the next values.
 _INDENT = 256
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is held at once: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
+    """Limits of memory: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
 
-    known: the file has been read before in this run, so lines are counted and not checked again. repeated: of keys
-    that stand twice in a line the last one is left; not needed where lines are only counted, or were written by a run.
+    known: the run has read the file before, so lines are counted and not checked again. repeated: of repeated keys
+    in a line only the last one is kept; not needed if lines are only counted, or were written by a run.
     """
 
     batch_bytes: int = 8 << 20
@@ -91,7 +91,7 @@ def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
 
 
 def _short(at: int, ends: np.ndarray, limit: int) -> int:
-    """How many of the lines that start at `at` there are before the first one above the limit."""
+    """Number of the lines from `at` on before the first line above the limit."""
     if int(ends[-1]) - at <= limit:
         return len(ends)
     above = np.flatnonzero(np.diff(ends, prepend=at) > limit)
@@ -99,9 +99,9 @@ def _short(at: int, ends: np.ndarray, limit: int) -> int:
 
 
 def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
-    """Write the ends of lines into `ends`, the end of a file that ends well among them; how many.
+    """Write the ends of lines into `ends`, with the end of an undamaged file; returns their number.
 
-    The first line starts at `at`; up to `searched` it is known not to end.
+    The first line starts at `at`; it does not end before `searched`.
     """
     count = int(kernels.text.lines.line_ends(window.data, searched, window.filled, ends))
     last = int(ends[count - 1]) if count else at
@@ -130,7 +130,7 @@ def _batch(
     numbers: _Numbers,
     limits: Limits,
 ) -> Batch:
-    """Samples over `data`, in which those that are none are closed up; `states` says which, `others` how many."""
+    """Samples over `data`, with the gaps of other lines closed. states: kind of each line. others: number of gaps."""
     starts, ends = offsets[:-1], offsets[1:]
     gaps = bool(others)
     if limits.check or limits.repeated:
@@ -153,7 +153,7 @@ def _batch(
         keep = states == kernels.text.lines.GOOD
         starts, ends = starts[keep], ends[keep]
         rows, line_numbers = rows[keep], line_numbers[keep]
-        # Closed up in place, from the first good line on: earlier batches may still use the bytes before it.
+        # Moved in place, from the first good line on: earlier batches may still use the bytes before it.
         data = data[int(starts[0]) if len(starts) else 0 :]
         shift = starts[:1].sum()
         offsets = np.zeros(len(starts) + 1, np.int64)
@@ -163,7 +163,7 @@ def _batch(
 
 
 def _rewritten(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, repeating: np.ndarray) -> np.ndarray:
-    """Write those lines anew in their place, of members of one name the last alone; where all lines end then."""
+    """Write lines with repeated names anew in place, with the last member of each; returns the ends of all lines."""
     if not repeating.any():
         return ends
     ends = ends.copy()
@@ -194,7 +194,7 @@ def _only_bad(numbers: _Numbers, physical: int, raw: np.ndarray, error: str) -> 
 
 
 def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
-    """Pass over the line that starts at `at`; the window then starts with the next one."""
+    """Skip the line that starts at `at`; the window then starts with the next line."""
     raw = window.data[at : at + RAW_LIMIT].copy()
     length = window.filled - at
     window.filled = at  # nothing of it is kept
@@ -213,9 +213,9 @@ def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
 def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterator[Batch]:
     """Batches of a JSON file that holds an array, or values over several lines; of its text between two cuts.
 
-    start, end: 0 and -1, or as `value_cuts` gives them. A value that stands on one line keeps its bytes; line breaks
-    between the tokens of others, and the blanks around them, are left out. After a value that never ends, reading goes
-    on at the next one that starts a line in the same column; where none does, the rest of the file is one Bad entry.
+    start, end: 0 and -1, or cuts of `value_cuts`. A value that stands on one line keeps its bytes; line breaks
+    between the tokens of other values, and the blanks around them, are left out. After a value that never ends, reading
+    goes on at the next value that starts a line in the same column; without one, the rest of the file is one Bad entry.
     """
     window = Window(source, start, end, limits.batch_bytes, False, limits.line)
     last = end < 0 or (source.compression is None and end >= source.size)
@@ -226,7 +226,7 @@ def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterato
 
 
 def value_cuts(source: Source, size: int, limits: Limits) -> tuple[list[int], int]:
-    """Where the text of such a file can be cut: 0 and ends of values, at least `size` bytes apart; and its bytes."""
+    """Cuts of the text of such a file: 0 and ends of values, at least `size` bytes apart; and the bytes of its text."""
     window = Window(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
     try:
         cuts = _Cuts(window, limits).found(size)
@@ -245,12 +245,12 @@ def _is_array(source: Source) -> bool:
 
 
 class _Values:
-    """Reads one value after another out of a window; `at` is where the next one is looked for."""
+    """Reads one value after another out of a window; the search for the next value starts at `at`."""
 
     def __init__(self, window: Window, limits: Limits, array: bool | None = None, last: bool = True) -> None:
-        """array: whether the window is a piece of an array, whose bracket was before; None: it starts the file.
+        """array: True if the window is a piece of an array, whose bracket was before; None: it starts the file.
 
-        last: whether the file ends with it.
+        last: True if the file ends with the window.
         """
         self.window = window
         self.limits = limits
@@ -315,7 +315,7 @@ class _Values:
 
     def _refill(self) -> None:
         self._count_to(self.at)
-        # What stands before a value on its line tells where others like it begin.
+        # The text before a value on its line gives the column of the next values.
         keep = max(int(kernels.text.lines.last_line_end(self.window.data, 0, self.at)) - 1, self.at - _INDENT, 0)
         self.window.refill(keep)
         self.at = self.counted = self.at - keep
@@ -325,7 +325,7 @@ class _Values:
         self.counted = position
 
     def _sound(self, starts: np.ndarray, ends: np.ndarray) -> int:
-        """How many values there are before one that is malformed because it swallowed the next ones."""
+        """Number of the values before a malformed value that has swallowed the next ones."""
         kinds = np.zeros(len(starts), np.uint8)
         if kernels.json.jsoncheck.objects(self.window.data, starts, ends, kinds):
             for k in np.flatnonzero(kinds == kernels.json.jsoncheck.OTHER).tolist():
@@ -348,11 +348,11 @@ class _Values:
         return _batch(out, offsets, states, others, line_numbers, self.numbers, self.limits)
 
     def _next_value(self, end: int | None = None) -> int:
-        """Where the next object starts that begins a line in the same column as the value at `at`; -1: none does."""
+        """Start of the next object that begins a line in the same column as the value at `at`; -1 without one."""
         data = self.window.data[: self.window.filled]
         first = int(kernels.text.lines.last_line_end(data, 0, self.at))
         indent = data[first : self.at].tobytes()
-        # A value that shares its line with the bracket, or with another, does not tell the column of the others.
+        # A value that shares its line with the bracket, or another value, does not define the column of the others.
         shared = indent.strip() or (first == 0 and self.window.base > 0)
         column = rb"[ \t]?" if shared else re.escape(indent)
         found = re.compile(rb"\n" + column + rb"\{").search(
@@ -361,7 +361,7 @@ class _Values:
         return found.end() - 1 if found else -1
 
     def _bad(self, stop: int, error: str) -> Batch:
-        """An entry for the bytes from `at` to `stop`."""
+        """A Bad entry for the bytes from `at` to `stop`."""
         self._count_to(self.at)
         batch = _only_bad(self.numbers, 0, self.window.data[self.at : stop], error)
         self._count_to(stop)
@@ -370,7 +370,7 @@ class _Values:
         return batch
 
     def _lost(self, why: int) -> Batch:
-        """An entry for the rest of the file, which is read only to count its lines."""
+        """A Bad entry for the rest of the file, which is read only to count its lines."""
         error = f"{_ENDLESS}; what follows it cannot be told apart"
         if self.window.damage:
             error = self.window.damage
@@ -385,7 +385,7 @@ class _Values:
         return batch
 
     def _tail(self, why: int) -> Iterator[Batch]:
-        """What stands after the last value: nothing, or an entry that says what is wrong."""
+        """Check the text after the last value: nothing, or a Bad entry with the reason."""
         while True:
             self.at = int(kernels.json.jsontext.skip_space(self.window.data, self.at, self.window.filled))
             if self.at < self.window.filled or self.window.ended:
@@ -407,7 +407,7 @@ class _Values:
 
 
 class _Cuts(_Values):
-    """Goes over the values in the same way, and keeps nothing but where they end."""
+    """Reads the values in the same way, and keeps only their ends."""
 
     safe = 0
 
@@ -420,7 +420,7 @@ class _Cuts(_Values):
         return cuts
 
     def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
-        # Only after a value that is whole, for what is on the line before the next one tells its column.
+        # Only after a whole value: the text on the line before the next value gives its column.
         self.safe = self.window.base + int(ends[-1])
         return Batch.empty(True)
 

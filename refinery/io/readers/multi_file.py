@@ -1,4 +1,4 @@
-"""Reads several small files as one shard: their batches put together, each sample with the number of its file."""
+"""Read several small files as one shard: joined batches, each sample with the number of its file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK = 256 << 10
 
 
 def read_packed(shard: Shard, limits: Limits, batches: Callable[[Shard, Limits], Iterator[Batch]]) -> Iterator[Batch]:
-    """Batches of a shard of several files; rows are counted through all of them, lines in each file from 1.
+    """Batches of a shard of several files; rows are counted through all files, lines in each file from 1.
 
     batches: reads a shard of one file.
     """
@@ -46,7 +46,7 @@ def _alone(shard: Shard, number: int) -> Shard:
 
 
 def _limits(source: Source, limits: Limits) -> Limits:
-    """Batches that are put together later keep their buffers until then, so these are small."""
+    """Smaller batches, because batches that are joined later keep their buffers until then."""
     return replace(limits, batch_bytes=min(limits.batch_bytes, max(_BLOCK, 0 if source.compression else source.size)))
 
 

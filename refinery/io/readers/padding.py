@@ -1,4 +1,4 @@
-"""Gzip members with zeros after or between them, as tapes and tar leave them: gzip(1) and Python pass over those."""
+"""Gzip members with zeros after or between them, as tapes and tar write them: gzip(1) and Python skip the zeros."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Members:
         self._ahead = b""
 
     def look_ahead(self) -> None:
-        """Decompress the next byte, which the next call gives. Raises OSError where it is damaged."""
+        """Decompress the next byte, which the next call returns. Raises OSError at damage."""
         byte = bytearray(1)
         self._ahead = bytes(byte[: self.readinto(memoryview(byte))])
 
     def readinto(self, view: memoryview) -> int:
-        """Fill `view` from its start; 0 at the end. Raises OSError at damage, after all that stands before it."""
+        """Fill `view` from its start; 0 at the end. Raises OSError at damage, after all bytes before it."""
         if self._ahead:
             view[:1], self._ahead = self._ahead, b""
             return 1
@@ -52,7 +52,7 @@ class Members:
         return self._member is not None
 
     def _decompressed(self, most: int) -> bytes:
-        """Some of the next bytes of the member, `most` at most; none where it ends, or at damage."""
+        """Some of the next bytes of the member, `most` at most; none at its end, or at damage."""
         while not self._member.eof and not self._error:
             self._rest = self._rest or self._file.read(_STEP)
             if not self._rest:

@@ -1,4 +1,4 @@
-"""Sets the fields of partitions into samples that are JSON lines."""
+"""Add the fields of partitions to samples that are JSON lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from refinery.kernels.core.arrow import strings, texts
 
 
 def with_fields(batch: Batch, partitions: Partitions) -> Batch:
-    """Samples that are lines with the partitions' fields at their end; one that a line has by itself stays."""
+    """Lines with the partitions' fields at their end; a field that a line has itself stays."""
     column = batch.table[LINE]
     rows = np.arange(len(batch))
     for key, value, whole in partitions:

@@ -1,4 +1,4 @@
-"""Reads what earlier stages have left of a shard."""
+"""Read the samples of a shard that earlier stages have left."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from refinery.kernels.core.arrow import ints, numbers
 
 
 def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool = False) -> Iterator[Batch]:
-    """The samples that are still there, under their numbers in the shard, with the columns of `carry` beside them.
+    """The remaining samples, under their numbers in the shard, with the columns of `carry` beside them.
 
-    whole: batches of all samples, which say at which positions (`chosen`) those that are still there stand.
+    whole: batches of all samples, with the positions (`chosen`) of the remaining ones.
     """
     known = _Known(part, carry)
     for batch in batches:
@@ -44,14 +44,14 @@ class _Known:
         schemas = {path: pq.read_schema(path).names for path in part.tables} if names else {}
         for name in names:
             path = next((path for path, columns in schemas.items() if name in columns), None)
-            if path is None:  # nothing is known of any sample of the shard
+            if path is None:  # no table has the column
                 self._columns.append((name, np.zeros(0, np.int64), pa.chunked_array([pa.nulls(0)])))
                 continue
             table = pq.ParquetFile(path).read(["_row", name])
             self._columns.append((name, numbers(table["_row"]), table[name]))
 
     def of(self, rows: np.ndarray) -> pa.Table | None:
-        """The columns for samples of these numbers, NULL where a table does not have a sample."""
+        """The columns for samples of these numbers; NULL for samples that a table does not have."""
         if not self._columns:
             return None
         found = {}

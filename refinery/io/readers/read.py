@@ -1,4 +1,4 @@
-"""Reads a shard's samples in batches, whatever its format."""
+"""Read a shard's samples in batches, whatever its format."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def read(
 ) -> Iterator[Batch]:
     """The samples of a shard in order, at least one batch, with memory for a batch and the longest line.
 
-    batch_bytes, rows: how much a batch holds at most; one sample that is larger is a batch. max_line: a longer line, or
-    text file, is a Bad row. check: lines that are no JSON objects are Bad rows too (NaN and Infinity are let through,
-    as Python and Data-Juicer do). carry: columns of the tables in which earlier stages say more of the samples. whole: samples that earlier stages
-    have removed are left in the batch, which says which ones are meant: nothing is copied then. Raises
-    DataError when a file cannot be read at all, or is not what its name says.
+    batch_bytes, rows: limits of a batch; one larger sample is a batch. max_line: a longer line, or
+    text file, is a Bad row. check: lines that are no JSON objects are Bad rows too (NaN and Infinity are accepted,
+    as in Python and Data-Juicer). carry: columns of the tables of earlier stages to add. whole: the batch keeps the samples
+    that earlier stages have removed, and lists the positions of the others: nothing is copied then. Raises
+    DataError when a file cannot be read at all, or is not of the format of its name.
     """
     of_a_run = shard.part is not None and shard.part.source is not None
     limits = Limits(
@@ -67,7 +67,7 @@ def _file_of(part: Part, shard: Shard) -> Shard:
 
 
 def count_rows(shard: Shard) -> int:
-    """How many samples a shard has, good or bad, exactly."""
+    """Exact number of samples of a shard, good or bad."""
     if shard.only is not None:
         return len(shard.only)
     kind = shard.source.format

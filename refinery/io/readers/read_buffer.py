@@ -1,4 +1,4 @@
-"""A moving window over the bytes of a file: what readers look for lines, values and records in."""
+"""A moving window over the bytes of a file, in which readers find lines, values and records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _seen = threading.local()
 
 @contextmanager
 def digested() -> Iterator[kernels.core.digest.Digest]:
-    """A digest of what is read of ranges of lines meanwhile, on this thread: what is read anyway need not be read for it."""
+    """A digest of the ranges of lines that this thread reads meanwhile, which saves a second read for the digest."""
     _seen.digest = kernels.core.digest.Digest()
     try:
         yield _seen.digest
@@ -58,12 +58,12 @@ class LineRange:
         self._at = self._end
 
     def readinto(self, view: memoryview) -> int:
-        """Fill `view` from its start; the bytes read, 0 at the end."""
+        """Fill `view` from its start; returns the number of bytes, 0 at the end."""
         if self._at < self._end:
             count = self._file.readinto(view[: self._end - self._at]) or 0
         elif self._last == 10:
             return 0
-        else:  # the rest of the line that the range's end falls into
+        else:  # the rest of the line at the range's end
             count = self._file.readinto(view[:_STEP]) or 0
             cut = kernels.text.lines.first_line_end(np.frombuffer(view, np.uint8), 0, count)
             count = int(cut) if cut > 0 else count
@@ -88,7 +88,7 @@ class ByteRange:
         self._left = end - start if end >= 0 else -1
 
     def readinto(self, view: memoryview) -> int:
-        """Fill `view` from its start; the bytes read, 0 at the end."""
+        """Fill `view` from its start; returns the number of bytes, 0 at the end."""
         count = self._file.readinto(view if self._left < 0 else view[: self._left]) or 0
         self._left -= count if self._left >= 0 else 0
         return count
@@ -101,16 +101,16 @@ class ByteRange:
 class Window:
     """Bytes read so far and not yet used: `data[:filled]`.
 
-    ended: the stream has no more. damage: why it ended too early, or None. base: where in the file's text the bytes
-    begin, when it is read from cut to cut. Each refill takes a new buffer, so what was found in the old one can be kept.
+    ended: the stream has no more. damage: the reason of an early end, or None. base: place of the bytes in the file's
+    text, when it is read from cut to cut. Each refill takes a new buffer, so views of the old one stay valid.
     """
 
     def __init__(
         self, source: Source, start: int, end: int, block: int, lines: bool = True, limit: int = 1 << 30
     ) -> None:
-        """lines: the lines that start in [start, end) are meant, else just those bytes. limit: of one value's bytes."""
+        """lines: read the lines that start in [start, end), else exactly these bytes. limit: bytes of one value."""
         self._path = source.path
-        # No buffer for a file that is smaller; one byte more tells that it has ended.
+        # A smaller file needs a smaller buffer; the additional byte shows the end of the file.
         small = source.size + 1 if source.compression is None else block
         self._block = max(min(block, small), 4096)
         self._most = limit + self._block
@@ -134,7 +134,7 @@ class Window:
         """
         kept = self.filled - keep
         size = max(self._block, min(2 * kept, self._most), kept + 4096)
-        if keep == 0 and kept and self.data.base is None:  # nothing in it has been used: a long value grows in place
+        if keep == 0 and kept and self.data.base is None:  # no byte has been used: a long value grows in place
             self.data.resize(size, refcheck=False)
         else:
             data = np.empty(size, np.uint8)
@@ -164,7 +164,7 @@ class Window:
 
     @property
     def first(self) -> int:
-        """Where the text starts in a window at the file's start: after a byte order mark."""
+        """Start of the text in a window at the file's start: after a byte order mark."""
         return 3 if self.data[: min(3, self.filled)].tobytes() == b"\xef\xbb\xbf" else 0
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class Window:
 
 
 def stream(source: Source, start: int, end: int, lines: bool) -> Any:
-    """The bytes of a shard as a stream: `readinto`, `close`, and `damage` where it is compressed."""
+    """The bytes of a shard as a stream: `readinto`, `close`, and `damage` for compressed files."""
     if source.compression is not None:
         if start == 0 and end < 0:
             return Decoder(source)

@@ -1,9 +1,9 @@
-"""Compressed files in pieces: each is decompressed once from start to end, and many workers share the work on what comes out.
+"""Shared decompression: a compressed file is decompressed once, and many workers share the pieces of its text.
 
-A compressed file can be entered at its start alone. So the place where decompression stands (`Cursor`) goes from worker to
-worker: whoever needs the next piece decompresses what the worker before has not yet taken of its own piece, leaves that to
-it, and goes on from there. Pieces that are left to somebody are kept in memory up to 16 MB and beyond that in a
-temporary file, 256 MB at most; nothing is kept where one worker reads alone.
+A compressed file can be entered at its start alone. So the decompression state (`Cursor`) goes from worker to
+worker: a worker that needs the next piece decompresses the unread rest of the previous piece, leaves that to its
+reader, and goes on from there. Pieces that wait for their readers are kept in memory up to 16 MB and beyond that in a
+temporary file, 256 MB at most; a single worker keeps nothing.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from refinery.io.open import open_source
 from refinery.io.readers.padding import Members
 from refinery.storage.urls import is_url
 
-# Decompressed bytes that are made at once; where pieces are cut depends on it.
+# Decompressed bytes of one step; the places of cuts depend on it.
 UNIT = 256 << 10
 _HEAD = 4 << 20
 _IN_MEMORY = 16 << 20
 _AHEAD = 256 << 20
-# How long a worker waits for the piece before its own to be asked for, before it passes over it itself.
+# Seconds that a worker waits for another to open the previous piece, before it skips that piece itself.
 _GRACE = 0.5
 _IDLE = 3
 _FILES = 8
 
 
 class Decoder:
-    """The decompressed bytes of a file. total: how many have come out. damage: why they ended too early."""
+    """The decompressed bytes of a file. total: number of bytes so far. damage: the reason of an early end."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -68,7 +68,7 @@ class Decoder:
         return count
 
     def _passes_zeros(self, size: int) -> bool:
-        """Read on with zeros between members passed over, after so many bytes of text; whether they are all there is."""
+        """Read on after `size` bytes of text, skipping zeros between members; False if more is wrong there."""
         if self._source.compression != "gzip" or isinstance(self._stream, Members):
             return False
         stream = Members(open_source(self._source, buffering=-1))
@@ -85,7 +85,7 @@ class Decoder:
         return True
 
     def _salvage(self, view: memoryview) -> int:
-        """Read again up to where reading failed, then byte by byte, to get what stands before the damage."""
+        """Read again up to the failure, then byte by byte, to get the bytes before the damage."""
         self.close()
         self._raw, self._stream = _opened(self._source)
         scratch = memoryview(bytearray(UNIT))
@@ -112,14 +112,14 @@ def _damage(source: Source, size: int, error: OSError) -> str:
 
 
 def _opened(source: Source) -> tuple[Any, Any]:
-    """A compressed file, and the stream of what it holds."""
+    """A compressed file, and the stream of its decompressed bytes."""
     assert source.compression is not None
     raw = open_source(source) if is_url(source.path) else None
     return open_compressed(source.path, source.compression, raw)
 
 
 def expansion(source: Source) -> float:
-    """Bytes of text for each byte of a compressed file, told from its start."""
+    """Bytes of text for each byte of a compressed file, estimated from its start."""
     decoder = Decoder(source)
     scratch = memoryview(bytearray(UNIT))
     try:
@@ -131,33 +131,33 @@ def expansion(source: Source) -> float:
 
 
 class Cursor:
-    """Where decompression of a file stands, and which bytes come before a cut.
+    """Decompression state of a file, and the bytes before a cut.
 
     lines: cuts are bytes of the compressed file, and the piece up to a cut ends with the first line that ends after
-    what came out of those bytes. Else cuts are bytes of the text. Either way a cut is the same place whoever looks for
-    it. cut: the end of the piece that was read last, perhaps not to its end; pieces from there on can be read.
+    the text of those bytes. Else cuts are bytes of the text. Either way a cut is the same place for every
+    reader. cut: the end of the last piece, perhaps not read to its end; pieces from there on can be read.
     """
 
     def __init__(self, source: Source, lines: bool) -> None:
         self._decoder = Decoder(source)
         self._lines = lines
         self._unit = bytearray(UNIT)
-        self._low = self._high = 0  # what is left of the unit
-        self._seen: deque[tuple[int, int]] = deque()  # (bytes of the file read, text that had come out), ascending
+        self._low = self._high = 0  # the unread rest of the unit
+        self._seen: deque[tuple[int, int]] = deque()  # (bytes of the file read, bytes of text by then), ascending
         self._piece_start = 0
-        self._over = True  # the piece up to `cut` has been taken whole
+        self._over = True  # the piece up to `cut` has been read whole
         self._ended = False
         self.cut = 0
-        self.damage: str | None = None  # why the piece ends too early; of that piece alone
+        self.damage: str | None = None  # reason of an early end of this piece alone
 
     def finish(self) -> None:
-        """Pass over what is left of the piece."""
+        """Skip the rest of the piece."""
         while not self._over:
             self.take(self.cut, UNIT)
         self.damage = None
 
     def start(self, end: int) -> None:
-        """Begin the piece that starts where the one before ended, and goes up to the cut `end` (-1: to the end)."""
+        """Begin the piece from the end of the previous one up to the cut `end` (-1: to the end)."""
         self.finish()
         while self._seen and self._seen[0][0] < self.cut:
             self._seen.popleft()
@@ -191,7 +191,7 @@ class Cursor:
         return True
 
     def _stop(self, end: int) -> tuple[int, bool]:
-        """Where in the unit the piece ends, or the unit; and whether it is the piece."""
+        """The end, in the unit, of the piece or of the unit; True if the piece ends there."""
         before = self._decoder.total - self._high  # text before the unit
         if end < 0:
             return self._high, False
@@ -200,7 +200,7 @@ class Cursor:
         border = next((total for taken, total in self._seen if taken >= end), -1)
         if border < 0:
             return self._high, False
-        if border < self._piece_start:  # the line that ends there ended the piece before: this one is empty
+        if border < self._piece_start:  # the line at this cut ended the previous piece: this piece is empty
             return self._low, True
         found = self._unit.find(b"\n", max(self._low, border - before), self._high)
         return (found + 1, True) if found >= 0 else (self._high, False)
@@ -213,14 +213,14 @@ class Cursor:
 
 
 class Piece:
-    """The bytes of one piece, as a stream. damage: why they end too early, known at their end."""
+    """The bytes of one piece, as a stream. damage: the reason of an early end, known at the end."""
 
     def __init__(self, relay: Relay, cursor: Cursor, end: int) -> None:
         self._relay = relay
         self.cursor: Cursor | None = cursor
         self.end = end
         self.damage: str | None = None
-        self._kept: Any = None  # what somebody else has decompressed for us
+        self._kept: Any = None  # bytes that another worker has decompressed for this piece
         self._read = self._written = 0
 
     def readinto(self, view: memoryview) -> int:
@@ -248,7 +248,7 @@ class Piece:
         return found
 
     def hand_over(self) -> None:
-        """Decompress the rest of the piece for whoever reads it, so that another can go on from there."""
+        """Decompress the rest of the piece for its reader, so that another worker can go on from there."""
         while self.cursor is not None:
             if self._written - self._read >= _AHEAD:
                 self._relay.lock.wait()
@@ -261,7 +261,7 @@ class Piece:
             self._written += self._kept.write(self._next(UNIT))
 
     def close(self) -> None:
-        """Let go of it; another goes on after it."""
+        """Close the piece; another worker goes on after it."""
         with self._relay.lock:
             if self.cursor is not None:
                 self._relay.idle(self)
@@ -270,7 +270,7 @@ class Piece:
 
 
 class Relay:
-    """The pieces of one file, for all threads of this process. lock: guards everything; decompression is under it."""
+    """The pieces of one file, for all threads of this process. lock: guards everything, decompression included."""
 
     def __init__(self, source: Source, lines: bool) -> None:
         self._source, self._lines = source, lines
@@ -300,12 +300,12 @@ class Relay:
             return piece
 
     def _nearest(self, start: int) -> int:
-        """The last cut up to `start` that somebody stands at, or works towards."""
+        """The last cut up to `start` that a cursor has reached, or a piece works towards."""
         cuts = [cursor.cut for cursor in self._idle] + [piece.end for piece in self._pieces]
         return max((cut for cut in cuts if 0 <= cut <= start), default=0)
 
     def _cursor(self, start: int) -> Cursor:
-        """The cursor that stands nearest before `start`, taken from who has it."""
+        """The cursor nearest before `start`, taken from its piece if one uses it."""
         cut = self._nearest(start)
         while True:
             for cursor in self._idle:
@@ -318,7 +318,7 @@ class Relay:
             running.hand_over()
 
     def idle(self, piece: Piece) -> None:
-        """A piece needs its cursor no more."""
+        """Take the cursor from a piece that needs it no more."""
         assert piece.cursor is not None
         self._pieces.remove(piece)
         if piece.end >= 0:
@@ -331,7 +331,7 @@ class Relay:
         self.lock.notify_all()
 
     def close(self) -> None:
-        """Close what is open and used by nobody."""
+        """Close the idle cursors."""
         with self.lock:
             while self._idle:
                 self._idle.pop().close()
@@ -343,7 +343,7 @@ _scratch: str | None = None
 
 
 def keep_in(folder: str | None) -> None:
-    """Have temporary files in this folder; in that of the system without one."""
+    """Keep temporary files in this folder; in the system's folder without one."""
     global _scratch
     _scratch = folder
 
@@ -357,12 +357,12 @@ def _temporary() -> Any:
 def open_piece(source: Source, start: int, end: int, lines: bool) -> Piece:
     """Bytes of a compressed file between two cuts, as a stream with `readinto`, `close` and `damage`.
 
-    start, end: as `Cursor` has them; end -1: to the end. Raises OSError, DataError.
+    start, end: as in `Cursor`; end -1: to the end. Raises OSError, DataError.
     """
     key = (*source.state(), lines)
     with _lock:
         relay = _relays.pop(key, None) or Relay(source, lines)
-        _relays[key] = relay  # the one used last is at the end
+        _relays[key] = relay  # the last used relay is at the end
         while len(_relays) > _FILES:
             _relays.pop(next(iter(_relays))).close()
     return relay.open(start, end)
@@ -370,7 +370,7 @@ def open_piece(source: Source, start: int, end: int, lines: bool) -> Piece:
 
 @contextmanager
 def relayed() -> Iterator[None]:
-    """Files are held open between pieces while this is; afterwards they are closed."""
+    """Keep files open between pieces within this context; close them afterwards."""
     try:
         yield
     finally:

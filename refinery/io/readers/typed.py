@@ -1,4 +1,4 @@
-"""Reads tables (Parquet, Arrow) and text files as typed samples."""
+"""Read tables (Parquet, Arrow) and text files as typed samples."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _pieces(source: Source, start: int, end: int, limits: Limits) -> Iterator[pa
             first += group.num_rows
         if not groups:
             return
-        # Dictionaries make rows look smaller than they are, so batches start small and are put together by true size.
+        # Dictionaries make rows look smaller than they are, so batches start small and are joined by true size.
         count = sum(reader.metadata.row_group(i).num_rows for i in groups)
         step = int(max(1, min(VECTOR, limits.batch_bytes // 4 * count // max(1, size))))
         batches = reader.iter_batches(step, row_groups=groups, use_threads=False)
@@ -70,7 +70,7 @@ def _between(tables: Iterator[pa.Table], first: int, start: int, end: int) -> It
 
 
 def _sized(tables: Iterator[pa.Table], limits: Limits) -> Iterator[pa.Table]:
-    """Tables cut and put together to batches."""
+    """Tables cut and joined to batches."""
     pending: list[pa.Table] = []
     size = rows = 0
     for table in tables:
@@ -88,7 +88,7 @@ def _sized(tables: Iterator[pa.Table], limits: Limits) -> Iterator[pa.Table]:
 
 
 def checked(table: pa.Table, first: int) -> Batch:
-    """Rows, numbered from `first`, without those that hold a text that is not UTF-8."""
+    """Rows, numbered from `first`, without the rows that hold a text that is not UTF-8."""
     rows = np.arange(first, first + len(table))
     broken = _broken(table, 0, len(table))
     if not broken:
@@ -100,7 +100,7 @@ def checked(table: pa.Table, first: int) -> Batch:
 
 
 def _broken(table: pa.Table, start: int, stop: int) -> list[int]:
-    """Rows whose texts are not all UTF-8: halves are looked at until single rows are left."""
+    """Rows whose texts are not all UTF-8, found by halving down to single rows."""
     piece = table.slice(start, stop - start)
     if all(_sound(chunk) for column in piece.columns for chunk in column.chunks):
         return []
@@ -111,7 +111,7 @@ def _broken(table: pa.Table, start: int, stop: int) -> list[int]:
 
 
 def _sound(array: pa.Array) -> bool:
-    """Whether every text in the array, at any depth, is UTF-8."""
+    """Return whether every text in the array, at any depth, is UTF-8."""
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
         return _sound(array.storage)
@@ -134,7 +134,7 @@ def _sound(array: pa.Array) -> bool:
 
 
 def _raw(row: pa.Table) -> tuple[bytes, str]:
-    """A row with broken text as JSON, its bytes as they are, and what is wrong with it."""
+    """A row with broken text as JSON, its bytes unchanged, and the reason."""
     values, error = {}, "invalid UTF-8"
     for name, column in zip(row.column_names, row.columns, strict=True):
         try:
@@ -170,7 +170,7 @@ def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
 
 
 def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | None:
-    """The text of a file as UTF-8; None, and an entry in `bad`, when it is none."""
+    """The text of a file as UTF-8; None, and an entry in `bad`, for other bytes."""
     try:
         with open_source(source, buffering=-1) as file:
             content = file.read(limits.line + 1)

@@ -1,4 +1,4 @@
-"""Puts the parts of all shards together to the files that a recipe asks for."""
+"""Join the parts of all shards to the files that a recipe asks for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def export(
 ) -> list[Written]:
     """Write the samples of all parts, in the order of the parts, to `export_path`, or to `name-00-of-03.jsonl` and on.
 
-    kind: one of KINDS. shard_size: bytes of uncompressed data that a file shall hold at most; 0: one file. lines: the
+    kind: one of KINDS. shard_size: maximum bytes of uncompressed data in a file; 0: one file. lines: the
     parts are JSON lines, else Parquet. in_parallel: write several files at once; conversions use all cores anyway.
     Each file gets its name when it is complete. Raises OutputError when that fails.
     """
@@ -71,9 +71,9 @@ def _cores() -> int:
 
 
 def put(target: str, write: Callable[[str], int]) -> Written:
-    """Write a file of an export, which gets its name when it is complete. write: is given a name beside it; counts samples.
+    """Write a file of an export, which gets its name when it is complete.
 
-    Raises OutputError.
+    write: writes the file of a temporary name and returns the number of samples. Raises OutputError.
     """
     aside = aside_of(target)
     try:
@@ -87,7 +87,7 @@ def put(target: str, write: Callable[[str], int]) -> Written:
 
 
 def names(export_path: str, kind: str, count: int = 0) -> list[str]:
-    """The files to be written: `export_path` itself for count 0, else Data-Juicer's names for its shards."""
+    """The files to write: `export_path` itself for count 0, else Data-Juicer's names for its shards."""
     path = os.path.expanduser(export_path)
     if count == 0:
         return [_behind(path)]
@@ -96,13 +96,13 @@ def names(export_path: str, kind: str, count: int = 0) -> list[str]:
 
 
 def numbered(export_path: str, kind: str) -> str:
-    """A glob pattern of the files that `names` can name, whatever their number is."""
+    """A glob pattern of all files that `names` can name, for any count."""
     stem = glob.escape(os.path.abspath(stem_of(os.path.expanduser(export_path), kind)))
     return f"{stem}-[0-9]*-of-[0-9]*.{kind}"
 
 
 def _behind(path: str) -> str:
-    """The file that a link leads to, which gets the new contents; the link stays."""
+    """The target of a link, which gets the new contents; the link stays."""
     return os.path.realpath(path) if os.path.islink(path) else path
 
 
@@ -112,7 +112,7 @@ def stem_of(path: str, kind: str) -> str:
 
 
 def stats_path(export_path: str) -> str:
-    """Where the statistics of `name.jsonl` stand: `name_stats.jsonl`, or where a link of that name leads."""
+    """The file for the statistics of `name.jsonl`: `name_stats.jsonl`, or the target of a link of that name."""
     return _behind(stats_name(export_path))
 
 
@@ -149,7 +149,7 @@ def _name(column: str) -> str:
 def _as_lines(
     parts: Sequence[str], kind: str, shard_size: int, lines: bool, workers: int, scratch: Path
 ) -> Sequence[str]:
-    """The parts as JSON lines: as they are where possible, else written to `scratch`."""
+    """The parts as JSON lines: unchanged where possible, else written to `scratch`."""
     if not lines:
         from refinery.io.writers.tables import table_to_lines
 
@@ -189,7 +189,7 @@ def _export_lines(parts: Sequence[str], export_path: str, kind: str, shard_size:
 
 
 def _cut(parts: Sequence[str], count: int) -> list[list[_Piece]]:
-    """The parts, one after another, in `count` runs of about the same number of bytes and of whole lines."""
+    """The parts, one after another, in `count` runs of about equal bytes and of whole lines."""
     sizes = [os.path.getsize(part) for part in parts]
     total = sum(sizes)
     found: list[list[_Piece]] = [[]]
@@ -210,7 +210,7 @@ def _cut(parts: Sequence[str], count: int) -> list[list[_Piece]]:
 
 
 def _line_start(path: str, at: int, size: int) -> int:
-    """Where the first line starts that starts at byte `at` or after it."""
+    """Start of the first line that starts at byte `at` or after it."""
     if at <= 0:
         return 0
     at -= 1
@@ -242,7 +242,7 @@ def _blocks(piece: _Piece) -> Iterator[memoryview]:
 
 
 def _write(target: str, pieces: Sequence[_Piece], kind: str, parts: Sequence[str]) -> Written:
-    """Write pieces to a file, counting their lines."""
+    """Write pieces to a file and count their lines."""
     packed = kind in ("jsonl.gz", "jsonl.zst") and bool(parts) and all(part.endswith(f".{kind}") for part in parts)
     return put(target, lambda aside: _join_frames(aside, pieces) if packed else _join_lines(aside, pieces, kind))
 
@@ -261,7 +261,7 @@ def _join_lines(aside: str, pieces: Sequence[_Piece], kind: str) -> int:
                 if not array:
                     file.write(block)
                     continue
-                # A comma stands before the line end of every line but the last, which is only known at the end.
+                # Every line but the last has a comma before its line end, and the last line is only known at the end.
                 text = last + bytes(block)
                 file.write(text[:-1].replace(b"\n", b",\n"))
                 last = text[-1:]
@@ -273,7 +273,7 @@ def _join_lines(aside: str, pieces: Sequence[_Piece], kind: str) -> int:
 
 
 def _join_frames(aside: str, pieces: Sequence[_Piece]) -> int:
-    """Put compressed parts one after another, which is a valid file; the lines in them."""
+    """Write compressed parts one after another, which is a valid file; returns the number of their lines."""
     rows = 0
     with open(aside, "wb") as file:
         for piece in pieces:

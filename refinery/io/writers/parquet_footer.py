@@ -1,7 +1,7 @@
-"""Joins Parquet files by their footers: row groups are copied as they are, only their places are told anew.
+"""Join Parquet files by their footers: row groups are copied unchanged, only their places change.
 
-A footer is a FileMetaData of parquet-format's parquet.thrift in Thrift's compact protocol. It is read into fields
-without knowing more of the format than the numbers of the fields that hold places in the file.
+A footer is a FileMetaData of parquet-format's parquet.thrift in Thrift's compact protocol. The reader only knows
+the numbers of the fields that hold places in the file.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def split(file: memoryview) -> tuple[memoryview, memoryview]:
 
 
 def join(parts: Sequence[tuple[int, bytes]]) -> bytes | None:
-    """The footer of a file that holds the row groups of several, with its length and magic.
+    """The footer of a file that holds the row groups of several files, with its length and magic.
 
-    parts: for each, where its row groups start in the file, and its footer as `split` gives it. None where the files
-    differ in columns or their types, or there are more columns and row groups than are worth it; they must be written
-    anew then.
+    parts: for each file the start of its row groups in the joined file, and its footer of `split`. None if the files
+    differ in columns or their types, or there are too many columns and row groups; the files must then be written
+    anew.
     """
     if not parts or sum(len(footer) for _, footer in parts) > _LARGEST:
         return None
@@ -62,7 +62,7 @@ def _value(fields: Struct, number: int) -> Any:
 
 
 def _move(group: Struct, by: int, ordinal: int) -> None:
-    """Let a row group start `by` bytes later."""
+    """Move the places in a row group by `by` bytes."""
     _shift(group, (_GROUP_PLACE,), by)
     group[:] = [field for field in group if field[0] != _ORDINAL or ordinal < 1 << 15]
     for field in group:
@@ -75,7 +75,7 @@ def _move(group: Struct, by: int, ordinal: int) -> None:
 
 def _shift(fields: Struct, numbers: tuple[int, ...], by: int) -> None:
     for field in fields:
-        if field[0] in numbers and field[2] > 0:  # 0: not told
+        if field[0] in numbers and field[2] > 0:  # 0: unset
             field[2] += by
 
 
@@ -129,7 +129,7 @@ class _Reader:
             count = self._varint()
             kinds = self._byte() if count else 0
             return kinds, [(self._value(kinds >> 4), self._value(kinds & 15)) for _ in range(count)]
-        if kind in (_TRUE, _FALSE, _BYTE):  # in a list, where a truth value takes a byte
+        if kind in (_TRUE, _FALSE, _BYTE):  # in a list, where a boolean takes a byte
             return self._byte()
         if kind == _DOUBLE:
             return self._bytes(8)

@@ -1,4 +1,4 @@
-"""Sets fields of JSON lines to new values; all other bytes stay."""
+"""Set fields of JSON lines to new values; all other bytes stay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from refinery.kernels.core.arrow import texts
 
 
 def _letters() -> np.ndarray:
-    """What stands after the backslash for each byte that a JSON string must escape; 'u' is the long form."""
+    """The character after the backslash for each byte that a JSON string must escape; 'u' is the long form."""
     table = np.zeros(256, np.uint8)
     table[:32] = ord("u")
     for byte, letter in zip(b'\b\t\n\f\r"\\', b'btnfr"\\', strict=True):
@@ -32,11 +32,11 @@ def set_members(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lines `rows` of a column of JSON objects, the k-th with member `keys` set to value k; (bytes, int64 offsets).
 
-    Where the value is NULL the line stays as it is. Else every member of that name gets it (a name that stands twice
-    would else keep an old value for readers that take the last), and a missing one is added at the end. All other bytes
+    A line whose value is NULL stays as it is. Else every member of that name gets the value (a repeated name
+    would otherwise keep an old value for readers that take the last), and a missing one is added at the end. All other bytes
     are kept, except that white space after the line becomes one line feed. quote: values are texts; else JSON.
-    spans: of the member in every line of the column, as in `Member`, where they are known.
-    Raises ValueError when something on the way to a nested member is no object.
+    spans: of the member in every line of the column, as in `Member`, if they are known.
+    Raises ValueError when a value on the way to a nested member is no object.
     """
     lines, new = texts(plain_texts(column)), texts(plain_texts(values))
     encoded = [key.encode() for key in keys]
@@ -63,7 +63,7 @@ def set_members(
 
 
 def plain_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column of texts without the layouts and names that others know it by."""
+    """A column of texts as plain strings, without extension types and other layouts."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column

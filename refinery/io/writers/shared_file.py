@@ -1,4 +1,4 @@
-"""The file of an export while shards write it together: no parts have to be put together afterwards."""
+"""The file of an export while shards write it together, without joining parts afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from refinery.io.writers.export import names
 from refinery.io.writers.temp_files import aside_of, scratch_in, tidy
 from refinery.io.writers.write import open_output, writing
 
-# Bytes that a shard holds in memory, and that all complete ones hold together, before they are put into a file of their own.
+# Bytes that a shard, and all complete shards together, hold in memory before they go to temporary files.
 _HELD_BY_ONE = 64 << 20
 _HELD_BY_ALL = 256 << 20
 _BLOCK = 4 << 20
@@ -27,9 +27,9 @@ _BLOCK = 4 << 20
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a shard's bytes are: in the file that began as `into`, from `start`; digest: of them. rows: samples in them.
+    """A shard's bytes in an export: in the file that began as `into`, from `start`.
 
-    footer: of the Parquet file that the shard would be alone.
+    digest: of the bytes. rows: samples in them. footer: of the Parquet file that the shard would be alone.
     """
 
     into: str
@@ -40,15 +40,15 @@ class Placed:
     footer: bytes = b""
 
 
-# What is told when a shard's bytes have their place.
+# Called when a shard's bytes have their place.
 Told = Callable[[Placed], None]
 
 
 @dataclass(frozen=True)
 class Known:
-    """What an earlier run, or an earlier try, has left: the file that began as `into`, under either of two names.
+    """The export file of an earlier run or attempt, which began as `into`, under either of two names.
 
-    target: the finished file; stamp: what the file system said of it; None as long as it has not got this name.
+    target: the finished file; stamp: the file system's facts about it; None until it has this name.
     """
 
     into: str
@@ -58,7 +58,7 @@ class Known:
 
     @staticmethod
     def read(text: str) -> Known | None:
-        """What `SharedFile.note` has written; None for anything else."""
+        """The record that `SharedFile.note` has written; None for any other text."""
         try:
             plain = json.loads(text)
             return Known(**plain | {"stamp": tuple(plain["stamp"]) if plain["stamp"] else None})
@@ -66,7 +66,7 @@ class Known:
             return None
 
     def write(self) -> str:
-        """As JSON."""
+        """The record as JSON."""
         return json.dumps({"into": self.into, "aside": self.aside, "target": self.target, "stamp": self.stamp})
 
 
@@ -78,10 +78,10 @@ def share(
     aside: Path,
     note: Callable[[str], None] | None = None,
 ) -> SharedFile | None:
-    """The file of an export that shards can write themselves; None where their parts have to be put together.
+    """The file of an export that shards can write themselves; None if their parts must be joined.
 
-    Parts are put together for several files, JSON arrays, and tables made from lines or the other way round. aside: folder
-    for what does not fit memory until its turn comes. note: keeps what another try has to know.
+    Parts are joined for several files, JSON arrays, and tables made from lines or the other way round. aside: folder
+    for bytes that do not fit memory until their turn comes. note: stores the record that another attempt needs.
     """
     if shard_size > 0 or kind not in (("jsonl", "jsonl.gz", "jsonl.zst") if lines else ("parquet",)):
         return None
@@ -91,8 +91,8 @@ def share(
 class SharedFile:
     """A file under a temporary name into which shards write, the bytes of each after those of the shards before it.
 
-    Where a shard's bytes go is known when all shards before it are complete. Until then they are held in memory, or in a
-    file in the folder `aside` when they are many; nobody waits. Shards that are begun in order seldom need that file.
+    The place of a shard's bytes is known when all shards before it are complete. Until then memory holds them, or a
+    file in the folder `aside` when they are many; no shard waits. Shards that are begun in order seldom need that file.
     """
 
     def __init__(self, target: str, kind: str, aside: Path, note: Callable[[str], None] | None = None) -> None:
@@ -104,24 +104,24 @@ class SharedFile:
         self._done: list[_Shard] = []
         self._file: int | None = None
         self._aside = ""
-        self._useful = False  # whether another try can use what is in the file
-        self._complete: Written | None = None  # the export is what it is to be already
-        if note is None:  # nobody will ask for another try
+        self._useful = False  # another attempt can use bytes of the file
+        self._complete: Written | None = None  # the export is already complete
+        if note is None:  # no other attempt will follow
             self.resume(None, {}, 0, _nobody)
 
     @property
     def _lead(self) -> bytes:
         return parquet_footer.MAGIC if self.kind == "parquet" else b""
 
-    # What is there already
+    # Bytes of earlier attempts
 
     def resume(
         self, known: Known | None, placed: dict[int, Placed], shards: int, told: Callable[[int, Placed], None]
     ) -> set[int]:
-        """Open the file, with the shards that are in an earlier one; the numbers of these.
+        """Open the file, with the shards of an earlier file; returns the numbers of these.
 
-        known: the earlier file. placed: shards whose results hold. shards: how many there are. told: keeps the new place of a
-        shard that is copied. Raises OutputError when the file cannot be written.
+        known: the earlier file. placed: shards whose results are valid. shards: number of all shards. told: stores the new place
+        of a shard that is copied. Raises OutputError when the file cannot be written.
         """
         placed = {shard: place for shard, place in placed.items() if known is not None and place.into == known.into}
         kept: set[int] = set()
@@ -143,7 +143,7 @@ class SharedFile:
             self._note(Known(self.into, os.path.abspath(self._aside), os.path.abspath(self.target)).write())
 
     def _go_on(self, known: Known, placed: dict[int, Placed]) -> set[int]:
-        """Open the unfinished file of an earlier try again: its shards up to the first one that does not hold stay."""
+        """Open the unfinished file of an earlier attempt again; its shards up to the first invalid one stay."""
         if os.path.abspath(self.target) != known.target or not os.path.exists(known.aside):
             return set()
         end, shard = len(self._lead), 0
@@ -161,7 +161,7 @@ class SharedFile:
     def _from_finished(
         self, known: Known, placed: dict[int, Placed], shards: int, told: Callable[[int, Placed], None]
     ) -> set[int]:
-        """Take shards from the finished file of an earlier run; where all of them hold, that is the file itself."""
+        """Copy shards from the finished file of an earlier run; keep the file itself if all shards are valid."""
         stat = _stamp(known.target)
         if stat is None:
             return set()
@@ -182,19 +182,19 @@ class SharedFile:
         return set(placed)
 
     def _take(self, shard: int, place: Placed) -> None:
-        """Count a shard in whose bytes are where they belong."""
+        """Count a shard whose bytes are in place."""
         self._done.append(
             _Shard(shard, size=place.size, written=place.size, start=place.start, rows=place.rows, footer=place.footer)
         )
 
-    # What shards write
+    # Bytes of shards
 
     def piece(self, index: int, told: Told | None = None) -> Piece:
-        """What shard `index` writes to. told: is called when its bytes have their place."""
+        """The file object of shard `index`. told: called when the shard's bytes have their place."""
         return Piece(self, index, told)
 
     def relieve(self, shard: _Shard) -> None:
-        """Take the bytes of a shard that is not complete out of memory."""
+        """Free the memory of an incomplete shard's bytes."""
         with self._lock:
             ready = self._place(shard) if self._next == shard.index else []
         if ready:
@@ -203,7 +203,7 @@ class SharedFile:
             self._put_aside(shard)
 
     def complete(self, shard: _Shard) -> None:
-        """Write a shard that is complete, and those after it that have waited for it; or let it wait itself."""
+        """Write a complete shard and the waiting shards after it; or let it wait."""
         with self._lock:
             early = self._next != shard.index and self._held + shard.held > _HELD_BY_ALL
         if early:
@@ -227,7 +227,7 @@ class SharedFile:
                 one.told(Placed(self.into, one.start, one.size, one.digested(), one.rows, one.footer))
 
     def _place(self, shard: _Shard) -> list[tuple[int, _Bytes]]:
-        """What the shard holds, each with its place from the end of the file on."""
+        """The byte sources of a shard, each with its place from the end of the file on."""
         shard.start = self._end if shard.start < 0 else shard.start
         ready: list[tuple[int, _Bytes]] = []
         if shard.elsewhere is not None:
@@ -308,12 +308,12 @@ class SharedFile:
             return [Written(self.target, rows, os.path.getsize(self.target))]
 
     def take_back(self) -> None:
-        """Take the file's name away again; what is in it stays for another try."""
+        """Take the file's name away again; its contents stay for another attempt."""
         if self._complete is None and self._aside and os.path.exists(self.target):
             os.replace(self.target, self._aside)
 
     def _put_together(self) -> list[Written]:
-        """Write the file anew from tables whose columns have not the same types in all shards."""
+        """Write the file anew from tables whose columns have different types in some shards."""
         from refinery.io.writers.tables import export_parquet
 
         assert self._file is not None
@@ -333,18 +333,18 @@ class SharedFile:
             self._file = None
 
     def close(self) -> None:
-        """Leave what has been written to another try, if that can use any of it; else remove it."""
+        """Leave the bytes to another attempt, if it can use any of them; else remove the file."""
         self._close() if self._note is not None and self._useful else self.discard()
 
     def discard(self) -> None:
-        """Remove what has been written, if it has not got its name."""
+        """Remove the file, unless it has its name already."""
         self._close()
         if self._aside:
             Path(self._aside).unlink(missing_ok=True)
 
 
 def _held(path: str, flags: int) -> int:
-    """An open file that others can see to be in use."""
+    """An open file with a lock, by which others see that it is in use."""
     file = os.open(path, flags, 0o666)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -354,7 +354,7 @@ def _held(path: str, flags: int) -> int:
 
 
 def _nobody(shard: int, place: Placed) -> None:
-    """Nobody is told."""
+    """Ignore the place of a shard."""
 
 
 def _telling(told: Callable[[int, Placed], None], shard: int) -> Told:
@@ -362,7 +362,7 @@ def _telling(told: Callable[[int, Placed], None], shard: int) -> Told:
 
 
 def _sound(path: str, place: Placed) -> bool:
-    """Whether the bytes of a shard are still what they were."""
+    """Check the bytes of a shard against their digest."""
     try:
         digest = kernels.core.digest.digest_of_file(path, place.start, place.start + place.size)
     except OSError:
@@ -384,8 +384,8 @@ _Bytes = memoryview | Path | tuple[str, int, int]
 
 @dataclass
 class _Shard:
-    """What a shard has given so far: `size` bytes, of which `written` are in the file, then those in the file `aside`, then
-    `held` in chunks; or all of them `elsewhere`, a file and where they start in it. start: place of its first byte.
+    """Bytes of a shard so far: `size` bytes, of which `written` are in the file, then those in the file `aside`, then
+    `held` in chunks; or all of them `elsewhere`, a file and their start in it. start: place of the first byte.
     """
 
     index: int
@@ -403,7 +403,7 @@ class _Shard:
     known: str = ""
 
     def digested(self) -> str:
-        """The digest of its bytes."""
+        """The digest of the shard's bytes."""
         return self.known if self.digest is None else self.digest.hexdigest()
 
 
@@ -416,7 +416,7 @@ class Piece:
 
     @property
     def target(self) -> str:
-        """The file that it becomes a part of."""
+        """The file that the bytes become a part of."""
         return self._shared.target
 
     @property
@@ -425,7 +425,7 @@ class Piece:
         return self._shard.size
 
     def count(self, rows: int) -> None:
-        """Note that `rows` samples more are in what is written."""
+        """Count `rows` more samples in the written bytes."""
         self._shard.rows += rows
 
     def write(self, data: Any) -> None:
@@ -446,5 +446,5 @@ class Piece:
         self.write(body)
 
     def close(self) -> None:
-        """All is written."""
+        """Complete the shard."""
         self._shared.complete(self._shard)

@@ -64,7 +64,7 @@ def export_parquet(parts: Sequence[str], lines: bool, workers: int, targets: Nam
 
 
 def _in_order(parts: Sequence[str], read: Callable[[str], Iterator[pa.Table]], workers: int) -> Iterator[pa.Table]:
-    """The tables of all parts, those of some parts read ahead."""
+    """The tables of all parts, with some parts read ahead."""
 
     def whole(part: str) -> list[pa.Table]:
         return list(read(part))
@@ -86,7 +86,7 @@ def _tables_of(part: str) -> Iterator[pa.Table]:
 def _write(
     tables: Iterator[pa.Table], schema: pa.Schema, rows: int, size: int, targets: Names, shard_size: int
 ) -> list[Written]:
-    """Write tables to files of equal numbers of rows, the first ones one row larger where they do not divide."""
+    """Write tables to files of equal numbers of rows; the first files have one row more if needed."""
     count = max(1, min(int(size / shard_size) + 1, rows)) if shard_size > 0 else 0
     paths = targets(count)
     share, more = divmod(rows, len(paths))
@@ -102,7 +102,7 @@ def _write(
 def _write_file(
     path: str, schema: pa.Schema, tables: Iterator[pa.Table], rest: pa.Table, goal: int | None
 ) -> tuple[Written, pa.Table]:
-    """Write `goal` rows (None: all) to one file; what was left of the last table."""
+    """Write `goal` rows (None: all) to one file; returns the rest of the last table, too."""
     aside = aside_of(path)
     rows = size = 0
     pending: list[pa.Table] = []
@@ -151,7 +151,7 @@ def _columns(part: str) -> Iterator[pa.Table]:
 
 
 def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int, int]:
-    """Names and types of the members of all lines, how many lines there are, and their bytes."""
+    """Names and types of the members of all lines, the number of lines, and their bytes."""
 
     def of_part(part: str) -> tuple[Any, int, int]:
         found: Any = {}
@@ -182,7 +182,7 @@ def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int,
 
 
 def _merge(one: Any, two: Any) -> Any:
-    """The type that holds values of both; types are DuckDB's names, objects for structs, [type] for lists."""
+    """The type for values of both; types are DuckDB's names, objects for structs, [type] for lists."""
     if one == two or two == "NULL":
         return one
     if one == "NULL":
@@ -198,7 +198,7 @@ def _merge(one: Any, two: Any) -> Any:
 
 
 def _arrow(kind: Any, wide: bool) -> pa.DataType:
-    """The Arrow type of a column. wide: some whole number in it does not fit int64."""
+    """The Arrow type of a column. wide: a whole number in it does not fit int64."""
     if isinstance(kind, dict):
         return pa.struct([(name, _arrow(inner, wide)) for name, inner in kind.items()])
     if isinstance(kind, list):
@@ -216,7 +216,7 @@ def _parse(part: str, structure: dict[str, Any], schema: pa.Schema) -> Iterator[
         for table in _columns(part):
             yield pa.table({"": pa.nulls(len(table))}).select([])
         return
-    # Whole numbers are read wide and narrowed here: DuckDB would make NULL of one that does not fit.
+    # Whole numbers are read wide and narrowed here: DuckDB would make NULL of a number that does not fit.
     text = json.dumps(_widest(structure), ensure_ascii=False).replace("'", "''")
     with Converter() as converter:
         for table in _columns(part):
@@ -259,7 +259,7 @@ def _parse_slowly(lines: pa.Table, structure: dict[str, Any], schema: pa.Schema)
 
 
 def _fit(value: Any, kind: Any) -> Any:
-    """A JSON value as the column's type has it: what has no one type stays JSON text."""
+    """A JSON value in the column's type: values without a common type stay JSON text."""
     if value is None:
         return None
     if isinstance(kind, dict):

@@ -1,4 +1,4 @@
-"""Files beside an export that are there only while it is written, and what becomes of those of killed processes."""
+"""Temporary files beside an export while it is written, and the removal of those of killed processes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _OF_EXPORT = re.compile(r"[0-9a-f]{16}")
 
 
 def aside_of(path: str, owner: str = "") -> str:
-    """The temporary name of a file that is being written. owner: of what is written, by default this process.
+    """The temporary name of a file that is being written. owner: of its contents, by default this process.
 
-    The digest in it, which is made of the path, tells the file from one that a user has given a similar name.
+    The name contains a digest of the path, so no file of a user has such a name by chance.
     """
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.{seal(path)}.{owner or os.getpid()}.tmp")
@@ -30,15 +30,15 @@ def aside_of(path: str, owner: str = "") -> str:
 
 @contextmanager
 def scratch_in(folder: str) -> Iterator[str]:
-    """A folder that goes when it is not needed any more."""
+    """A temporary folder, removed at the end of the context."""
     with TemporaryDirectory(prefix=f".refinery.{seal(folder)}.{os.getpid()}.", dir=folder) as name:
         yield name
 
 
 def tidy(target: str, own: str = "") -> None:
-    """Remove what killed processes have left of the export `target`, its statistics and its numbered files.
+    """Remove temporary files of killed processes for the export `target`, its statistics and its numbered files.
 
-    own: a file that stays. A process that lives has its number in the name of its file, or has the file locked.
+    own: a file that stays. A living process has its number in the name of its file, or has the file locked.
     """
     folder, name = os.path.split(os.path.abspath(target))
     stem = _SUFFIX.sub("", name)

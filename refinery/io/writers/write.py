@@ -1,4 +1,4 @@
-"""Writes the samples of one shard that are kept: JSON lines with new values set into them, or a table."""
+"""Write the kept samples of one shard: JSON lines with new values set into them, or a table."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from refinery.kernels.core.arrow import ints, texts
 SUFFIXES = {"gz": ".gz", "gzip": ".gz", "zst": ".zst", "zstd": ".zst", "lz4": ".lz4"}
 _CODECS: dict[str, tuple[str, int | None]] = {".gz": ("gzip", 4), ".zst": ("zstd", 3), ".lz4": ("lz4", None)}
 _FRAME = 4 << 20
-# Where neighbouring lines are fewer than this on average, they are copied together before they are written.
+# Runs of neighbouring lines that are shorter than this on average are copied together before they are written.
 _LINES_OF_A_RUN = 8
-# Rows of a table are encoded together up to here.
+# Rows of a table are encoded together up to this many bytes.
 ROW_GROUP = 32 << 20
 
 
@@ -35,14 +35,14 @@ class SharedPart(Protocol):
 
     @property
     def target(self) -> str:
-        """The file that it becomes a part of."""
+        """The file that the bytes become a part of."""
 
     @property
     def size(self) -> int:
         """Bytes written so far."""
 
     def count(self, rows: int) -> None:
-        """Note that `rows` samples more are in what is written."""
+        """Count `rows` more samples in the written bytes."""
 
     def write_table(self, file: Any) -> None:
         """Add a complete Parquet file."""
@@ -52,13 +52,13 @@ class SharedPart(Protocol):
 
 
 class PartWriter:
-    """Writes a part to a temporary name; it gets its own when everything is written, and does not exist before.
+    """Writes a part to a temporary name; the part gets its own name when it is complete.
 
     base: the part's path without suffix. lines: the samples are JSON lines (else a table, written as Parquet).
-    compression: gz, zst or lz4, of JSON lines; parts that are put one after another are then one valid file. Tables have
-    it too, or lz4. into: a piece of
-    a file that shards write together, to write to instead of a file. After the end, `path` (None with `into`), its
-    `suffix`, `rows` and `bytes` (of the file) say what was written. Raises OutputError when that fails.
+    compression: gz, zst or lz4, of JSON lines; parts one after another are then one valid file. Tables have it too,
+    by default lz4. into: a piece of a file that shards write together, to write to instead of a file. After the end, `path`
+    (None with `into`), its `suffix`, `rows` and `bytes` (of the file) describe the result. Raises OutputError when
+    writing fails.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class PartWriter:
         """Write the samples at positions `keep` of a batch.
 
         replaced: new texts of fields, one per kept sample, NULL where the field stays. extra: further columns, one
-        value per kept sample: JSON text (NULL: none); for tables also an array of another type, taken as it is.
+        value per kept sample: JSON text (NULL: none); for tables also an array of another type, written as it is.
         """
         with writing(self._final):
             if self._lines:
@@ -159,7 +159,7 @@ class PartWriter:
         self._put(data)
 
     def _copy_runs(self, batch: Batch, keep: np.ndarray) -> bool:
-        """Write lines as they stand, without copying them; not done (False) where there are many gaps between them."""
+        """Write lines without copying them; False (nothing is written) if there are many gaps between them."""
         lines = texts(plain_texts(batch.table[LINE]))
         ends = np.empty((len(keep) // _LINES_OF_A_RUN + 1, 2), np.int64)
         runs = kernels.json.jsonsplice.runs(lines.data, lines.offsets, np.asarray(keep, np.int64), ends)
@@ -209,7 +209,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _parsed(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Texts that are JSON as the values that they say; what is null everywhere counts as a number."""
+    """JSON texts as their values; fields that are null everywhere become numbers."""
     found = pa.array(json.loads("[" + ",".join(text or "null" for text in values.to_pylist()) + "]"))
     if not pa.types.is_struct(found.type):
         return found
@@ -240,7 +240,7 @@ def _replace(column: pa.ChunkedArray, keys: Sequence[str], values: Any, kind: pa
 
 
 def parquet_writer(path: Any, schema: pa.Schema, compression: str) -> Any:
-    """A writer, to a path or a stream, for columns of text: these seldom repeat, so no dictionary is tried, and no statistics are kept."""
+    """A writer, to a path or a stream, without dictionaries and statistics for texts, which seldom repeat."""
     import pyarrow.parquet as pq
 
     small = [f.name for f in schema if not _is_text(f.type) and not pa.types.is_nested(f.type)] or False
@@ -248,7 +248,7 @@ def parquet_writer(path: Any, schema: pa.Schema, compression: str) -> Any:
 
 
 class _Compressed:
-    """A file of compressed frames, each of some megabytes; an empty one holds an empty frame."""
+    """A file of compressed frames, each of some megabytes; an empty file holds an empty frame."""
 
     def __init__(self, file: Any, codec: str, level: int | None) -> None:
         self._codec = pa.Codec(codec, compression_level=level)
@@ -268,7 +268,7 @@ class _Compressed:
         self._any = True
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write the remaining bytes and close the file."""
         try:
             if self._pending or not self._any:
                 self._flush()
@@ -277,12 +277,12 @@ class _Compressed:
 
 
 def open_output(path: Path, suffix: str) -> Any:
-    """A file to write bytes to, compressed as the suffix says; closing it closes all."""
+    """A file to write bytes to, compressed by its suffix; closing it closes the file below, too."""
     return compressing(open(path, "wb"), suffix)
 
 
 def compressing(file: Any, suffix: str) -> Any:
-    """What writes to an open file, compressing as the suffix says."""
+    """A writer to an open file that compresses by the suffix."""
     for end, (codec, level) in _CODECS.items():
         if suffix.endswith(end):
             return _Compressed(file, codec, level)

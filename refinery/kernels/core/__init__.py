@@ -1,4 +1,4 @@
-"""What all kernels stand on: Arrow buffers, compilation, scans over bytes, code points."""
+"""Foundations of all kernels: Arrow buffers, compilation, scans over bytes, code points."""
 
 from typing import TYPE_CHECKING
 

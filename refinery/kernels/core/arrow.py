@@ -1,4 +1,4 @@
-"""Arrow columns to numpy views and back: what every vector function does before and after its kernel."""
+"""Conversion of Arrow columns to numpy views and back, before and after every kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_BYTES.flags.writeable = False
 
 
 class Texts(NamedTuple):
-    """A column of texts as kernels see it.
+    """Column of texts in the form that kernels read.
 
     data: uint8 (bytes of all texts, UTF-8). offsets: int64 (rows + 1, into data, the first need not be 0).
     valid: bool (rows). array: the Arrow array that owns the memory.
@@ -39,7 +39,7 @@ class Texts(NamedTuple):
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
-    """View a `string` or `large_string` column; nothing is copied but the offsets."""
+    """View a `string` or `large_string` column; only the offsets are copied."""
     array = _whole(column) if isinstance(column, pa.ChunkedArray) else column
     rows = len(array)
     _, offsets_buffer, data_buffer = array.buffers()
@@ -59,13 +59,13 @@ def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
 
 
 def _bits(buffer: pa.Buffer, start: int, count: int) -> np.ndarray:
-    """Bits `start` and following of a buffer as truth values."""
+    """Bits of a buffer from `start` on, as truth values."""
     packed = np.frombuffer(buffer, np.uint8)[start >> 3 : (start + count + 7) >> 3]
     return np.unpackbits(packed, count=(start & 7) + count, bitorder="little")[start & 7 :].view(np.bool_)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column of texts as one array; chunks that are neighbouring slices of one are put together without a copy."""
+    """Column of texts as one array; chunks that are neighbouring slices of one array are joined without a copy."""
     joined = _neighbours(column.chunks)
     if joined is not None:
         return joined
@@ -88,7 +88,7 @@ def _neighbours(chunks: list[pa.Array]) -> pa.Array | None:
     return pa.Array.from_buffers(first.type, end - first.offset, first.buffers(), -1, first.offset)
 
 
-# What `pa.array` and `to_numpy` do as well; these import pandas where it is installed, which takes a quarter of a second.
+# In place of `pa.array` and `to_numpy`, which import pandas where it is installed (a quarter of a second).
 
 
 def ints(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
@@ -104,7 +104,7 @@ def flags(values: np.ndarray) -> pa.Array:
 
 
 def of_texts(values: Sequence[str | None]) -> pa.Array:
-    """Python's texts as a `string` array (`large_string` above 2 GiB)."""
+    """Python strings as a `string` array (`large_string` above 2 GiB)."""
     return _of_bytes([None if value is None else value.encode() for value in values])
 
 
@@ -117,7 +117,7 @@ def _of_bytes(values: Sequence[bytes | None]) -> pa.Array:
 
 
 def of_records(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Records of numbers and texts as a table; pyarrow's own way imports pandas, a quarter of a second of processor time."""
+    """Records of numbers and texts as a table, without pyarrow's import of pandas (a quarter of a second of CPU)."""
 
     def column(field: pa.Field) -> pa.Array:
         values = [record.get(field.name) for record in records]
@@ -131,9 +131,9 @@ def of_records(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Ta
 
 
 def from_zero(table: pa.Table) -> pa.Table:
-    """The same table with structs within structs copied where they are pieces of longer ones.
+    """The same table, with nested structs copied where they are slices of longer structs.
 
-    DuckDB 2.0 refuses to read those ("a struct or union below an offset the conversion would drop").
+    DuckDB 2.0 refuses to read such slices ("a struct or union below an offset the conversion would drop").
     """
     deep = [number for number, field in enumerate(table.schema) if _has_deep_struct(field.type)]
     if not deep:
@@ -155,7 +155,7 @@ def _copied(batch: pa.RecordBatch, columns: Sequence[int]) -> pa.RecordBatch:
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """The numbers of a column without NULLs; one array's are not copied."""
+    """Numbers of a column without NULLs; a single array is not copied."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     kind = np.dtype(column.type.to_pandas_dtype())
     found = [np.frombuffer(chunk.buffers()[1], kind)[chunk.offset :][: len(chunk)] for chunk in chunks if len(chunk)]
@@ -167,13 +167,13 @@ def _packed(values: np.ndarray) -> pa.Buffer:
 
 
 def _mask(valid: np.ndarray | None) -> tuple[pa.Buffer | None, int]:
-    """The buffer that says which values are NULL, and how many are."""
+    """Validity buffer, and the number of NULLs."""
     nulls = 0 if valid is None else int(len(valid) - np.count_nonzero(valid))
     return (_packed(valid) if valid is not None and nulls else None), nulls
 
 
 def strings(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray) -> pa.Array:
-    """A `string` array (`large_string` above 2 GiB) of `rows = len(valid)` texts over data[offsets[i]:offsets[i+1]]."""
+    """Make a `string` array (`large_string` above 2 GiB) of len(valid) texts over data[offsets[i]:offsets[i+1]]."""
     mask, nulls = _mask(valid)
     if int(offsets[-1]) < 2**31 - 1:
         kind, starts = pa.string(), offsets.astype(np.int32)
@@ -194,7 +194,7 @@ def delta(
     `kernel(data, offsets, valid, out, out_offsets, state, *args)` writes the changed texts back to back into `out`
     (an unchanged row writes nothing), `out_offsets[i + 1]` after each row and `state[i]` = UNCHANGED, CHANGED or
     EXACT; it returns the bytes used, or -1 when `out` is too small, and is then called again with twice the room.
-    Rows marked EXACT go through `exact(text)`, ordinary Python.
+    Rows marked EXACT go through `exact(text)`, which is plain Python.
     """
     view = texts(column)
     rows = len(view)
@@ -222,7 +222,7 @@ def changed_or_none(function: Callable[[str], str], text: str) -> str | None:
 
 
 def each(column: pa.Array | pa.ChunkedArray, function: Callable[[str], str]) -> pa.Array:
-    """Run ordinary Python on every text; NULL where nothing changes (and where the text is NULL)."""
+    """Run a Python function on every text; NULL where nothing changes (and where the text is NULL)."""
     results = [None if text is None else changed_or_none(function, text) for text in column.to_pylist()]
     return of_texts(results)
 
@@ -237,7 +237,7 @@ def _merge(result: pa.Array, rows: np.ndarray, values: list[str | None]) -> pa.A
 
 
 def structs(valid: np.ndarray, **fields: np.ndarray | pa.Array) -> pa.Array:
-    """A struct column from equally long fields; NULL where `valid` is False."""
+    """Struct column of fields of equal length; NULL where `valid` is False."""
     arrays = [_plain(value) for value in fields.values()]
     return pa.StructArray.from_arrays(arrays, names=list(fields), mask=flags(~valid))
 
@@ -249,9 +249,9 @@ def _plain(values: np.ndarray | pa.Array) -> pa.Array:
 
 
 def of_rows(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Rows of plain values as a table, by way of JSON.
+    """Rows of plain values as a table, converted through JSON.
 
-    Arrow looks at Python's lists with pandas, where that is installed, and its import takes longer than a small run.
+    Arrow converts Python lists with pandas where that is installed, and its import takes longer than a small run.
     """
     if not rows:
         return schema.empty_table()

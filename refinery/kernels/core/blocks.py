@@ -1,7 +1,7 @@
-"""Sixty-four bytes of text at once: which of them are what, as one bit each, and loads of several bytes.
+"""Tests of 64 bytes at once, with a mask of one bit per byte as the result, and loads of several bytes.
 
-LLVM makes no such masks of a loop over bytes, so these few instructions are written for it. Bit k of a mask stands for
-byte i + k. Whoever asks sees to it that the bytes are there: `i + BLOCK <= len(data)`.
+LLVM does not compile a loop over bytes to such masks, so these instructions are written by hand. Bit k of a mask
+stands for byte i + k. The caller ensures that all bytes exist: `i + BLOCK <= len(data)`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from refinery.kernels.core.jit import inlined
 BLOCK = 64
 HALF = 32
 
-intrinsic: Any = extending.intrinsic  # its own types know nothing of the typing context that comes first
+intrinsic: Any = extending.intrinsic  # numba's own type omits the leading typing context
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 
@@ -33,7 +33,7 @@ def splat(byte: int, lanes: int = BLOCK) -> ir.Constant:
 
 
 def lanes(test: Callable[[Any, Any], Any]) -> Any:
-    """An instruction `(data, i)` whose answer is the mask of `test(builder, block)`."""
+    """Make an instruction `(data, i)` that returns the mask of `test(builder, block)`."""
 
     def declare(typingctx, data, i):
         def generate(context, builder, signature, args):
@@ -69,7 +69,7 @@ def any_of(builder: Any, *masks: Any) -> Any:
 wide = lanes(lambda b, x: within(b, x, 0x80, 0xFF))
 letters = lanes(_letter)
 digits = lanes(lambda b, x: within(b, x, 0x30, 0x39))
-# U+0020, tab, line feed: what separates words
+# Separators of words: U+0020, tab, line feed
 separators = lanes(lambda b, x: any_of(b, is_byte(b, x, b" "), is_byte(b, x, b"\t"), is_byte(b, x, b"\n")))
 blanks = lanes(lambda b, x: is_byte(b, x, b" "))
 controls = lanes(lambda b, x: any_of(b, within(b, x, 0, 0x1F), is_byte(b, x, b"\x7f")))
@@ -97,7 +97,7 @@ def equal_to(typingctx, data, i, byte):
 
 @intrinsic
 def first_set(typingctx, mask):
-    """Number of the lowest bit that is set; 64 when none is."""
+    """Position of the lowest set bit; 64 when none is set."""
 
     def generate(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -107,7 +107,7 @@ def first_set(typingctx, mask):
 
 @intrinsic
 def last_set(typingctx, mask):
-    """Number of the highest bit that is set; -1 when none is."""
+    """Position of the highest set bit; -1 when none is set."""
 
     def generate(context, builder, signature, args):
         return builder.sub(ir.Constant(_WORD, 63), builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0)))
@@ -117,7 +117,7 @@ def last_set(typingctx, mask):
 
 @intrinsic
 def count_set(typingctx, mask):
-    """How many bits are set."""
+    """Number of set bits."""
 
     def generate(context, builder, signature, args):
         return builder.ctpop(args[0])
@@ -127,14 +127,14 @@ def count_set(typingctx, mask):
 
 @inlined
 def low_bits(n):
-    """A mask of the n lowest bits; n from 0 to 64."""
+    """Mask of the n lowest bits, n from 0 to 64."""
     half = np.uint64(n >> 1)  # a shift by 64 is undefined
     return ~((~np.uint64(0) << half) << np.uint64(n - (n >> 1)))
 
 
 @intrinsic
 def load_word(typingctx, data, i):
-    """The eight bytes from data[i] on as a little-endian uint64; they must be there."""
+    """Load eight bytes from data[i] on as a little-endian uint64; all of them must exist."""
 
     def generate(context, builder, signature, args):
         return builder.load(address(context, builder, _WORD, signature.args[0], *args), align=1)
@@ -144,7 +144,7 @@ def load_word(typingctx, data, i):
 
 @intrinsic
 def copy_block(typingctx, data, i, out, w):
-    """Write the 64 bytes from data[i] on to out[w:]; all of them must be there."""
+    """Write the 64 bytes from data[i] on to out[w:]; all of them must exist."""
 
     def generate(context, builder, signature, args):
         target = ir.VectorType(_BYTE, BLOCK)
@@ -157,7 +157,7 @@ def copy_block(typingctx, data, i, out, w):
 
 @intrinsic
 def copy_lower(typingctx, data, i, out, w):
-    """Write the 32 bytes from data[i] on to out[w:], ASCII letters in lower case; all of them must be there."""
+    """Write the 32 bytes from data[i] on to out[w:], ASCII letters in lower case; all of them must exist."""
 
     def generate(context, builder, signature, args):
         target = ir.VectorType(_BYTE, HALF)

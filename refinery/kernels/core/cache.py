@@ -1,6 +1,6 @@
-"""The folder of compiled kernels, of its own per version of their sources.
+"""Cache folder of compiled kernels, one per version of the kernel sources.
 
-numba does not notice when a function that a kernel calls has changed, so the folder's name has a digest of all sources.
+numba does not notice a change in a function that a kernel calls, so the folder's name holds a digest of all sources.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def cache_root() -> Path:
-    """Folder of everything that can be rebuilt: `$REFINERY_CACHE_DIR`, else the user's cache folder."""
+    """Folder of all rebuildable files: `$REFINERY_CACHE_DIR`, else the user's cache folder."""
     base = os.environ.get("REFINERY_CACHE_DIR")
     if base:
         return Path(base)
@@ -25,7 +25,7 @@ def _sources_digest() -> str:
 
 
 def _usable(folder: Path) -> Path:
-    """`folder` when it can be written to, else a folder of this user's under the temporary directory."""
+    """`folder` when it is writable, else a folder of this user under the temporary directory."""
     import tempfile
 
     for candidate in (folder, Path(tempfile.gettempdir()) / f"refinery-{os.getuid() if hasattr(os, 'getuid') else 0}"):
@@ -42,5 +42,5 @@ CACHE = _usable(cache_root() / f"kernels-{_sources_digest()}")
 
 
 def cold() -> bool:
-    """Whether no kernel has been compiled yet on this machine for these sources."""
+    """True if no kernel has been compiled yet on this machine for these sources."""
     return not any((CACHE / "numba").rglob("*.nbc"))

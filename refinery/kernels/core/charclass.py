@@ -1,7 +1,7 @@
-"""What Python says of every code point, as a table that kernels read.
+"""Table of the character classes of every code point, which kernels read.
 
-`str.isalnum`, `str.isspace`, `str.splitlines`, `\\w` of the `regex` module and the special characters of Data-Juicer are
-asked once and kept on disk; the file's name holds the versions that the answers depend on.
+The table is computed once from `str.isalnum`, `str.isspace`, `str.splitlines`, `\\w` of the `regex` module and the
+special characters of Data-Juicer, and kept on disk; the file's name holds the versions that the table depends on.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def _build() -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def classes() -> np.ndarray:
-    """uint8 (0x110000): the bits of every code point. Takes half a second once per machine, then a file is read."""
+    """Bits of every code point, uint8 (0x110000). Takes half a second once per machine; later calls read a file."""
     import importlib.metadata
 
     return kept(f"classes-regex{importlib.metadata.version('regex')}", np.uint8, _build)
 
 
 def kept(name: str, kind: type[np.generic], build: Callable[[], np.ndarray]) -> np.ndarray:
-    """A table of all code points that `build` makes, from a file once it has been made with this Python."""
+    """Table of all code points made by `build`; read from a file once this Python has made it."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
     path = CACHE / f"{name}-{versions}.npy"
     try:
@@ -79,6 +79,6 @@ def kept(name: str, kind: type[np.generic], build: Callable[[], np.ndarray]) -> 
         aside = path.with_suffix(f".{os.getpid()}.tmp.npy")
         np.save(aside, table)
         os.replace(aside, path)
-    except OSError:  # a read-only home costs half a second a run, nothing else
+    except OSError:  # a read-only home costs only half a second per run
         pass
     return table

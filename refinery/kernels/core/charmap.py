@@ -1,4 +1,4 @@
-"""Character for character replacement by a table, with or without str.strip before it."""
+"""Replacement of single characters by a table, optionally after str.strip."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from refinery.kernels.core.charclass import SPACE
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.utf8 import before, copy, decode
 
-FIRSTS = 5  # bytes that a block is searched for at once
+FIRSTS = 5  # number of bytes searched for in a block at once
 
 
 class CharMap(NamedTuple):
-    """A table of replacements as kernels read it.
+    """Table of replacements in the form that kernels read.
 
-    starts: uint8 (FIRSTS), the bytes with which a mapped character can start, some of them twice. which: uint8, by code
+    starts: uint8 (FIRSTS), the possible first bytes of a mapped character, some of them twice. which: uint8, by code
     point the number of its replacement, 0 for none; code points beyond its end have none. pieces: uint8, all
     replacements in UTF-8. ends: int64, replacement k is pieces[ends[k - 1]:ends[k]].
     """
@@ -32,8 +32,8 @@ class CharMap(NamedTuple):
 def char_map(table: dict[str, str]) -> CharMap:
     """Compile {character: replacement}; at most 255 different replacements, none longer than its character in UTF-8.
 
-    So a mapped text never needs more room than the text, which the kernel relies on; ValueError otherwise, and for
-    characters that begin with more than FIRSTS different bytes, or for none.
+    So a mapped text is never longer than the text, which the kernel relies on. Raises ValueError otherwise, for
+    characters that begin with more than FIRSTS different bytes, and for an empty table.
     """
     firsts = sorted({char.encode()[0] for char in table})
     if not 0 < len(firsts) <= FIRSTS:
@@ -52,7 +52,7 @@ def char_map(table: dict[str, str]) -> CharMap:
 
 @kernel
 def map_rows(data, offsets, valid, out, out_offsets, state, starts, which, pieces, ends, strip, classes):
-    """Kernel of `arrow.delta`: strip the text where `strip` (it reads `classes`), then replace what the table maps."""
+    """Kernel of `arrow.delta`: strip the text if `strip` (by `classes`), then replace the mapped characters."""
     w = 0
     for row in range(len(valid)):
         out_offsets[row + 1] = w
@@ -88,7 +88,7 @@ def _stripped(data, start, end, classes):
 
 @kernel
 def _next(data, i, end, starts, which):
-    """Where the next mapped character starts; end when there is none."""
+    """Position of the next mapped character; `end` when there is none."""
     a, b, c, d, e = starts[0], starts[1], starts[2], starts[3], starts[4]
     while i < end and i + BLOCK <= len(data):
         found = equal_to(data, i, a) | equal_to(data, i, b) | equal_to(data, i, c)

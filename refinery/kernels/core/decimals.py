@@ -1,7 +1,7 @@
-"""Decimal numbers as text to DOUBLE, rounded as Python rounds: 8 digits at a time, without a call of the C library.
+"""Conversion of decimal text to DOUBLE, rounded as in Python: 8 digits at a time, without the C library.
 
-The nearest DOUBLE is found by one or two multiplications with a power of five cut to 128 bits (Lemire 2021, "Number parsing
-at a gigabyte per second"). Texts of more than 19 digits that stand between two DOUBLEs are left to Python.
+One or two multiplications with a power of five cut to 128 bits give the nearest DOUBLE (Lemire 2021, "Number
+parsing at a gigabyte per second"). Texts of more than 19 digits that fall between two DOUBLEs are left to Python.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from refinery.kernels.core.blocks import first_set, intrinsic, last_set, load_wo
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.scan import byte_at
 
-# What `number` says of a text beside its value.
+# States that `number` returns beside the value.
 FINE, HARD, NONE = 0, 1, 2
 
 _SMALLEST, _GREATEST = -342, 308
@@ -55,7 +55,7 @@ def _product_high(typingctx, a, b):
 
 @intrinsic
 def _as_double(typingctx, bits):
-    """The DOUBLE of these 64 bits."""
+    """DOUBLE with these 64 bits."""
 
     def generate(context, builder, signature, args):
         return builder.bitcast(args[0], ir.DoubleType())
@@ -65,9 +65,9 @@ def _as_double(typingctx, bits):
 
 @inlined
 def _digits_of_eight(word):
-    """How many of the eight bytes, from the first, are digits."""
+    """Number of leading digits among the eight bytes."""
     low = word ^ np.uint64(0x3030303030303030)
-    # A byte is above 9 when adding 0x76 carries into its highest bit, or that is set already.
+    # A byte is above 9 when adding 0x76 carries into its highest bit, or when that bit is already set.
     seven = np.uint64(0x7F7F7F7F7F7F7F7F)
     over = (((low & seven) + np.uint64(0x7676767676767676)) | low) & ~seven
     return first_set(over) >> 3
@@ -75,7 +75,7 @@ def _digits_of_eight(word):
 
 @inlined
 def _eight(word):
-    """The number of eight digits."""
+    """Value of eight digits."""
     word = word & np.uint64(0x0F0F0F0F0F0F0F0F)
     word = (word * np.uint64(2561)) >> np.uint64(8)
     word = ((word & np.uint64(0x00FF00FF00FF00FF)) * np.uint64(6553601)) >> np.uint64(16)
@@ -84,7 +84,7 @@ def _eight(word):
 
 @inlined
 def _digits(data, i, w):
-    """Take in digits from i on: w followed by them (modulo 2**64), and the position after them."""
+    """Append the digits from i on to w (modulo 2**64); returns w and the position after the digits."""
     word = load_word(data, i)
     n = _digits_of_eight(word)
     while n == 8:
@@ -99,7 +99,7 @@ def _digits(data, i, w):
 
 @kernel
 def _leading_zeros(data, i, end):
-    """How many zeros a number of many digits begins with, its point not counted."""
+    """Number of zeros at the start of a number of many digits, its point not counted."""
     n = 0
     while i < end:
         b = byte_at(data, i)
@@ -113,7 +113,7 @@ def _leading_zeros(data, i, end):
 
 @kernel
 def _nearest(w, q):
-    """The bits of the DOUBLE nearest to w * 10**q, w not zero."""
+    """Bits of the DOUBLE nearest to w * 10**q, w not zero."""
     if q < _SMALLEST:
         return np.uint64(0)
     if q > _GREATEST:
@@ -135,9 +135,9 @@ def _nearest(w, q):
             return np.uint64(0)
         mantissa = mantissa >> np.uint64(1 - exponent)
         mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
-        return mantissa  # one that reaches 2**52 is the least normal number, with the bits that it should have
+        return mantissa  # 2**52 is the least normal number, and its bits are right
     if low <= np.uint64(1) and -4 <= q <= 23 and mantissa & np.uint64(3) == np.uint64(1):
-        if mantissa << np.uint64(top + 9) == high:  # half way: to the even one
+        if mantissa << np.uint64(top + 9) == high:  # a tie: round to even
             mantissa = mantissa & ~np.uint64(1)
     mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
     if mantissa >= np.uint64(1) << np.uint64(53):
@@ -152,8 +152,8 @@ def _nearest(w, q):
 def number(data, i, end):
     """The JSON number that starts at i: (value, position after it, FINE, HARD or NONE).
 
-    HARD: Python must read it, the value is not to be used. NONE: there is no number; the position is i. 24 bytes after
-    `end` must be there.
+    HARD: Python must read the number, the value is unusable. NONE: there is no number; the position is i. 24 bytes
+    after `end` must exist.
     """
     first = i
     negative = byte_at(data, i) == 45

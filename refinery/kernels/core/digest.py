@@ -1,7 +1,7 @@
-"""A digest of bytes at the speed of memory: by it checkpoints know their inputs and their own files again.
+"""Fast digest of bytes, by which checkpoints recognise their inputs and their own files.
 
-Eight lanes of 64 bits take a word each of every 64 bytes, as xxHash does with four; 128 bits are made of them at the
-end. It finds accidents, not attacks: nobody gains by a forged digest but whoever can write the files anyway.
+Eight lanes of 64 bits take a word each of every 64 bytes, as xxHash does with four; 128 bits result.
+The digest finds accidents, not attacks: a forged digest helps only a person who can write the files anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _mixed(lane, word):
 
 @kernel
 def absorb(data, start, end, lanes):
-    """Take in the bytes [start, end), a whole number of blocks of 64."""
+    """Absorb the bytes [start, end), a whole number of blocks of 64."""
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
     e, f, g, h = lanes[4], lanes[5], lanes[6], lanes[7]
     for at in range(start, end, BLOCK):
@@ -59,7 +59,7 @@ def finish(lanes, size, out):
 
 
 class Digest:
-    """Takes in bytes piece by piece; how they are cut into pieces changes nothing."""
+    """Incremental digest; the result does not depend on how the bytes are cut into pieces."""
 
     def __init__(self) -> None:
         self._lanes = _SEEDS.copy()
@@ -68,7 +68,7 @@ class Digest:
         self.size = 0
 
     def update(self, data: Any) -> None:
-        """Take in a buffer of bytes."""
+        """Absorb a buffer of bytes."""
         view = np.frombuffer(data, np.uint8)
         at = 0
         self.size += len(view)
@@ -86,7 +86,7 @@ class Digest:
         self._rest[: self._filled] = view[end:]
 
     def hexdigest(self) -> str:
-        """32 hexadecimal digits for what was taken in so far."""
+        """Digest of the bytes absorbed so far, as 32 hexadecimal digits."""
         lanes, rest, out = self._lanes.copy(), self._rest.copy(), np.zeros(2, np.uint64)
         if self._filled:
             rest[self._filled :] = 0
@@ -96,7 +96,7 @@ class Digest:
 
 
 def digest_of_stream(stream: Any, into: Digest | None = None) -> Digest:
-    """Take in what `readinto` gives until it gives nothing."""
+    """Absorb the bytes that `readinto` gives until it gives none."""
     digest, buffer = into or Digest(), bytearray(_READ)
     view = memoryview(buffer)
     while count := stream.readinto(view):
@@ -105,14 +105,14 @@ def digest_of_stream(stream: Any, into: Digest | None = None) -> Digest:
 
 
 def digest_of_file(path: str | Path, start: int = 0, end: int = -1) -> Digest:
-    """The bytes [start, end) of a file, or as many of them as there are; end -1 is the file's end. Raises OSError."""
+    """Digest of bytes [start, end) of a file, or fewer where it is shorter; end -1: the file's end. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
         file.seek(start)
         return digest_of_stream(file if end < 0 else _Some(file, end - start))
 
 
 class _Some:
-    """The next bytes of a file."""
+    """Reader of the next bytes of a file, up to the end of a range."""
 
     def __init__(self, file: Any, count: int) -> None:
         self._file, self._left = file, count

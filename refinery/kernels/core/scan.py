@@ -1,4 +1,4 @@
-"""Runs of plain bytes in JSON, looked through and copied 64 at a time, by the masks of `blocks`."""
+"""Scan and copy of plain bytes in JSON, 64 at a time, by the masks of `blocks`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _brackets = lanes(_bracket)
 
 @intrinsic
 def byte_at(typingctx, data, i):
-    """The byte data[i], i not negative."""
+    """Byte data[i], i not negative."""
 
     def generate(context, builder, signature, args):
         start = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -43,7 +43,7 @@ def byte_at(typingctx, data, i):
 
 @intrinsic
 def copy_block(typingctx, data, i, out, w):
-    """Copy the 64 bytes at data[i] to out[w:]; how many of them come before the first special one."""
+    """Copy the 64 bytes at data[i] to out[w:]; returns the number of bytes before the first special one."""
 
     def generate(context, builder, signature, args):
         block = builder.load(address(context, builder, _BYTES, signature.args[0], *args[:2]), align=1)
@@ -56,7 +56,7 @@ def copy_block(typingctx, data, i, out, w):
 
 @inlined
 def is_special(b):
-    """Whether a byte ends a run of text: a quote, a backslash or a control character."""
+    """True if a byte ends a run of text: a quote, a backslash or a control character."""
     return b == 34 or b == 92 or b < 32
 
 

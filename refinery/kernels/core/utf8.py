@@ -1,4 +1,4 @@
-"""UTF-8 in kernels. Inputs are valid UTF-8: readers check it before anything else sees a text."""
+"""UTF-8 in kernels. Inputs are valid UTF-8: readers check every text first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def before(data, i, start):
 
 @kernel
 def encode(cp, out, w):
-    """Write code point cp at out[w:]; the position after it. The caller keeps four bytes of room."""
+    """Write code point cp at out[w:]; returns the position after it. The caller keeps four bytes of room."""
     if cp < 0x80:
         out[w] = cp
         return w + 1
@@ -58,7 +58,7 @@ def encode(cp, out, w):
 
 @inlined
 def copy(data, start, end, out, w):
-    """Copy data[start:end] to out[w:]; the position after it."""
+    """Copy data[start:end] to out[w:]; returns the position after it."""
     # Unsigned indices need no test for being negative, so the loop becomes a block copy.
     source, target = np.uint64(start), np.uint64(w)
     for i in range(np.uint64(max(0, end - start))):
@@ -68,7 +68,7 @@ def copy(data, start, end, out, w):
 
 @kernel
 def same(data, start, end, out, w_start, w_end):
-    """Whether data[start:end] equals out[w_start:w_end]."""
+    """True if data[start:end] equals out[w_start:w_end]."""
     if end - start != w_end - w_start:
         return False
     left, right = data[start:end], out[w_start:w_end]

@@ -1,19 +1,20 @@
-"""Which 64-bit values lie within a Hamming distance of each other.
+"""Pairs of 64-bit values within a Hamming distance of each other.
 
 Two values that differ in at most d bits agree in at least b - d of any b blocks of bits. So for every choice of b - d
 blocks the values are sorted with those bits first, and only values with the same key are compared (Manku, Jain, Das
-Sarma, "Detecting Near-Duplicates for Web Crawling", 2007). Every pair within the distance shares some key, so none is
-missed, whatever b is: b decides about the time alone and is chosen from the number of values.
+Sarma, "Detecting Near-Duplicates for Web Crawling", 2007). Every pair within the distance shares some key, so no
+pair is missed for any b: b affects the time alone and is chosen from the number of values.
 
 Only connected components matter, which bounds the work where many values share a key:
 
-- Values that share a key are searched like a graph, each compared only with those not reached yet. Where all are near
-  each other that is linear, and there are at most n - 1 pairs to write down.
-- More than LONG_RUN of them are searched in the same way over the bits outside of their key, which separates those that
-  only agree in it; and not at all when they are one component already. The values are distinct, so bits remain.
+- Values that share a key are searched like a graph, each compared only with values not reached yet. Where all are near
+  each other, the search is linear and writes at most n - 1 pairs.
+- A run of more than LONG_RUN such values is searched in the same way over the bits outside of its key, which separates
+  values that agree only in the key. A run that is one component already is skipped. The values are distinct, so bits
+  remain.
 
 Hence no more than LONG_RUN / 2 comparisons a value and key, and the number of keys depends on the distance, not on the
-number of values, save where comparing all with all is cheaper than sorting for many keys (large distances).
+number of values, except where comparing all with all is cheaper than sorting by many keys (large distances).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from numba import njit
 from refinery.kernels.dedup.unionfind import find, join
 
 BITS = 64
-LONG_RUN = 2048  # values with one key that are compared outright
+LONG_RUN = 2048  # most values with one key that are compared directly
 CHUNK = 1 << 16  # pairs written at a time
 SORTED, COMPARED = 25.0, 0.5  # nanoseconds: to sort a value by a key, to compare two
 
@@ -36,7 +37,7 @@ ALL_BITS = (1 << BITS) - 1
 
 
 def check(num_blocks: int, distance: int) -> list[str]:
-    """What is wrong with these parameters, as sentences; Data-Juicer raises ValueError for the same ones."""
+    """Problems of these parameters, as sentences; Data-Juicer raises ValueError for the same parameters."""
     if num_blocks <= distance:
         return [f"num_blocks is {num_blocks}; it must be greater than hamming_distance, which is {distance}."]
     if num_blocks > BITS:
@@ -45,15 +46,15 @@ def check(num_blocks: int, distance: int) -> list[str]:
 
 
 def pairs(values: np.ndarray, num_blocks: int, distance: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of indices (int64) of values that differ in at most `distance` bits, enough to connect what is connected.
+    """Pairs of indices (int64) of values that differ in at most `distance` bits: a spanning forest of all such pairs.
 
-    values: uint64, ascending and distinct; ValueError when they are not, or for parameters that `check` refuses. Each
-    pair is within the distance, and two values are in one component of the pairs just when they are in one component of
-    all pairs within the distance, those of simhash-pybind's `find_all(values, num_blocks, distance)`. The pairs are a
-    forest, fewer than the values. As the result is the same for any `num_blocks`, the number of blocks used is another.
+    values: uint64, ascending and distinct; raises ValueError otherwise, or for parameters that `check` refuses. Each
+    pair is within the distance, and two values are in one component of the pairs exactly if they are in one component
+    of all pairs within the distance, those of simhash-pybind's `find_all(values, num_blocks, distance)`. The pairs are
+    fewer than the values. The result is the same for any `num_blocks`, so the function chooses its own number.
 
-    Memory: 18 bytes a value beside the values themselves (a copy in another order, the parents of a union-find, and
-    where to look a value up), and 16 a pair.
+    Memory: 18 bytes per value beside the values themselves (a copy in another order, the parents of a union-find, and
+    an index for lookups), and 16 per pair.
     """
     values = np.ascontiguousarray(values, np.uint64)
     for problem in check(num_blocks, distance):
@@ -72,13 +73,13 @@ class _Search:
         self.values, self.distance = values, distance
         self.parents = np.arange(len(values), dtype=np.int64)
         self.found: list[tuple[np.ndarray, np.ndarray]] = []
-        # Where the values with the same leading bits begin, some four at a time: a shorter way than a binary search.
+        # Start of the values with the same leading bits, about four per entry: faster than a plain binary search.
         self._shift = BITS - max(len(values).bit_length() - 3, 0)
         firsts = np.arange((1 << BITS - self._shift) + 1, dtype=np.uint64)[:-1] << np.uint64(self._shift % BITS)
         self._starts = np.append(np.searchsorted(values, firsts), len(values))
 
     def within(self, values: np.ndarray, free: int) -> None:
-        """Join those of `values` that are near each other; they differ in no other bits than `free`."""
+        """Join those of `values` that are near each other; they differ in `free` bits only."""
         blocks = best_blocks(len(values), free.bit_count(), self.distance)
         if blocks is None:
             everything = _Order(0)
@@ -94,7 +95,7 @@ class _Search:
             self._runs(room, order, free & ~key, LONG_RUN)
 
     def _runs(self, keys: np.ndarray, order: _Order, free: int, longest: int) -> None:
-        """Look through runs of `keys` (in `order`, sorted) with the same key; inside a run only `free` bits differ."""
+        """Search runs of `keys` (in `order`, sorted) with the same key; inside a run only `free` bits differ."""
         a, b = np.empty(max(CHUNK, longest), np.uint64), np.empty(max(CHUNK, longest), np.uint64)
         at, stop = 0, 0
         while at < len(keys):
@@ -123,7 +124,7 @@ class _Search:
 
 
 class _Order:
-    """Values with the bits of a key moved to their front; sorted, those with the same key stand together."""
+    """Order of bits with those of a key first, so that sorting brings values with the same key together."""
 
     def __init__(self, key: int) -> None:
         segments = list(_segments(key))
@@ -138,14 +139,14 @@ class _Order:
         _move_bits(values, self._masks, self._shifts, out)
 
     def undo(self, values: np.ndarray) -> np.ndarray:
-        """The values as they were."""
+        """Restore the original order of bits."""
         out = np.empty_like(values)
         _move_bits(values, self._moved, -self._shifts, out)
         return out
 
 
 def _segments(key: int) -> Iterator[tuple[int, int]]:
-    """Stretches of bits inside and outside of the key, each with how far it moves up."""
+    """Runs of bits inside and outside of the key, as masks, each with its shift upwards."""
     next_inside, next_outside = BITS, BITS - key.bit_count()
     high = BITS
     while high > 0:
@@ -162,7 +163,7 @@ def _segments(key: int) -> Iterator[tuple[int, int]]:
 
 
 def best_blocks(count: int, bits: int, distance: int) -> int | None:
-    """Into how many blocks to cut so many bits of so many values; None where comparing all with all is cheapest."""
+    """Number of blocks to cut the bits into for `count` values; None where comparing all with all is cheapest."""
     best, least = None, COMPARED * count * count / 2
     for blocks in range(distance + 1, bits + 1):
         keys = math.comb(blocks, distance)
@@ -174,7 +175,7 @@ def best_blocks(count: int, bits: int, distance: int) -> int | None:
 
 
 def _blocks(free: int, number: int) -> list[int]:
-    """The free bits cut into masks of as equal width as possible."""
+    """Cut the free bits into masks of nearly equal width."""
     bits = [1 << i for i in range(BITS) if free >> i & 1]
     ends = [len(bits) * i // number for i in range(number + 1)]
     return [sum(bits[ends[i] : ends[i + 1]]) for i in range(number)]
@@ -182,8 +183,8 @@ def _blocks(free: int, number: int) -> list[int]:
 
 @njit(nogil=True, cache=True)
 def _move_bits(values, masks, shifts, out):
-    """The sum of values & mask, shifted by its shift (up, or down where negative), over all masks."""
-    step = 4096  # values that stay in the cache while mask after mask is applied
+    """Write the sum over all masks of values & mask, shifted up (or down where the shift is negative)."""
+    step = 4096  # values that stay in the CPU cache while all masks are applied
     for start in range(0, len(values), step):
         end = min(start + step, len(values))
         out[start:end] = 0
@@ -197,8 +198,8 @@ def _move_bits(values, masks, shifts, out):
 def _near_in_runs(keys, at, shift, distance, longest, a, b):
     """From keys[at] on, write the near pairs of runs with equal keys[i] >> shift to a and b.
 
-    Ends before the room for pairs does, and before a run of more than `longest`. Gives where it stopped, where the long
-    run at that place ends (0: there is none) and the pairs written.
+    Stops before a run that may exceed the room for pairs, or that is longer than `longest`. Returns the position where
+    it stopped, the end of the long run there (0: no long run) and the number of pairs written.
     """
     used = 0
     while at < len(keys):
@@ -225,11 +226,11 @@ def _run_end(keys, at, shift):
 
 @njit(nogil=True, cache=True)
 def _connect(keys, start, end, distance, a, b, used):
-    """Write the pairs of a spanning forest of keys[start:end], which it reorders: done, reached, and not reached."""
+    """Write the pairs of a spanning forest of keys[start:end], reordered as done, reached, and not reached keys."""
     head, reached = start, start
     while reached < end:
         if head == reached:
-            reached += 1  # what it is near to will be its component
+            reached += 1  # values near it become its component
         value = keys[head]
         for i in range(reached, end):
             if _ones(keys[i] ^ value) <= distance:
@@ -243,7 +244,7 @@ def _connect(keys, start, end, distance, a, b, used):
 
 @njit(nogil=True, cache=True)
 def _ones(x):
-    """How many bits are set; compilers know this for what it is and use the one instruction there is for it."""
+    """Number of set bits; compilers recognise this code and emit a single instruction."""
     x = x - (x >> np.uint64(1) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + (x >> np.uint64(2) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -252,7 +253,7 @@ def _ones(x):
 
 @njit(nogil=True, cache=True)
 def _find_values(values, starts, shift, wanted, out):
-    """Where each wanted value, which is there, stands; starts: where those with the same value >> shift begin."""
+    """Find the index of each wanted value, all present; starts: first index of each value >> shift."""
     for i in range(len(wanted)):
         bucket = np.int64(wanted[i] >> np.uint64(shift)) if shift < 64 else 0
         low, high = starts[bucket], starts[bucket + 1]

@@ -1,4 +1,4 @@
-"""Similarity of pairs: exact, of two sets of shingle hashes; estimated, of two MinHash signatures."""
+"""Similarity of pairs: exact for two sets of shingle hashes, estimated for two MinHash signatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from refinery.kernels.core.arrow import ints, numbers
 def jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
     """Size of the intersection over that of the union of each pair of sorted, distinct lists of uint64 (float64).
 
-    1.0 for two empty lists, which are the same set; NULL where one is NULL.
+    1.0 for two empty lists, which are equal sets; NULL where one list is NULL.
     """
     result = np.zeros(len(left), np.float64)
     (a, a_offsets), (b, b_offsets) = _lists(left), _lists(right)
@@ -23,7 +23,7 @@ def jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
 def estimate(left: pa.Array, right: pa.Array) -> pa.Array:
     """Share of equal entries of each pair of signatures: blobs of little-endian uint16, equally long (float64).
 
-    NULL where one is NULL. Two different minima agree in their low 16 bits once in 65,536 times.
+    NULL where one signature is NULL. Two different minima agree in their low 16 bits once in 65,536 times.
     """
     result = np.zeros(len(left), np.float64)
     (a, a_offsets), (b, b_offsets) = _blobs(left), _blobs(right)

@@ -1,8 +1,8 @@
-"""Lines of a text as units that are compared and removed: one 64-bit key per line, and texts without some of them.
+"""Lines of a text as units to compare and remove: one 64-bit key per line, and texts without some lines.
 
-The keys are hashes of the normalised lines; 0 is kept for lines that take no part. Two different lines share a key
-with a probability of 2 ** -64, n different ones any key at all with about n * n / 2 ** 65: 1 in 37 for a billion
-lines, 1 in 37 million for a million. The hash has no secret, so texts made to collide are possible.
+The keys are hashes of the normalised lines; 0 is reserved for lines that are not compared. Two different lines share
+a key with a probability of 2 ** -64. Any two of n different lines share a key with about n * n / 2 ** 65: 1 in 37 for
+a billion lines, 1 in 37 million for a million. The hash has no secret, so texts can be made to collide.
 
 `key_of`, `fold` and `without` also serve paragraphs and sentences.
 """
@@ -28,8 +28,8 @@ from refinery.kernels.core.charclass import SPACE, classes
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.text.lines import count_lines
 
-SKIP_BRACKETS, SKIP_HEADERS, SKIP_LATEX, SKIP_TAGS = 1, 2, 4, 8  # kinds of lines that take no part
-LOWER, LETTERS_ONLY, ONE_SPACE = 1, 2, 4  # what `fold` does; LETTERS_ONLY: no white space, digits and punctuation
+SKIP_BRACKETS, SKIP_HEADERS, SKIP_LATEX, SKIP_TAGS = 1, 2, 4, 8  # kinds of lines that are not compared
+LOWER, LETTERS_ONLY, ONE_SPACE = 1, 2, 4  # flags of `fold`; LETTERS_ONLY: no white space, digits and punctuation
 
 BLANK, DIGIT, PUNCTUATION, CASED = 1, 2, 4, 8  # bits of `fold_table`
 
@@ -41,9 +41,9 @@ _NOT_LETTERS = re.compile(rf"\s+|\d+|[{re.escape(string.punctuation)}]")
 
 @lru_cache(maxsize=1)
 def fold_table() -> np.ndarray:
-    """uint8 by code point, as Python's str sees it: BLANK, DIGIT (decimal), PUNCTUATION (ASCII), CASED (lower differs)."""
+    """Bits of code points (uint8) as in Python: BLANK, DIGIT (decimal), PUNCTUATION (ASCII), CASED (lower differs)."""
     table = np.where(classes() & SPACE, np.uint8(BLANK), np.uint8(0))
-    for c in range(0x20000):  # beyond, no character has a lower case or is a digit; a test asks them all
+    for c in range(0x20000):  # beyond, no character has a lower case or is a digit; a test checks all of them
         char = chr(c)
         if char.isdecimal():
             table[c] |= DIGIT
@@ -54,7 +54,7 @@ def fold_table() -> np.ndarray:
 
 
 def fold_exactly(text: str, how: int) -> str:
-    """What the kernel `fold` does, for texts that it leaves to Python."""
+    """Fold a text as the kernel `fold` does, for texts that the kernel leaves to Python."""
     if how & LOWER:
         text = text.lower()
     if how & LETTERS_ONLY:
@@ -65,10 +65,10 @@ def fold_exactly(text: str, how: int) -> str:
 
 
 def line_keys(column: pa.Array | pa.ChunkedArray, how: int, min_length: int, skipped: int) -> pa.Array:
-    """`list<uint64>`: a key per line of each text, lines being what U+000A separates; NULL for NULL.
+    """Key of each line of each text (`list<uint64>`), lines being separated by U+000A; NULL for NULL.
 
-    `how`: LOWER and LETTERS_ONLY, what a line is before it is hashed. 0 for lines of fewer than `min_length` code points
-    (white space at the ends not counted) and for those of the kinds `skipped`.
+    `how`: LOWER and LETTERS_ONLY, the folding before the hash. The key is 0 for lines of fewer than `min_length` code
+    points (white space at the ends not counted) and for lines of the kinds `skipped`.
     """
     view = texts(column)
     firsts = np.zeros(len(view) + 1, np.int64)
@@ -83,9 +83,9 @@ def line_keys(column: pa.Array | pa.ChunkedArray, how: int, min_length: int, ski
 
 
 def remove_lines(column: pa.Array | pa.ChunkedArray, removed: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Each text without the lines whose numbers (from 0) its list names, what stays joined by U+000A.
+    """Remove from each text the lines with the numbers (from 0) in its list, and join the rest by U+000A.
 
-    NULL where nothing goes. Numbers may come in any order and more than once; those beyond the last line say nothing.
+    NULL where no line is removed. Numbers may come in any order and repeat; those beyond the last line are ignored.
     """
     return remove_parts(column, removed, _LINE_FEED)
 
@@ -93,7 +93,7 @@ def remove_lines(column: pa.Array | pa.ChunkedArray, removed: pa.Array | pa.Chun
 def remove_parts(
     column: pa.Array | pa.ChunkedArray, removed: pa.Array | pa.ChunkedArray, separator: np.ndarray
 ) -> pa.Array:
-    """`remove_lines` for the parts that `separator` (uint8, not empty) stands between."""
+    """`remove_lines` for parts that `separator` (uint8, not empty) divides."""
     return delta(column, without, separator, *numbers(removed))
 
 
@@ -110,7 +110,7 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]
 
 
 def lists(firsts: np.ndarray, keys: np.ndarray, valid: np.ndarray) -> pa.Array:
-    """`list<uint64>`, row r being keys[firsts[r]:firsts[r + 1]]; NULL where `valid` is False."""
+    """Column of `list<uint64>`, row r being keys[firsts[r]:firsts[r + 1]]; NULL where `valid` is False."""
     nulls = int(np.count_nonzero(~valid))
     mask = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
     kind, offsets = pa.list_(pa.uint64()), pa.py_buffer(firsts.astype(np.int32))
@@ -118,21 +118,21 @@ def lists(firsts: np.ndarray, keys: np.ndarray, valid: np.ndarray) -> pa.Array:
 
 
 class Folder:
-    """The room for folding in a kernel, and the units that the kernel leaves to Python.
+    """Room for folding in a kernel, and the units that the kernel leaves to Python.
 
-    table: `fold_table`. room: uint8, as long as the longest text. left: int64 (units, 2), where units begin and end
-    that have a letter whose lower case takes more than a table.
+    table: `fold_table`. room: uint8, as long as the longest text. left: int64 (units, 2), begin and end of each unit
+    with a letter whose lower case is not in a table.
     """
 
     def __init__(self, view: Texts, how: int, units: int) -> None:
         self._view, self._how = view, how
         lengths = np.diff(view.offsets) if how else np.zeros(1, np.int64)
-        self.table = fold_table() if how else classes()  # not looked at without folding
+        self.table = fold_table() if how else classes()  # not read without folding
         self.room = np.empty(int(lengths.max(initial=0)) + 8, np.uint8)
         self.left = np.zeros((units if how else 0, 2), np.int64)
 
     def finish(self, keys: np.ndarray, exactly: Callable[[str, int], str] = fold_exactly) -> None:
-        """Write the keys of the units that were left."""
+        """Write the keys of the units that the kernel left."""
         units = np.flatnonzero(self.left[:, 1])
         if len(units):
             pieces = [self._view.data[start:end].tobytes().decode() for start, end in self.left[units]]
@@ -140,7 +140,7 @@ class Folder:
 
 
 def keys_of(pieces: list[str]) -> np.ndarray:
-    """`key_of` each string."""
+    """`key_of` of each string."""
     encoded = [piece.encode() for piece in pieces]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(piece) for piece in encoded], out=offsets[1:])
@@ -167,13 +167,13 @@ def _product_typed(typingctx, a, b):
     return types.uint64(types.uint64, types.uint64), codegen
 
 
-# The two halves of the 128-bit product of two uint64, one XORed with the other.
+# XOR of the two halves of the 128-bit product of two uint64.
 _fold_product: Any = intrinsic(_product_typed)
 
 
 @njit(nogil=True, cache=True)
 def key_of(data, start, end):
-    """A hash of data[start:end], never 0: multiply and fold 16 bytes at a time, as in wyhash."""
+    """Hash of data[start:end], never 0: multiply and fold 16 bytes at a time, as in wyhash."""
     one, two = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
     i, stop, sixteen, eight = np.uint64(start), np.uint64(end), np.uint64(16), np.uint64(8)
     word = _fold_product(np.uint64(end - start) ^ one, two)
@@ -221,7 +221,7 @@ def stripped(data, start, end, class_table):
 
 @njit(nogil=True, cache=True)
 def shorter(data, start, end, length):
-    """Whether data[start:end] has fewer than `length` code points."""
+    """True if data[start:end] has fewer than `length` code points."""
     if end - start >= 4 * length:
         return False
     count = 0
@@ -232,9 +232,9 @@ def shorter(data, start, end, length):
 
 @njit(nogil=True, cache=True)
 def fold(data, start, end, how, table, room):
-    """Write the folded data[start:end], which has no white space at its ends, to room[0:]; its length.
+    """Write the folded data[start:end], which has no white space at its ends, to room[0:]; returns its length.
 
-    -1 when it has a letter beyond ASCII that has a lower case, and LOWER is asked for.
+    Returns -1 when LOWER is set and there is a letter beyond ASCII that has a lower case.
     """
     ascii, part = np.uint8(0), data[start:end]
     for i in range(len(part)):
@@ -293,7 +293,7 @@ def _fold_ascii(part, how, table, room):
 
 @njit(nogil=True, cache=True)
 def folded_key(data, start, end, how, table, room, left, unit):
-    """Key of the folded data[start:end]; when that takes Python, its bounds go to left[unit]."""
+    """Key of the folded data[start:end]; when folding needs Python, its bounds go to left[unit]."""
     if how == 0:
         return key_of(data, start, end)
     length = fold(data, start, end, how, table, room)
@@ -312,7 +312,7 @@ def _count_lines(data, offsets, valid, firsts):
 
 @njit(nogil=True, cache=True)
 def find(data, start, end, separator):
-    """Where `separator` first stands in data[start:end]; -1 when it does not."""
+    """Position of the first `separator` in data[start:end], or -1."""
     length = len(separator)
     byte = separator[0]
     i = start
@@ -356,7 +356,7 @@ def _line_keys(
 
 @njit(nogil=True, cache=True, inline="always")
 def _line_end(data, i, end):
-    """Where the line that starts at i ends: at a line feed, or at `end`."""
+    """End of the line that starts at i: a line feed, or `end`."""
     ones, line_feeds = np.uint64(0x0101010101010101), np.uint64(0x0A0A0A0A0A0A0A0A)
     while i + 8 <= end:
         word = load_word(data, i) ^ line_feeds
@@ -370,9 +370,9 @@ def _line_end(data, i, end):
 
 @njit(nogil=True, cache=True)
 def _skips(data, start, end, skipped):
-    """Whether the stripped line data[start:end] is of a kind that takes no part."""
+    """True if the stripped line data[start:end] is of a kind in `skipped`."""
     if start == end:
-        return skipped & SKIP_BRACKETS != 0  # it has no character that is not a bracket
+        return skipped & SKIP_BRACKETS != 0  # an empty line counts as brackets only
     b = data[start]
     if b == 35:  # number sign
         return skipped & SKIP_HEADERS != 0
@@ -406,9 +406,9 @@ def _begins(data, start, end, word):
 
 @njit(nogil=True, cache=True)
 def _is_tag(data, start, end):
-    """Whether data[start:end] is one HTML tag, closed or not: a less-than sign, perhaps a slash, a letter, no tag end inside.
+    """True if data[start:end] is one HTML tag, closed or not: `<`, an optional slash, a letter, no tag end inside.
 
-    Without regard to case, `[a-z]` of Python's `re` also means U+0130, U+0131, U+017F and U+212A.
+    With IGNORECASE, `[a-z]` of Python's `re` also matches U+0130, U+0131, U+017F and U+212A.
     """
     i = start + 1
     if i < end and data[i] == 47:
@@ -427,7 +427,7 @@ def _is_tag(data, start, end):
 
 @njit(nogil=True, cache=True)
 def without(data, offsets, valid, out, out_offsets, state, separator, removed, removed_offsets):
-    """Kernel of `arrow.delta`: leave out parts of each text by their numbers; `separator` stands between parts."""
+    """Kernel of `arrow.delta`: leave out parts of each text by their numbers; `separator` divides parts."""
     w = 0
     for row in range(len(valid)):
         count = removed_offsets[row + 1] - removed_offsets[row]
@@ -444,7 +444,7 @@ def without(data, offsets, valid, out, out_offsets, state, separator, removed, r
 
 @njit(nogil=True, cache=True)
 def _leave_out(data, start, end, wanted, separator, out, w):
-    """Write data[start:end] without the parts of the ascending numbers `wanted` to out[w:]; the position after it."""
+    """Write data[start:end] without the parts `wanted` (ascending) to out[w:]; returns the position after it."""
     part, begin, run, next_wanted, some = 0, start, start, 0, False
     while next_wanted < len(wanted) and wanted[next_wanted] < 0:
         next_wanted += 1
@@ -452,7 +452,7 @@ def _leave_out(data, start, end, wanted, separator, out, w):
         stop = find(data, begin, end, separator)
         stop = end if stop < 0 else stop
         if part == wanted[next_wanted]:
-            if begin > run:  # parts run ... begin stay: up to the separator before this part
+            if begin > run:  # the parts in run:begin stay, up to the separator before this part
                 w, some = _joined(data, run, begin - len(separator), separator, out, w, some)
             run = stop + len(separator)
             while next_wanted < len(wanted) and wanted[next_wanted] == part:

@@ -1,9 +1,9 @@
 """MinHash: the minima of many permutations of a text's shingles.
 
-The minimum of a random permutation over a set of shingles is the same for two sets with a probability equal to their
-Jaccard similarity (Broder 1997). `fast` permutes a 32-bit hash of the shingle by multiplication and addition modulo
-2^32; `data_juicer` takes the minima of Data-Juicer 1.6.1 and datasketch: of (a h + b mod 2^64) mod 2^61 - 1, the low 32
-bits, h the first four bytes of the shingle's SHA-1.
+Two sets of shingles have the same minimum under a random permutation with a probability equal to their Jaccard
+similarity (Broder 1997). `fast` permutes a 32-bit hash of the shingle by multiplication and addition modulo 2^32.
+`data_juicer` gives the minima of Data-Juicer 1.6.1 and datasketch: the low 32 bits of (a h + b mod 2^64) mod
+2^61 - 1, h being the first four bytes of the shingle's SHA-1.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from refinery.kernels.dedup.minhash_shingles import GOLDEN, MIX, ring, shingle_h
 from refinery.kernels.dedup.sha1 import sha1_32
 from refinery.kernels.dedup.shingles import Tokens
 
-BLOCK = 1024  # shingles whose hashes are permuted together: 4 KiB, next to the processor
-LANES = 64  # a block is filled up to a multiple of this, so that no permutation has a remainder to go through
+BLOCK = 1024  # shingles whose hashes are permuted together: 4 KiB, which fits the L1 cache
+LANES = 64  # a block is padded to a multiple of this, so that no permutation has a remainder loop
 GROUP = 4  # permutations that share one pass over a block
 
 NONE = 0xFFFFFFFF
@@ -26,9 +26,9 @@ MERSENNE = (1 << 61) - 1
 
 
 def fast_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
-    """uint32 (rows, permutations): the minima of each row; and bool (rows): which rows have a shingle.
+    """Minima of each row, uint32 (rows, permutations), and a mask of the rows that have a shingle, bool (rows).
 
-    A text of fewer tokens than the window has one shingle, all its tokens; one without tokens has none.
+    A text of fewer tokens than the window has one shingle, all its tokens; a text without tokens has none.
     """
     rows = len(split.valid)
     factors, terms = permutation_parameters(permutations)
@@ -41,7 +41,7 @@ def fast_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarr
 
 @lru_cache(maxsize=8)
 def permutation_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Odd factors and terms (uint32) of the permutations, in number a multiple of GROUP, by splitmix64 from zero.
+    """Odd factors and terms (uint32) of the permutations, padded to a multiple of GROUP, by splitmix64 from zero.
 
     The first k are the same for every number of permutations.
     """
@@ -89,10 +89,10 @@ def _permute(hashes, n, factors, terms, least):
 
 
 def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same by Data-Juicer's hash functions and permutations: every minimum is the one that it computes.
+    """Minima by Data-Juicer's hash functions and permutations, equal to those that Data-Juicer computes.
 
-    A text of fewer tokens than the window, even one of none, has the largest value in place of each minimum, so that
-    all such texts have the same signature.
+    A text of fewer tokens than the window, or of none, has the largest value in place of each minimum, so all such
+    texts have the same signature.
     """
     factors, terms = data_juicer_parameters(permutations)
     minima = np.full((len(split.valid), permutations), NONE, np.uint32)
@@ -102,7 +102,7 @@ def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[n
 
 @lru_cache(maxsize=8)
 def data_juicer_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Factors and terms (uint64) of Data-Juicer's permutations: drawn in turns, numpy's RandomState seeded with 42."""
+    """Factors and terms (uint64) of Data-Juicer's permutations, drawn alternately from numpy's RandomState(42)."""
     draw = np.random.RandomState(42).randint
     pairs = [(draw(1, MERSENNE, dtype=np.uint64), draw(0, MERSENNE, dtype=np.uint64)) for _ in range(permutations)]
     factors, terms = np.array(pairs, np.uint64).T
@@ -136,6 +136,6 @@ def _permute_wide(hashes, n, factors, terms, least):
         for i in range(np.uint64(n)):
             x = hashes[i] * a + b
             x = (x & prime) + (x >> np.uint64(61))
-            # Below zero it wraps to something larger.
+            # A value below zero wraps to a larger one.
             m = min(m, min(x, x - prime) & low)
         least[j] = np.uint32(m)

@@ -1,7 +1,7 @@
-"""Bands of MinHash signatures: how many, their keys, and what is kept of a signature.
+"""Bands of MinHash signatures: their number, their keys, and the stored signature.
 
-Two texts are candidates when all minima of one band agree: with b bands of r minima, a pair of similarity s is one with
-probability 1 - (1 - s^r)^b.
+Two texts are candidates when all minima of one band agree: with b bands of r minima, a pair of similarity s is a
+candidate with probability 1 - (1 - s^r)^b.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MOST_NODES = 512
 
 @lru_cache(maxsize=64)
 def optimum(threshold: float, permutations: int) -> tuple[int, int]:
-    """Bands, and minima per band, with the smallest sum of two areas: candidates below the threshold, misses above.
+    """Number of bands and of minima per band with the least area of candidates below the threshold and misses above.
 
-    The choice of datasketch and Data-Juicer, which integrate numerically; here Gauss and Legendre's rule gives the
-    integrals of the polynomials exactly, up to rounding (for more than 1,024 permutations nearly so).
+    datasketch and Data-Juicer make the same choice by numerical integration; here Gauss and Legendre's rule gives the
+    integrals of the polynomials exactly, up to rounding (nearly so for more than 1,024 permutations).
     """
     nodes, weights = np.polynomial.legendre.leggauss(min(permutations // 2 + 1, MOST_NODES))
     below, above = (nodes + 1) / 2 * threshold, threshold + (nodes + 1) / 2 * (1 - threshold)
@@ -34,19 +34,19 @@ def optimum(threshold: float, permutations: int) -> tuple[int, int]:
         missed_below = np.multiply.accumulate(np.tile(1 - below**rows, (bands, 1)))
         missed_above = np.multiply.accumulate(np.tile(1 - above**rows, (bands, 1)))
         errors[1 : bands + 1, rows] = ((1 - missed_below) @ area_below + missed_above @ area_above) / 2
-    best = int(np.argmin(errors))  # of several the one with fewest bands
+    best = int(np.argmin(errors))  # among equals the choice with the fewest bands
     return divmod(best, permutations + 1)
 
 
 def band_keys(minima: np.ndarray, bands: int, rows_per_band: int) -> np.ndarray:
-    """uint64 (rows, bands): a key for each band, equal where its `rows_per_band` minima are equal."""
+    """Key of each band, uint64 (rows, bands), equal where its `rows_per_band` minima are equal."""
     keys = np.empty((len(minima), bands), np.uint64)
     _band_keys(minima, rows_per_band, keys)
     return keys
 
 
 def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int) -> pa.Array:
-    """Struct of `bands` (list of uint64) and `signature` (binary, low 16 bits of each minimum); NULL where not present."""
+    """Struct of `bands` (list of uint64) and `signature` (binary, low 16 bits per minimum); NULL where not present."""
     rows = len(minima)
     kept = np.flatnonzero(present)
     keys = band_keys(minima[kept], bands, rows_per_band)

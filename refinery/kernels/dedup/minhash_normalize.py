@@ -1,8 +1,8 @@
-"""The text normalisation of datatrove 0.10.1, which it does before it forms shingles.
+"""Text normalisation of datatrove 0.10.1 before it forms shingles.
 
-Lower case; each number becomes 0; punctuation becomes a space; runs of white space become one space; accents go (NFD
-without nonspacing marks), and last the white space at the ends. A table says what becomes of a character; texts with
-one that the table cannot tell (final sigma, Hangul, letters that grow) go through ordinary Python.
+Lower case; each number becomes 0; punctuation becomes a space; runs of white space become one space; accents are
+dropped (NFD without nonspacing marks), and last the white space at the ends. A table maps single characters; texts
+with a character outside the table's rules (final sigma, Hangul, letters that grow) go through plain Python.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from refinery.kernels.core.utf8 import decode, encode
 PUNCTUATION = "!/—”:％１〈&(、━\\【#%「」，】；+^]~“《„';’{|∶´[=-`*．（–？！：$～«〉,><》)?）。…@_.\"}►»" + "".join(
     map(chr, (*range(9), *range(11, 32), *range(127, 160)))
 )
-POINTS = ".,،٫⎖⎗⎘"  # one of them may stand inside of a number
+POINTS = ".,،٫⎖⎗⎘"  # one of them may occur inside a number
 
 _NUMBER = re.compile(rf"\d+(?:[{POINTS}]\d+)?")
 _SPACES = re.compile(r"\s+")
 _SPECIAL = regex.compile(rf"[\p{{Nd}}\p{{M}}\s{POINTS}{regex.escape(PUNCTUATION)}]")
 _TO_SPACE = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))
 
-# Kinds of a character, in the low three bits of the table; above them what is written.
+# Kinds of a character, in the low three bits of the table; the bits above hold the character to write.
 PLAIN, SPACE, MARK, DIGIT, POINT, PLAIN_POINT = 0, 1, 2, 3, 4, 5
 
 
 def simplify(text: str) -> str:
-    """One text normalised, by ordinary Python."""
+    """Normalise one text in plain Python."""
     text = _NUMBER.sub("0", text.lower()).translate(_TO_SPACE)
     decomposed = unicodedata.normalize("NFD", _SPACES.sub(" ", text))
     return "".join(char for char in decomposed if unicodedata.category(char) != "Mn").strip()
 
 
 def simplified(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Every text normalised; NULL for NULL."""
+    """Normalise every text; NULL for NULL."""
     view = texts(column)
     out, offsets = np.empty(view.size + 8, np.uint8), np.zeros(len(view) + 1, np.int64)
     state = np.zeros(len(view), np.uint8)
@@ -58,7 +58,7 @@ def simplified(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 @lru_cache(maxsize=1)
 def _table() -> np.ndarray:
-    """int32 by code point: what is written << 3 | kind, -1 for those that only Python can tell."""
+    """Rules by code point, int32: output code point << 3 | kind, -1 for characters that need Python."""
     table = np.arange(CODE_POINTS, dtype=np.int32) << 3
     for start in range(0, CODE_POINTS, 256):
         block = "".join(map(chr, range(start, start + 256)))
@@ -98,7 +98,7 @@ def _simplify(data, offsets, valid, table, out, out_offsets, state):
 
 @njit(nogil=True, cache=True)
 def _simplify_row(data, i, end, table, out, w):
-    """Write data[i:end] normalised to out[w:]; the position after it, -1 where only Python can do it."""
+    """Write data[i:end] normalised to out[w:]; returns the position after it, -1 where it needs Python."""
     first, spaced = w, False
     while i < end:
         cp, i = decode(data, i)
@@ -124,7 +124,7 @@ def _simplify_row(data, i, end, table, out, w):
 
 @njit(nogil=True, cache=True)
 def _after_number(data, i, end, table):
-    """The position after a number whose first digit ends before byte i."""
+    """Position after a number whose first digit ends before byte i."""
     pointed = False
     while i < end:
         cp, after = decode(data, i)

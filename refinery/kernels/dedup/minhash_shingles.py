@@ -1,7 +1,7 @@
 """64-bit hashes of shingles, from hashes of their tokens.
 
-A token of up to 16 bytes is two loads and a few multiplications, without a branch on its length. A shingle's hash is a
-polynomial in its tokens' hashes, so that each further shingle costs as much for a window of 13 as for one of 5.
+A token of up to 16 bytes takes two loads and a few multiplications, without a branch on its length. A shingle's hash is
+a polynomial in its tokens' hashes, so each further shingle costs as much for a window of 13 as for one of 5.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOAD = 8  # bytes of one load
 
 @njit(nogil=True, cache=True, inline="always")
 def low_bytes(word, n):
-    """The first n bytes of a loaded word, the others zero; n above 8 takes all, below 1 none."""
+    """First n bytes of a loaded word, the others zero; n above 8 takes all, below 1 none."""
     kept = min(max(n, 0), LOAD)
     # Shifted in two halves: a shift by 64 is undefined.
     drop = np.uint64((LOAD - kept) * 4)
@@ -32,7 +32,7 @@ def low_bytes(word, n):
 
 @njit(nogil=True, cache=True, inline="always")
 def token_hash(data, start, end):
-    """Hash of data[start:end]; 16 bytes from any start below `end` on can be read."""
+    """Hash of data[start:end]; 16 bytes from any start below `end` on must be readable."""
     n = end - start
     low = low_bytes(load_word(data, start), n) ^ np.uint64(GOLDEN)
     high = low_bytes(load_word(data, start + LOAD), n - LOAD) ^ np.uint64(n)
@@ -49,13 +49,13 @@ def _long(data, i, end, x):
     while i + LOAD <= end:
         x = ((x ^ (x >> np.uint64(31))) + load_word(data, i)) * np.uint64(PRIME_2)
         i += LOAD
-    # The last bytes, some of them a second time: no load goes past the end of a long token.
+    # The last bytes, some of them twice: no load goes past the end of a long token.
     return ((x ^ (x >> np.uint64(31))) + load_word(data, end - LOAD)) * np.uint64(PRIME_3)
 
 
 @njit(nogil=True, cache=True, inline="always")
 def mixed(x):
-    """A polynomial's value with all its bits mixed."""
+    """Value of a polynomial with all its bits mixed."""
     x = (x ^ (x >> np.uint64(32))) * np.uint64(MIX)
     x = (x ^ (x >> np.uint64(29))) * np.uint64(PRIME_1)
     return x ^ (x >> np.uint64(32))
@@ -63,7 +63,7 @@ def mixed(x):
 
 @njit(nogil=True, cache=True)
 def power(window):
-    """The base of the polynomial to the power of `window`."""
+    """Base of the polynomial to the power of `window`."""
     result = np.uint64(1)
     for _ in range(window):
         result *= np.uint64(PRIME_3)
@@ -80,7 +80,7 @@ def ring(window: int) -> np.ndarray:
 def shingle_sets(split: Tokens, window: int) -> pa.Array:
     """The distinct shingles of each row as sorted 64-bit hashes (list of uint64); NULL for NULL.
 
-    A text of fewer tokens than the window has one shingle, all its tokens; one without tokens has none.
+    A text of fewer tokens than the window has one shingle, all its tokens; a text without tokens has none.
     """
     room = np.maximum(np.diff(split.firsts) - 1, 0)
     hashes, sizes = np.empty(int(room.sum()), np.uint64), np.zeros(len(room) + 1, np.int64)
@@ -91,7 +91,7 @@ def shingle_sets(split: Tokens, window: int) -> pa.Array:
 
 @njit(nogil=True, cache=True)
 def shingle_hashes(data, starts, first, n, gap, window, ring, out):
-    """Hashes of the shingles of n tokens from number `first` on, to out; how many.
+    """Write the hashes of the shingles of n tokens from number `first` on to out; returns their number.
 
     A text with fewer tokens than the window is one shingle; without tokens it has none.
     """

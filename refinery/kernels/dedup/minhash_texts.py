@@ -1,4 +1,4 @@
-"""From texts to MinHash marks, shingle sets, and the shingles that two texts share."""
+"""MinHash marks of texts, their shingle sets, and the shingles that two texts share."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def split(
     ignore_pattern: str | None,
     tokenizer_model: str | None,
 ) -> Tokens:
-    """The tokens of texts, normalised before anything else where normalize is `datatrove`."""
+    """Tokens of texts, which are normalised first where normalize is `datatrove`."""
     if normalize == "datatrove":
-        from refinery.kernels.dedup.minhash_normalize import simplified  # few recipes ask for it
+        from refinery.kernels.dedup.minhash_normalize import simplified  # a late import: few recipes need it
 
         column = simplified(column)
     return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model)
@@ -38,12 +38,12 @@ def signatures(split: Tokens, window: int, hash: str, permutations: int, bands: 
 
 
 def shingle_set(split: Tokens, window: int) -> pa.Array:
-    """The distinct shingles of each text as sorted 64-bit hashes; see `minhash_shingles.shingle_sets`."""
+    """Distinct shingles of each text as sorted 64-bit hashes; see `minhash_shingles.shingle_sets`."""
     return shingle_sets(split, window)
 
 
 def shared_shingles(left: str, right: str, params: dict[str, Any], limit: int | None = None) -> list[str]:
-    """The distinct shingles that two texts share, in the order of the left one, at most `limit`.
+    """Distinct shingles that two texts share, in the order of the left text, at most `limit`.
 
     params: complete parameters of `document_minhash_deduplicator`.
     """

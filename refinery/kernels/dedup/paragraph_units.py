@@ -1,4 +1,4 @@
-"""Paragraphs of a text as units that are compared and removed; keys as in `line_units`."""
+"""Paragraphs of a text as units to compare and remove; keys as in `line_units`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from refinery.kernels.dedup.line_units import Folder, find, folded_key, lists, r
 
 
 def paragraph_keys(column: pa.Array | pa.ChunkedArray, separator: str, how: int, min_length: int) -> pa.Array:
-    """`list<uint64>`: a key per paragraph of each text, paragraphs being what str.split(separator) gives; NULL for NULL.
+    """Key of each paragraph of each text (`list<uint64>`), paragraphs as in str.split(separator); NULL for NULL.
 
-    White space at a paragraph's ends does not count; `how`: LOWER and ONE_SPACE of `line_units`. 0 for empty paragraphs
-    and those of fewer than `min_length` code points.
+    White space at a paragraph's ends does not count; `how`: LOWER and ONE_SPACE of `line_units`. The key is 0 for empty
+    paragraphs and those of fewer than `min_length` code points.
     """
     view, between = texts(column), _bytes(separator)
     firsts = np.zeros(len(view) + 1, np.int64)
@@ -33,9 +33,9 @@ def paragraph_keys(column: pa.Array | pa.ChunkedArray, separator: str, how: int,
 def remove_paragraphs(
     column: pa.Array | pa.ChunkedArray, removed: pa.Array | pa.ChunkedArray, separator: str
 ) -> pa.Array:
-    """Each text without the paragraphs whose numbers (from 0) its list names, what stays joined by the separator.
+    """Remove from each text the paragraphs with the numbers (from 0) in its list; join the rest by the separator.
 
-    Empty when nothing but white space stays; NULL where nothing goes.
+    Empty when only white space stays; NULL where no paragraph is removed.
     """
     left = remove_parts(column, removed, _bytes(separator))
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(left), ""), "", left)

@@ -1,8 +1,8 @@
-"""Spans of sentences as units that are compared and removed, in the sense of datatrove 0.10.1 (the rule is C4's).
+"""Spans of sentences as units to compare and remove, as in datatrove 0.10.1 (the rule is C4's).
 
-Sentences come from `fast`, rules of our own that follow spaCy's English tokenizer and its sentencizer closely; from
-`spacy`, the sentencizer itself; or they are `lines`. A unit is a span of n sentences one after another, its key a hash of
-the normalised sentences (see `line_units` for how good it is); a text of fewer than n sentences has no unit.
+Sentences come from `fast`, our own rules that closely follow spaCy's English tokenizer and sentencizer; from `spacy`,
+the sentencizer itself; or they are `lines`. A unit is a span of n consecutive sentences, its key a hash of the
+normalised sentences (see `line_units` for its quality); a text of fewer than n sentences has no unit.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from numba import njit
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.dedup.line_units import key_of, lists
 
-LOWER, SPACES, PUNCTUATION, DIACRITICS, NUMBERS, WEEKDAYS, MONTHS = 1, 2, 4, 8, 16, 32, 64  # what `normalised` does
+LOWER, SPACES, PUNCTUATION, DIACRITICS, NUMBERS, WEEKDAYS, MONTHS = 1, 2, 4, 8, 16, 32, 64  # flags of `normalised`
 USUAL = LOWER | SPACES | PUNCTUATION | DIACRITICS | NUMBERS
 
 OTHER, PUNCT, TERMINAL = 0, 1, 2  # kinds of tokens
 
 _NO_KEYS = np.zeros(0, np.uint64)
-SPACY_STRINGS = 2_000_000  # a tokenizer that knows more strings is replaced: it never forgets one
+SPACY_STRINGS = 2_000_000  # a tokenizer with more strings is replaced: it never frees a string
 
 
 def _characters(ranges: str) -> str:
-    """The characters of code point ranges in hexadecimal."""
+    """Characters of code point ranges in hexadecimal."""
     found = [item.partition("-") for item in ranges.split()]
     return "".join(chr(c) for first, _, last in found for c in range(int(first, 16), int(last or first, 16) + 1))
 
 
-# What ends a sentence for spaCy's sentencizer, and what datatrove counts as punctuation: facts about them.
+# Sentence ends of spaCy's sentencizer, and datatrove's punctuation: facts about them.
 TERMINALS = frozenset(
     _characters("""
         21 2E 3F 589 61F 6D4 700-702 7F9 964-965 104A-104B 1362 1367-1368 166E 1735-1736 1803 1809 1944-1945 1AA8-1AAB
@@ -61,7 +61,7 @@ _MONTH = re.compile("january|february|march|april|may|june|july|august|september
 _SPACES = re.compile(r"\s+")
 _ACCENTED = re.compile("[^\x00-\xbf]")
 
-# The single characters that spaCy cuts off both ends of a word, and those that it cuts off only one.
+# Single characters that spaCy cuts off both ends of a word, and those that it cuts off one end only.
 _EDGES = frozenset("…,:;!?¿؟¡()[]{}<>_#*&。？！，、；：～·।،۔؛٪'\"”“`‘´’‚„»«「」『』（）〔〕【】《》〈〉⟦⟧—–")
 _PREFIXES = _EDGES | frozenset("§%=$£€¥฿₽﷼₴₠₡₢₣₤₥₦₧₨₩₪₫₭₮₯₰₱₲₳₵₶₷₸₹₺₻₼₾₿")
 _SUFFIX = regex.compile(
@@ -80,7 +80,7 @@ _INFIX = regex.compile(
     rf"|(?<=[\p{{L}}{_UNCASED}]),(?=[\p{{L}}{_UNCASED}])|(?<=[\p{{L}}{_UNCASED}0-9])(?:——|---|--|[-–—~])(?=[\p{{L}}{_UNCASED}])"
     rf"|(?<=[\p{{L}}{_UNCASED}0-9])[:<>=/](?=[\p{{L}}{_UNCASED}])"
 )
-_ADDRESS = regex.compile(  # of a page or a mailbox: one word, whatever stands in it
+_ADDRESS = regex.compile(  # of a page or a mailbox: one word, whatever it contains
     r"(?:[\w+.-]{2,}://)?(?:\S+@)?(?:(?:\d{1,3}\.){3}\d{1,3}"
     r"|(?:(?:[A-Za-z0-9\u00a1-\uffff][A-Za-z0-9\u00a1-\uffff_-]{0,62})?[A-Za-z0-9\u00a1-\uffff]\.)+"
     rf"[\p{{Ll}}{_UNCASED}]{{2,63}})(?::\d{{2,5}})?(?:[/?#]\S*)?"
@@ -111,7 +111,7 @@ _ANY_TERMINAL = re.compile(f"[{''.join(sorted(TERMINALS))}]")
 
 
 def normalised(text: str, how: int) -> str:
-    """What is compared of a sentence, by the flags of this module; the order of the steps is datatrove's."""
+    """Normalise a sentence for comparison by the flags of this module; the order of the steps is datatrove's."""
     if how & LOWER:
         text = text.lower()
     if how & NUMBERS:
@@ -131,13 +131,13 @@ def normalised(text: str, how: int) -> str:
 
 @lru_cache(maxsize=1)
 def _combining_marks() -> re.Pattern[str]:
-    """Characters of the category Mn; there is none between U+20000 and the tags from U+E0000 on."""
+    """Characters of the category Mn; none lies between U+20000 and the tags from U+E0000 on."""
     points = (*range(0x300, 0x20000), *range(0xE0000, 0xE0200))
     return re.compile(f"[{''.join(chr(c) for c in points if unicodedata.category(chr(c)) == 'Mn')}]")
 
 
 def spans(text: str, sentences: str, language: str = "en") -> list[tuple[int, int]]:
-    """Where each sentence begins and ends, in code points; white space between two is in neither, or in the second."""
+    """Begin and end of each sentence in code points; white space between two is in neither, or in the second."""
     if sentences == "spacy":
         return [(s.start_char, s.end_char) for s in _spacy(language)(text).sents]
     if not text:
@@ -149,14 +149,14 @@ def spans(text: str, sentences: str, language: str = "en") -> list[tuple[int, in
 
 
 def word_count(text: str, sentences: str, language: str = "en") -> int:
-    """Words and punctuation marks in the text."""
+    """Number of words and punctuation marks in the text."""
     if sentences == "spacy":
         return sum(not token.is_space for token in _spacy(language).tokenizer(text))
     return sum(len(_tokens(word)) for word in text.split())
 
 
 def _starts(text: str) -> list[int]:
-    """Where sentences begin: at the first token that is not punctuation after one that is a terminal mark alone."""
+    """Starts of sentences: the first token that is not punctuation after a token that is a terminal mark."""
     starts, i = [0], 0
     terminal = _ASCII_TERMINAL if text.isascii() else _ANY_TERMINAL
     while match := terminal.search(text, i):
@@ -168,7 +168,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _ended(text: str, begin: int, starts: list[int]) -> int:
-    """Look at the word at `begin` and at those after it until no terminal mark is pending; where to go on."""
+    """Read words from `begin` on until no terminal mark is pending; returns the position to resume at."""
     seen = False
     while True:
         space = _SPACES.search(text, begin)
@@ -184,7 +184,7 @@ def _ended(text: str, begin: int, starts: list[int]) -> int:
             return end
         begin = end + (
             text[end] == " "
-        )  # a single space is none; any other white space is a token, and begins a sentence
+        )  # a single space is no token; any other white space is one, and begins a sentence
         if begin == len(text):
             return begin
         if text[begin].isspace() or text[begin].isalnum():
@@ -193,7 +193,7 @@ def _ended(text: str, begin: int, starts: list[int]) -> int:
 
 
 def _tokens(word: str) -> Sequence[tuple[int, int]]:
-    """Offset and kind of each token of a word, which is not empty and holds no white space."""
+    """Offset and kind of each token of a word that is not empty and holds no white space."""
     if len(word) > 50:
         return _split(word)
     return _remembered(word)
@@ -239,7 +239,7 @@ def _split(word: str) -> Sequence[tuple[int, int]]:
 
 
 def _abbreviated(word: str, starts: list[int], i: int) -> bool:
-    """Whether token i, a full stop perhaps, makes an abbreviation of the token before it: that is one token then."""
+    """True if token i, a full stop, makes an abbreviation of the previous token, so that both are one token."""
     end = starts[i + 1] if i + 1 < len(starts) else len(word)
     return word[starts[i - 1] : end] in _ABBREVIATIONS
 
@@ -253,7 +253,7 @@ def _kind(token: str) -> int:
 
 
 def _prefix(word: str) -> int:
-    """Characters that are cut off the front."""
+    """Number of characters to cut off the front."""
     first = word[0]
     if first in _PREFIXES:
         return 1
@@ -268,7 +268,7 @@ def _prefix(word: str) -> int:
 
 
 def _suffix(word: str) -> int:
-    """Characters that are cut off the end."""
+    """Number of characters to cut off the end."""
     last = word[-1]
     if last == ".":
         dots = len(word) - len(word.rstrip("."))
@@ -286,7 +286,7 @@ def _suffix(word: str) -> int:
 
 
 def _inside(word: str) -> list[int]:
-    """Where the tokens of a word start from whose ends nothing is to be cut off."""
+    """Starts of the tokens of a word that has nothing left to cut off its ends."""
     if word in _ABBREVIATIONS or word in _ONE_WORD:
         return [0]
     if two := _FIRST_OF_TWO.match(word):
@@ -306,7 +306,7 @@ def _inside(word: str) -> list[int]:
 
 
 def problems(sentences: str, language: str) -> list[str]:
-    """Why sentences cannot come from there: sentences that name the cure."""
+    """Reasons why this source of sentences is unusable, as sentences that name the cure."""
     if sentences != "spacy":
         return []
     try:
@@ -321,7 +321,7 @@ _local = threading.local()
 
 
 def _spacy(language: str) -> Any:
-    """The blank tokenizer of a language with the sentencizer, one per thread: it is not made for two at once."""
+    """Blank tokenizer of a language with the sentencizer, one per thread because it is not thread-safe."""
     known = _local.__dict__.setdefault("tokenizers", {})
     nlp = known.get(language)
     if nlp is None or len(nlp.vocab.strings) > SPACY_STRINGS:
@@ -337,10 +337,10 @@ def _spacy(language: str) -> Any:
 def sentence_keys(
     column: pa.Array | pa.ChunkedArray, sentences: str, language: str, n_sentences: int, how: int
 ) -> pa.Array:
-    """`list<uint64>`: a key per span of n_sentences sentences of each text, NULL for NULL.
+    """Key of each span of n_sentences sentences of each text (`list<uint64>`); NULL for NULL.
 
-    Span i begins with sentence i; a text of fewer sentences has an empty list. `how`: flags of this module, what a
-    sentence is before it is compared. 0 for spans of which nothing is left by that.
+    Span i begins with sentence i; a text of fewer sentences has an empty list. `how`: flags of this module, which
+    normalise a sentence before the comparison. The key is 0 for spans that normalisation leaves empty.
     """
     view = texts(column)
     firsts = np.zeros(len(view) + 1, np.int64)
@@ -376,10 +376,10 @@ def remove_sentences(
     n_sentences: int,
     min_words: int,
 ) -> pa.Array:
-    """Each text without the sentences of the spans whose numbers (from 0) its list names; NULL where nothing goes.
+    """Remove from each text the sentences of the spans with the numbers (from 0) in its list; NULL where unchanged.
 
-    A sentence goes with the white space before it, and what is left begins without white space. Sentences one after
-    another that have fewer than min_words words together stay. Lines are joined by U+000A, whatever ended them.
+    A sentence is removed with the white space before it, and the rest begins without white space. Consecutive sentences
+    that have fewer than min_words words together stay. Lines are joined by U+000A, whatever ended them.
     """
     results = []
     for text, numbers in zip(column.to_pylist(), removed.to_pylist(), strict=True):
@@ -415,7 +415,7 @@ def _without(text: str, numbers: set[int], sentences: str, language: str, n: int
 def enough_or_empty(
     column: pa.Array | pa.ChunkedArray, sentences: str, language: str, min_words: int, min_sentences: int
 ) -> pa.Array:
-    """The texts, but the empty one for those of fewer than min_words words or min_sentences sentences; NULL for NULL."""
+    """Replace texts of fewer than min_words words or min_sentences sentences by the empty text; NULL for NULL."""
     results = [
         text if text is None or _enough(text, sentences, language, min_words, min_sentences) else ""
         for text in column.to_pylist()
@@ -435,7 +435,7 @@ def _not_blank(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]
 
 @njit(nogil=True, cache=True)
 def _span_keys(data, starts, n):
-    """Key of every n sentences, data[starts[i]:starts[i + 1] - 1] being sentence i; 0 when they are all empty."""
+    """Key of every n sentences, sentence i being data[starts[i]:starts[i + 1] - 1]; 0 when all of them are empty."""
     keys = np.zeros(len(starts) - n, np.uint64)
     for i in range(len(keys)):
         end = starts[i + n] - 1
@@ -446,7 +446,7 @@ def _span_keys(data, starts, n):
 
 @njit(nogil=True, cache=True)
 def _ascii_keys(data, sentences, n):
-    """`_span_keys` of ASCII sentences as they are, a zero byte between two, normalised in the usual way here."""
+    """`_span_keys` of raw ASCII sentences with a zero byte between two, normalised here by the flags USUAL."""
     room = np.empty(len(data) + 1, np.uint8)
     starts = np.zeros(sentences + 1, np.int64)
     w, i, gap = 0, 0, False
@@ -477,7 +477,7 @@ def _ascii_keys(data, sentences, n):
 
 @njit(nogil=True, cache=True)
 def _number_end(data, i):
-    """Where the number ends whose first digit is data[i - 1]: digits, and once a point or comma and digits."""
+    """End of the number whose first digit is data[i - 1]: digits, and once a point or comma and digits."""
     while i < len(data) and 48 <= data[i] <= 57:
         i += 1
     if i + 1 < len(data) and (data[i] == 46 or data[i] == 44) and 48 <= data[i + 1] <= 57:

@@ -1,7 +1,7 @@
 """First four bytes of the SHA-1 of many short byte strings (FIPS 180-4), as one number each.
 
-The rounds are written out without a loop, so that the loop around them, over the strings of a group, is the one that
-the compiler turns into vector instructions: 16 strings at a time with AVX-512.
+The rounds are unrolled, so that the compiler turns the loop around them, over the strings of a group, into vector
+instructions: 16 strings at a time with AVX-512.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0)
 
 @njit(nogil=True, cache=True)
 def sha1_32(data, begins, ends, out):
-    """out[k] (uint32) = the first four bytes of the SHA-1 of data[begins[k]:ends[k]], little-endian."""
+    """Write the first four bytes of the SHA-1 of data[begins[k]:ends[k]], little-endian, to out[k] (uint32)."""
     words = np.empty((WORDS, GROUP), np.uint32)
     state = np.empty((5, GROUP), np.uint32)
     lanes = np.empty(GROUP, np.int64)
@@ -41,7 +41,7 @@ def sha1_32(data, begins, ends, out):
 
 @njit(nogil=True, cache=True)
 def _finished(begins, ends, block, lanes, active, state, out):
-    """Take the results of strings that have ended with this block; the others move together. How many these are."""
+    """Store the results of strings that end with this block, compact the others and return their number."""
     left = 0
     for lane in range(active):
         string = lanes[lane]
@@ -61,7 +61,7 @@ def _finished(begins, ends, block, lanes, active, state, out):
 
 @njit(nogil=True, cache=True)
 def _fill(data, begin, end, block, words, lane):
-    """Block number `block` of the padded data[begin:end], as big-endian words."""
+    """Write block number `block` of the padded data[begin:end] as big-endian words."""
     size = end - begin
     at = begin + block * BLOCK
     for k in range(WORDS):
@@ -132,7 +132,7 @@ def _left(x, n):
 
 @njit(nogil=True, cache=True)
 def _schedule(w):
-    """The next sixteen words of the message schedule."""
+    """Compute the next sixteen words of the message schedule."""
     w0 = _left(w[13] ^ w[8] ^ w[2] ^ w[0], 1)
     w1 = _left(w[14] ^ w[9] ^ w[3] ^ w[1], 1)
     w2 = _left(w[15] ^ w[10] ^ w[4] ^ w[2], 1)

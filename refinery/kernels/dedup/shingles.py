@@ -1,8 +1,8 @@
-"""Tokens of texts as MinHash and SimHash see them; a shingle is a window of them.
+"""Tokens of texts for MinHash and SimHash; a shingle is a window of tokens.
 
-One pass lowers, drops what is to be ignored, and splits. What a character becomes is asked of Python and of the `regex`
-module once; texts whose lower case depends on more than the single character go through `str.lower` first, and those
-with an `ignore_pattern` that is not a set of characters through the `regex` module.
+One pass lowers the text, drops ignored characters, and splits. Python and the `regex` module give the rule of each
+character once. Texts whose lower case depends on more than the single character go through `str.lower` first; an
+`ignore_pattern` that is not a set of characters goes through the `regex` module.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
 
 DROPPED, TOKEN, SEPARATOR = 0, 1, 2  # kinds of a character, in the low two bits of a rule
 SPACE = 0x20
-AT_LEAST = 8  # bytes of plain text that are worth being taken at once
+AT_LEAST = 8  # bytes of plain text that are worth taking at once
 ROOM = 16  # bytes behind `data` that a kernel may read without a test
 
-# A single character class, perhaps repeated: taking its matches out is the same as taking its characters out.
+# A single character class, perhaps repeated: removing its matches is the same as removing its characters.
 _ONE_CLASS = re.compile(
     r"(?:\\[pP]\{\w+\}|\\[pP][LMNPSZC]|\\[wWdDsS]"
     r"|\[\^?(?:\\[pP]\{\w+\}|\\[wWdDsSntr]|\\[^\w\s]|[\w !\"#$%'()*+,./:;<=>?@`{}])+\])\+?"
@@ -38,11 +38,11 @@ _ONE_CLASS = re.compile(
 
 
 class Tokens(NamedTuple):
-    """The tokens of a column.
+    """Tokens of a column.
 
-    data: uint8, UTF-8 of the texts after lower-casing and ignoring, `gap` bytes between two tokens. starts: int64, where
-    each token starts; one more per row: end of its last token + gap. firsts: int64 (rows + 1), the tokens of row r are
-    starts[firsts[r] : firsts[r + 1] - 1]. gap: 1 where tokens are joined by a space, 0 where by nothing. valid: bool.
+    data: uint8, UTF-8 of the texts after lower-casing and ignoring, `gap` bytes between two tokens. starts: int64,
+    start of each token; one more per row: end of its last token + gap. firsts: int64 (rows + 1), the tokens of row r
+    are starts[firsts[r] : firsts[r + 1] - 1]. gap: 1 where a space joins tokens, 0 where nothing does. valid: bool.
 
     Shingle i of w tokens of a row that has n, 0 <= i <= n - w, is data[starts[f + i] : starts[f + i + w] - gap].
     """
@@ -55,10 +55,10 @@ class Tokens(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What becomes of each character: int32 by code point, what is written << 2 | kind, -1 where only Python knows.
+    """Rules by code point (int32): output code point << 2 | kind, -1 for characters that need Python.
 
-    ascii_kinds (int64) and ascii_bytes (uint8) say the same of ASCII; leads: bool by byte, True where an encoded
-    character of which only Python knows can begin. plain: whether ASCII is copied, at most with its letters lowered, and
+    ascii_kinds (int64) and ascii_bytes (uint8): the same rules for ASCII. leads: bool by byte, True for the possible
+    first bytes of a character that needs Python. plain: True if ASCII is copied, at most with its letters lowered, and
     split at the space alone.
     """
 
@@ -80,9 +80,9 @@ def tokens(
 
     tokenization: `space` splits at U+0020 alone, empty tokens left out; `punctuation` at every single character of the
     general category P, empty tokens kept; `character` gives code points; `sentencepiece` the pieces of
-    `tokenizer_model`; all these as Data-Juicer's MinHash and SimHash do. `word` gives the runs of \\w, joined by a space.
+    `tokenizer_model`; all of these as in Data-Juicer's MinHash and SimHash. `word` gives runs of \\w joined by a space.
     A NULL row has no tokens.
-    Raises ValueError for another tokenization and `regex.error` for a pattern that is none.
+    Raises ValueError for another tokenization and `regex.error` for an invalid pattern.
     """
     if tokenization not in TOKENIZATIONS:
         raise ValueError(f"tokenization is {tokenization!r}, which is not one of {', '.join(TOKENIZATIONS)}")
@@ -98,7 +98,7 @@ def tokens(
 
 
 def _prepared(column: pa.Array, lowercase: bool, ignore_pattern: str | None) -> pa.Array:
-    """The texts after `str.lower` and without the matches of the pattern, by ordinary Python."""
+    """Lower texts by `str.lower` and remove the matches of the pattern, in plain Python."""
     values = column.to_pylist()
     if lowercase:
         values = [text and text.lower() for text in values]
@@ -116,7 +116,7 @@ def _compiled(pattern: str):
 
 
 def _lowered(view: Texts, rules: Rules) -> Texts:
-    """The same texts, with those lowered that hold a character which the rules cannot lower."""
+    """Lower, in plain Python, only the texts with a character that the rules cannot lower."""
     todo = np.zeros(len(view), np.bool_)
     if not _find_exact(view.data, view.offsets, view.valid, rules.leads, rules.code_points, todo):
         return view
@@ -129,7 +129,7 @@ def _split(view: Texts, tokenization: str, rules: Rules) -> Tokens:
     rows = len(view)
     gap = 0 if tokenization == "character" else 1
     out = np.empty(view.size + rows + ROOM, np.uint8)
-    # Between two tokens that are not empty there is at least a byte.
+    # At least one byte lies between two non-empty tokens.
     most = view.size if tokenization in ("character", "punctuation") else view.size // 2
     starts, firsts = np.empty(most + 3 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
     given = view.data, view.offsets, view.valid, *rules[:3]
@@ -156,7 +156,7 @@ def _pieces(column: pa.Array, model: str) -> Tokens:
     return Tokens(data, np.cumsum(flat), firsts, 0, valid)
 
 
-# What becomes of each character
+# Rules of each character
 
 
 @lru_cache(maxsize=8)
@@ -184,7 +184,7 @@ def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> Rules:
 
 
 def _is_plain(kinds: np.ndarray, written: np.ndarray) -> bool:
-    """Whether all of ASCII but the space is part of tokens, written as it is or, all letters of it, in lower case."""
+    """True if all ASCII but the space belongs to tokens, copied as it is or with all letters in lower case."""
     as_is = np.arange(128, dtype=np.uint8)
     lower = np.where((as_is >= 65) & (as_is <= 90), as_is | 32, as_is)
     tokens = np.where(as_is == SPACE, SEPARATOR, TOKEN)
@@ -193,7 +193,7 @@ def _is_plain(kinds: np.ndarray, written: np.ndarray) -> bool:
 
 @lru_cache(maxsize=8)
 def _matching(pattern: str) -> np.ndarray:
-    """Code points that a pattern for single characters matches."""
+    """Code points matched by a pattern for single characters."""
     everything = "".join(chr(cp) for cp in range(CODE_POINTS) if not 0xD800 <= cp < 0xE000)
     return np.array([ord(char) for run in _compiled(pattern).findall(everything) for char in run], np.int64)
 
@@ -203,7 +203,7 @@ def _matching(pattern: str) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def _find_exact(data, offsets, valid, leads, rules, todo):
-    """Mark the rows with a character whose rule is -1; how many there are."""
+    """Mark the rows with a character whose rule is -1; returns their number."""
     found = 0
     for row in range(len(valid)):
         i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
@@ -228,10 +228,10 @@ def _find_exact(data, offsets, valid, leads, rules, todo):
 
 @njit(nogil=True, cache=True)
 def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain, lower, out, starts, firsts):
-    """Runs of separators end a token. The bytes written, and the entries of `starts`.
+    """Split at runs of separators; returns the bytes written and the entries of `starts`.
 
-    `outside` is 1 between tokens; where a token would start is written at every character and stays only if one does.
-    Plain text is taken in blocks, up to what is not ASCII or follows a separator and is another one.
+    `outside` is 1 between tokens. The start of a possible token is written at every character and kept only if a token
+    starts there. Plain text is taken in blocks, up to a non-ASCII byte or a second separator in a row.
     """
     w, k = 0, 0
     for row in range(len(valid)):
@@ -282,7 +282,7 @@ def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain,
 
 @inlined
 def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
-    """Copy a block, and note where a token starts: where the block does, if outside of one, and after each of `spaces`."""
+    """Copy a block and note token starts: the block's start if outside of a token, and after each of `spaces`."""
     if lower:
         copy_lower(data, i, out, w)
         copy_lower(data, i + HALF, out, w + HALF)
@@ -300,7 +300,7 @@ def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
 
 @njit(nogil=True, cache=True)
 def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
-    """Every separator ends a token, which may be empty."""
+    """Split at every separator; tokens may be empty."""
     w, k = 0, 0
     for row in range(len(valid)):
         starts[k] = w
@@ -338,7 +338,7 @@ def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, s
 
 @njit(nogil=True, cache=True)
 def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
-    """Every character is a token."""
+    """Split into characters: every character is a token."""
     w, k = 0, 0
     for row in range(len(valid)):
         i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]

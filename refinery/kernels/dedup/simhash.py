@@ -1,11 +1,11 @@
-"""SimHash of texts: 64 bits of which near-duplicate texts share most (Charikar 2002; Manku, Jain, Das Sarma 2007).
+"""SimHash of texts: 64 bits, most of them equal in near-duplicates (Charikar 2002; Manku, Jain, Das Sarma 2007).
 
 A shingle's hash is the first eight bytes of its MD5, big-endian, and bit i of the SimHash is set when more than half of
-the shingles' hashes, repeats counted, have it set. That is what Data-Juicer takes from the package simhash-pybind.
+the shingles' hashes, repeats counted, have it set. Data-Juicer uses the same function of the package simhash-pybind.
 
 Two things make it fast. MD5 runs in many lanes: one shingle per 32-bit element of wide registers. And the 64 counters
-stand upright: plane p holds bit p of all of them, so that adding eight hashes is a handful of operations on 64-bit
-words, and so is the comparison of all counters with half of the shingles.
+are bit-sliced: plane p holds bit p of all counters, so adding eight hashes takes a handful of operations on 64-bit
+words, and so does the comparison of all counters with half of the shingles.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from numba import njit
 
 from refinery.kernels.dedup.shingles import Tokens
 
-LANES = 64  # MD5s at a time: several registers' worth, so that one's latency hides behind the others
+LANES = 64  # MD5s at a time: several registers, so that the others hide the latency of one
 BLOCK = 64  # bytes of an MD5 block
 ONE_BLOCK = 55  # bytes that fit one block with the padding
 GROUP = 1 << 13  # shingles hashed before they are counted, so that the hashes stay in the cache
 PLANES = 48  # bits of a counter
-SIZES = 64  # numbers of blocks told apart
+SIZES = 64  # distinct numbers of blocks
 
 
 class Tables(NamedTuple):
-    """What MD5 (RFC 1321) needs besides the text.
+    """Constants of MD5 (RFC 1321).
 
     sines: uint32, the constants of its 64 rounds. words: int64, the word of the message that each round takes. masks,
-    marks: uint8, for each number of bytes of text left, from -1 to 64, the 64 bytes to keep of a block, and those to
-    put in: 0x80 after the text.
+    marks: uint8, for each number of remaining text bytes, from -1 to 64, the mask of the 64 bytes of a block to keep,
+    and the bytes to insert: 0x80 after the text.
     """
 
     sines: np.ndarray
@@ -51,7 +51,7 @@ _TABLES = _tables()
 
 
 def simhash(tokens: Tokens, window: int) -> np.ndarray:
-    """The SimHash (uint64) of each row's shingles of `window` tokens; 0 for a row with fewer tokens or none.
+    """SimHash (uint64) of each row's shingles of `window` tokens; 0 for a row with fewer tokens or none.
 
     Equal to Data-Juicer 1.6.1 with simhash-pybind 0.0.3. Raises ValueError for a window below 1.
     """
@@ -94,9 +94,9 @@ def _shingles(firsts, row, window):
 
 @njit(nogil=True, cache=True)
 def _fill_queue(starts, firsts, first, last, gap, window, queue):
-    """Put the shingles of rows first to last - 1 in a queue: their number, where each begins, and its length.
+    """Queue the shingles of rows first to last - 1: number, start and length of each.
 
-    Those that need the same number of blocks stand together, for lanes that are done wait for the others.
+    Shingles of the same number of blocks are grouped, because finished lanes wait for the others.
     """
     ends = np.zeros(SIZES + 1, np.int64)
     for row in range(first, last):
@@ -120,12 +120,12 @@ def _size(length):
     return min((length + 8) // BLOCK, SIZES - 1)
 
 
-# The hashes of shingles
+# Hashes of shingles
 
 
 @njit(nogil=True, cache=True)
 def _hash_lanes(data, queue, tables, lanes, hashes):
-    """MD5 of the up to LANES shingles in the queue, to hashes[their number]."""
+    """Write the MD5 of up to LANES shingles in the queue to hashes[number]."""
     state, message = np.empty((4, LANES), np.uint32), np.empty((16, LANES), np.uint32)
     state[0], state[1], state[2], state[3] = 0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476
     filled, longest = queue.shape[1], 0
@@ -165,14 +165,14 @@ def _load(data, queue, block, masks, marks, raw, lanes):
 
 @njit(nogil=True, cache=True, inline="always")
 def _step(a, b, bits):
-    """One round's end: a turned left by `bits`, plus b, in 32 bits (numba computes with 64)."""
+    """End of one round: a rotated left by `bits`, plus b, in 32 bits (numba computes with 64)."""
     a = np.uint32(a)
     return np.uint32(b + np.uint32(a << np.uint32(bits) | a >> np.uint32(32 - bits)))
 
 
 @njit(nogil=True, cache=True)
 def _compress(message, state, sines, words):
-    """One block of MD5 in every lane; four rounds at a time, after which the four words of a state stand as before."""
+    """Run one block of MD5 in every lane, four rounds at a time, which restores the order of the four state words."""
     work = state.copy()
     A, B, C, D = work[0], work[1], work[2], work[3]
     for r in range(0, 16, 4):
@@ -223,14 +223,14 @@ def _compress(message, state, sines, words):
 
 @njit(nogil=True, cache=True, inline="always")
 def _sum(a, b, c):
-    """Bitwise a + b + c: the ones and the twos."""
+    """Bitwise sum a + b + c: the ones and the twos."""
     ab = a ^ b
     return ab ^ c, (a & b) | (ab & c)
 
 
 @njit(nogil=True, cache=True)
 def _majority(hashes, planes):
-    """The bits set in more than half of the hashes; bytes from last to first, as MD5 is read big-endian."""
+    """Bits set in more than half of the hashes; bytes from last to first, as MD5 is read big-endian."""
     count, used = len(hashes), 3
     while count >> used:
         used += 1
@@ -257,7 +257,7 @@ def _majority(hashes, planes):
 
 @njit(nogil=True, cache=True)
 def _above(planes, used, limit):
-    """The bits whose counter is above `limit`."""
+    """Bits whose counter is above `limit`."""
     above, equal = np.uint64(0), ~np.uint64(0)
     for p in range(used - 1, -1, -1):
         if limit >> p & 1:

@@ -1,8 +1,8 @@
-"""126-bit keys of whole texts, the same for texts that are the same once folded.
+"""126-bit keys of whole texts, equal for texts that are equal after folding.
 
-The hash is MurmurHash3 x64 128 (Austin Appleby, public domain) without its two highest bits. That any two of n different
-texts share a key has a probability of about n * n / 2 ** 127: below 1e-20 for a billion. As with MD5, which Data-Juicer
-takes, texts can be made to collide.
+The hash is MurmurHash3 x64 128 (Austin Appleby, public domain) without its two highest bits. Any two of n different
+texts share a key with a probability of about n * n / 2 ** 127: below 1e-20 for a billion. As with Data-Juicer's MD5,
+texts can be made to collide.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ DROPPED = 1  # bit of a rule, below the code point to write
 
 # DuckDB, Arrow and Parquet all keep this type in 16 bytes; UHUGEINT becomes a DOUBLE in Parquet, UUID a text in Arrow.
 KEY = pa.decimal128(38, 0)
-HIGHEST = np.uint64(0x3FFFFFFFFFFFFFFF)  # so much of the upper half stays below 10 ** 38
+HIGHEST = np.uint64(0x3FFFFFFFFFFFFFFF)  # mask of the upper half that keeps keys below 10 ** 38
 
 
 class Rules(NamedTuple):
-    """How characters are folded. code_points: int32, what is written << 1 | DROPPED, -1 where only Python knows.
+    """Rules of folding. code_points: int32, output code point << 1 | DROPPED, -1 for characters that need Python.
 
-    ascii: uint8 (256), what is written for an ASCII byte. kept: int64 (256), 0 where nothing is.
+    ascii: uint8 (256), the output byte of an ASCII byte. kept: int64 (256), 0 where nothing is written.
     """
 
     code_points: np.ndarray
@@ -41,11 +41,11 @@ class Rules(NamedTuple):
 
 
 def text_keys(column: pa.Array | pa.ChunkedArray, lowercase: bool, ignore_non_character: bool) -> pa.Array:
-    """The key (DECIMAL(38, 0)) of each text without the white space at its ends (`str.strip`); NULL for NULL.
+    """Key (DECIMAL(38, 0)) of each text without the white space at its ends (`str.strip`); NULL for NULL.
 
-    lowercase: after `str.lower`. ignore_non_character: then without white space and decimal digits as the `regex`
-    module knows them, and without ASCII punctuation. Texts have equal keys just when Data-Juicer 1.6.1 gives them equal
-    MD5 sums (other values than ours).
+    lowercase: after `str.lower`. ignore_non_character: then without white space and decimal digits (by the `regex`
+    module) and without ASCII punctuation. Texts have equal keys exactly if Data-Juicer 1.6.1 gives them equal MD5 sums
+    (whose values differ from these keys).
     """
     view = texts(column)
     keys, left = np.zeros((len(view), 2), np.uint64), np.zeros(len(view), np.bool_)
@@ -82,7 +82,7 @@ def _rules(lowercase: bool, ignore_non_character: bool) -> Rules:
 
 
 def fold(text: str, lowercase: bool, ignore_non_character: bool) -> str:
-    """What is hashed of a text, by ordinary Python."""
+    """Fold a text for the hash, in plain Python."""
     import regex
 
     if lowercase:
@@ -102,7 +102,7 @@ def _keys(data, offsets, valid, class_table, keys):
 
 @njit(nogil=True, cache=True)
 def _folded_keys(data, offsets, valid, rules, ascii, kept, class_table, room, keys, left):
-    """Keys of folded texts; those that hold a character without a rule are marked in `left`."""
+    """Write keys of folded texts; texts with a character without a rule are marked in `left`."""
     for row in range(len(valid)):
         if not valid[row]:
             continue
@@ -116,7 +116,7 @@ def _folded_keys(data, offsets, valid, rules, ascii, kept, class_table, room, ke
 
 @njit(nogil=True, cache=True)
 def _fold(data, i, end, rules, ascii, kept, room):
-    """Write the folded data[i:end] to room[0:]; its length, -1 when a character has no rule."""
+    """Write the folded data[i:end] to room[0:]; returns its length, or -1 when a character has no rule."""
     w = 0
     while i < end:
         byte = data[i]
@@ -160,7 +160,7 @@ def _turn(x, bits):
 
 @njit(nogil=True, cache=True)
 def _rest(data, i, end):
-    """The up to eight bytes from i that come before `end`."""
+    """Up to eight bytes from i on, before `end`, as a word."""
     word = np.uint64(0)
     for k in range(min(np.int64(8), np.int64(end) - np.int64(i))):
         word |= np.uint64(data[i + np.uint64(k)]) << np.uint64(8 * k)

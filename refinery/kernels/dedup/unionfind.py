@@ -1,4 +1,4 @@
-"""Connected components of pairs of rows; which pairs come first never changes which components come out.
+"""Connected components of pairs of rows, independent of the order of the pairs.
 
 A component is named after its smallest row. Trees are joined below the smaller root and paths are halved on the way up
 (Tarjan and van Leeuwen 1984), so a pair costs little more than the memory access.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-PENDING = 1 << 20  # pairs that wait before they are joined
+PENDING = 1 << 20  # pairs collected before they are joined
 
 
 def components(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
-    """The smallest row (int64) of the component of each row 0 .. n - 1, where a[i] and b[i] are in one component.
+    """Smallest row (int64) of the component of each row 0 .. n - 1, where a[i] and b[i] are in one component.
 
-    8 bytes a row. Raises ValueError for pairs of unequal length or rows outside of 0 .. n - 1.
+    Takes 8 bytes per row. Raises ValueError for pairs of unequal length or rows outside of 0 .. n - 1.
     """
     a, b = _pairs(a, b)
     if len(a) and (min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= n):
@@ -29,9 +29,9 @@ def components(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
 class Components:
     """Connected components of pairs that come in blocks, of rows that need not be dense.
 
-    Takes memory for rows that occur in a pair only: 16 bytes each, and up to about 110 more while a block is taken in. Blocks
-    are collected until they hold as many pairs as rows are known (at least a million), so that the whole is linear in
-    the pairs times the logarithm of a sort, whatever the size of the blocks.
+    Only rows that occur in a pair take memory: 16 bytes each, and up to about 110 more while a block is added. Blocks
+    are collected until they hold as many pairs as there are known rows (at least a million), so the total time is
+    linear in the pairs times the logarithm of a sort, whatever the size of the blocks.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Components:
             self._take_in()
 
     def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Every row that was in a pair, ascending, and the smallest row of its component (both int64)."""
+        """All rows that were in a pair, ascending, and the smallest row of each one's component (both int64)."""
         self._take_in()
         return self._rows, self._roots
 
@@ -73,7 +73,7 @@ def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(nogil=True, cache=True)
 def find(parents, row):
-    """The root of a row's tree."""
+    """Root of a row's tree."""
     while parents[row] != row:
         parents[row] = parents[parents[row]]
         row = parents[row]
@@ -82,7 +82,7 @@ def find(parents, row):
 
 @njit(nogil=True, cache=True)
 def join(parents, a, b, joined):
-    """Join the trees of a[i] and b[i], for every i; joined[i]: whether they were two until then. How many were."""
+    """Join the trees of a[i] and b[i] for every i; joined[i]: True if they were separate. Returns the joins made."""
     count = 0
     for i in range(len(a)):
         left, right = find(parents, a[i]), find(parents, b[i])
@@ -98,5 +98,5 @@ def join(parents, a, b, joined):
 @njit(nogil=True, cache=True)
 def flatten(parents):
     """Make every row's parent its root."""
-    for row in range(len(parents)):  # a parent is never above its row, so it is done already
+    for row in range(len(parents)):  # a parent is never above its row, so it is already flat
         parents[row] = parents[parents[row]]

@@ -1,4 +1,4 @@
-"""Kernels over JSON lines: validity, fields, new values set into lines."""
+"""Kernels over JSON lines: validity, fields, replacement of values."""
 
 from typing import TYPE_CHECKING
 

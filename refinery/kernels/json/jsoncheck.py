@@ -1,4 +1,4 @@
-"""Whether a text is a JSON object, strictly: DuckDB's reader lets trailing commas pass, other readers do not."""
+"""Strict check that a text is a JSON object: DuckDB's reader accepts trailing commas, other readers do not."""
 
 from __future__ import annotations
 
@@ -128,22 +128,22 @@ def _check_scalar(data, i, end):
     return i
 
 
-# What a text can be: no JSON object, one, or one that may have a key twice.
+# Kinds of a text: no JSON object, a JSON object, an object that may have a key twice.
 OTHER, OBJECT, REPEATING, CROWDED = 0, 1, 2, 3
 
 
 @kernel
 def _is_object(data, i, end, stack, owners, table, used, text):
-    """Whether data[i:end] is one valid JSON object and white space; CROWDED: more keys than `used` has room for.
+    """Check whether data[i:end] is one valid JSON object and white space; CROWDED: more keys than fit in `used`.
 
-    stack: uint8, owners: int64 (MAX_DEPTH each), scratch. table, used, text: as `remember` has them.
+    stack: uint8, owners: int64 (MAX_DEPTH each), scratch. table, used, text: as in `remember`.
     """
     i = skip_space(data, i, end)
     if i >= end or data[i] != 123:
         return OTHER
     found = OBJECT
     depth = opens = keys = 0
-    after_value = False  # else a value is due, or after a bracket possibly its end
+    after_value = False  # else a value must follow, or after a bracket possibly its end
     opened = False
     while True:
         i = skip_space(data, i, end)
@@ -208,10 +208,10 @@ def _is_object(data, i, end, stack, owners, table, used, text):
 
 @njit(nogil=True, cache=True)
 def objects(data, starts, ends, kinds):
-    """Write what each data[starts[i]:ends[i]] is: OTHER than a JSON object (NaN and Infinity allowed), OBJECT, or REPEATING.
+    """Write the kind of each data[starts[i]:ends[i]]: OBJECT (NaN and Infinity allowed), REPEATING, or OTHER.
 
-    kinds: uint8. Answers how many are not OBJECT. An object is REPEATING when it has a key twice at any depth, in
-    whatever spelling; in a rare case without.
+    kinds: uint8. Returns the number of texts that are not OBJECT. An object is REPEATING when it has a key twice at any
+    depth, in any spelling; rarely also without a repeated key.
     """
     stack, owners = np.zeros(MAX_DEPTH, np.uint8), np.zeros(MAX_DEPTH, np.int64)
     table, used = np.zeros(4 * ROOM, np.uint64), np.zeros(ROOM, np.int64)

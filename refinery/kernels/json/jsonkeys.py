@@ -1,4 +1,4 @@
-"""Keys of JSON objects that may stand twice: readers take the last of them, so it must be known where that can be."""
+"""Detection of JSON objects that may repeat a key, of which readers take the last."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from refinery.kernels.json.jsontext import put_string
 
 NEW, REPEATED, FULL = 0, 1, 2
 
-# Keys of a line that are remembered at first; a line with more makes room for twice its own.
+# Initial room for the keys of a line; a line with more keys makes room for twice its number.
 ROOM = 256
-# An escaped key that is longer counts as repeated.
+# A longer escaped key counts as repeated.
 LONGEST = 1024
 
 _P1, _P2 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -27,7 +27,7 @@ def _mixed(found, word):
 
 @inlined
 def _tail(data, i, end):
-    """The bytes data[i:end], fewer than eight, as a word."""
+    """Bytes data[i:end], fewer than eight, as a word."""
     if i + 8 <= len(data):
         return load_word(data, i) & ((np.uint64(1) << np.uint64(8 * (end - i))) - np.uint64(1))
     word = np.uint64(0)
@@ -38,14 +38,14 @@ def _tail(data, i, end):
 
 @inlined
 def _backslashes(word):
-    """Not 0 where a byte of the word is a backslash."""
+    """Word that is nonzero if one of its bytes is a backslash."""
     x = word ^ np.uint64(0x5C5C5C5C5C5C5C5C)
     return (x - np.uint64(0x0101010101010101)) & ~x & np.uint64(0x8080808080808080)
 
 
 @inlined
 def _hash(data, i, end, seed):
-    """(A number of the bytes data[i:end], the same for equal ones; not 0 where one of them is a backslash)."""
+    """Hash of the bytes data[i:end], and a number that is nonzero if one of them is a backslash."""
     found = _mixed(np.uint64(seed) + _P1, np.uint64(end - i))
     escapes = np.uint64(0)
     while i + 8 <= end:
@@ -62,7 +62,7 @@ def _hash(data, i, end, seed):
 
 @kernel
 def _hash_escaped(data, i, end, seed, text):
-    """The number of what a key with escapes stands for; 0: it is too long."""
+    """Hash of a key with its escapes decoded; 0 when the key is too long."""
     if end - i > LONGEST:
         return np.uint64(0)
     _, size = put_string(data, i - 1, end + 1, text, 0)
@@ -71,11 +71,11 @@ def _hash_escaped(data, i, end, seed, text):
 
 @inlined
 def remember(data, i, end, owner, table, used, count, text):
-    """Take in the key in data[i:end], between its quotes, of the object numbered `owner` of a line.
+    """Remember the key data[i:end], without its quotes, of object number `owner` of a line.
 
-    table: uint64, a power of two of them, 0 where there is room. used: int64, the places in it that the line has
-    taken so far, `count` of them. text: uint8 (LONGEST + 2 * BLOCK), scratch. Answers NEW, REPEATED (also for a key
-    that is not compared, as it is too long or its number is 0) or FULL.
+    table: uint64, its length a power of two, 0 in free slots. used: int64, the `count` slots that the line has taken
+    so far. text: uint8 (LONGEST + 2 * BLOCK), scratch. Returns NEW, REPEATED (also for a key that is not compared, as
+    it is too long or its hash is 0) or FULL.
     """
     key, escapes = _hash(data, i, end, owner)
     if escapes != 0:

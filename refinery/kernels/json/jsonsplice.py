@@ -1,4 +1,4 @@
-"""Members of JSON objects given new values in kernels; every other byte stays as it is."""
+"""Kernels that replace values of JSON members; every other byte stays as it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from refinery.kernels.json.jsontext import is_space, same_key, skip_space, skip_
 
 @kernel
 def _put(data, start, end, out, w):
-    """Copy data[start:end] to out[w:]; the position after it, or -1 without room."""
+    """Copy data[start:end] to out[w:]; returns the position after it, or -1 without room."""
     if w < 0 or w + (end - start) > len(out):
         return -1
     return copy(data, start, end, out, w)
@@ -24,7 +24,7 @@ def _put(data, start, end, out, w):
 def _put_quoted(data, start, end, out, w, short):
     """Write data[start:end] as a JSON string: quotes, backslashes and control characters escaped, nothing else.
 
-    short: uint8 (256), the letter after the backslash, 117 for the long form, 0 for no escape. Answers the position
+    short: uint8 (256), the letter after the backslash, 117 for the long form, 0 for no escape. Returns the position
     after it; -1 when less than a block of room is left on the way.
     """
     if w < 0 or w + BLOCK > len(out):
@@ -82,7 +82,7 @@ def _put_value(value, start, end, quote, short, out, w):
 
 @kernel
 def _put_member(data, i, level, path, ends, value, start, end, quote, short, out, w):
-    """Write what is missing before the brace at i: path[level:], each inside the one before it, and the value."""
+    """Write the missing members path[level:], each nested in the previous one, and the value before the brace at i."""
     before = i - 1
     while is_space(data[before]):
         before -= 1
@@ -101,9 +101,9 @@ def _put_member(data, i, level, path, ends, value, start, end, quote, short, out
 
 @kernel
 def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, quote, short, out, w):
-    """Write the object data[start:end] with every member at `path` given the value, or the member added at the end.
+    """Write the object data[start:end] with the value set for every member at `path`, else the member appended.
 
-    Answers the position after it; -1: no room; -2: something on the path is no object.
+    Returns the position after it; -1: no room; -2: something on the path is no object.
     """
     last = len(ends) - 1
     level = 0
@@ -154,9 +154,9 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
 
 @njit(nogil=True, cache=True)
 def runs(data, offsets, rows, found):
-    """Runs of neighbouring lines among `rows` as [start, end) in `data`; how many.
+    """Write runs of neighbouring lines among `rows` as [start, end) in `data` to `found`; returns their number.
 
-    -1 when they do not fit `found`, or a line does not end in one line feed with no white space before it.
+    Returns -1 when they do not fit, or a line does not end in one line feed with no white space before it.
     """
     count = 0
     for k in range(len(rows)):
@@ -176,12 +176,12 @@ def runs(data, offsets, rows, found):
 
 @njit(nogil=True, cache=True)
 def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
-    """Write lines `rows`, member `path` set to value k in the k-th of them (kept as it is where that is not valid).
+    """Write lines `rows`, with member `path` of the k-th line set to value k (unchanged where value k is invalid).
 
-    spans: int64 (rows, 2), where the member's value starts and ends in each line, -1 where it is to be looked for.
+    spans: int64 (rows, 2), start and end of the member's value in each line, -1 where the kernel must search for it.
     path: the keys' bytes one after another, key k ends at ends[k]. quote: the values are texts, to be written as JSON
-    strings; else they are JSON. White space after a line goes, one line feed ends each. Answers the bytes written;
-    -1 without room; -2 - k when something on the path is no object in the k-th line.
+    strings; else they are JSON. White space after a line is dropped, one line feed ends each. Returns the bytes
+    written; -1 without room; -2 - k when something on the path is no object in the k-th line.
     """
     w = 0
     matched = np.zeros(len(ends) + 1, np.bool_)
@@ -212,9 +212,9 @@ def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, qu
 
 @kernel
 def emptied(data, offsets, spans, out, out_offsets):
-    """Write each line, data[offsets[k]:offsets[k + 1]], with "" for its value at spans[k], to `out`; -1: as it is.
+    """Write each line data[offsets[k]:offsets[k + 1]] to `out` with "" for its value at spans[k]; -1: unchanged.
 
-    `out` needs as many bytes as the lines without these values, and two for each line.
+    `out` needs room for the lines without these values, and two bytes per line.
     """
     w = 0
     out_offsets[0] = 0

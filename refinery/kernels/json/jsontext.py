@@ -1,4 +1,4 @@
-"""JSON text in kernels: where values end, texts taken out, members given new values and all else kept."""
+"""JSON text in kernels: ends of values, extraction of strings, tests for members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.scan import byte_at, copy_block, is_special, skip_flat, skip_text
 from refinery.kernels.core.utf8 import decode, encode
 
-# Deeper nesting is refused: Python's own reader gives up at a thousand levels.
+# Deeper nesting is refused: Python's own reader fails at a thousand levels.
 MAX_DEPTH = 500
 
 
@@ -41,7 +41,7 @@ def skip_string(data, i, end):
 def skip_value(data, i, end):
     """Position after the JSON value that starts at i, or -1 when it does not end before `end`.
 
-    A number or word ends where its neighbour starts, or at `end`; junk counts as a word, so every call moves on.
+    A number or word ends where its neighbour starts, or at `end`; junk counts as a word, so every call advances.
     """
     if i >= end:
         return -1
@@ -76,16 +76,16 @@ def skip_value(data, i, end):
     return -1
 
 
-# What stopped `elements`.
+# Reasons for which `elements` stops.
 FULL, MORE, UNFINISHED, CLOSED = 0, 1, 2, 3
 
 
 @kernel
 def elements(data, start, end, array, final, starts, ends):
-    """Find the values of a sequence: those of an array (after its bracket), or values one after another.
+    """Find the values of a sequence: the elements of an array (after its bracket), or consecutive values.
 
-    Fills `starts` and `ends`. Answers (how many, where to go on, FULL: no room for more, MORE: more bytes are needed,
-    CLOSED: the array's bracket was reached, UNFINISHED: the last value has no end; it starts where to go on).
+    Fills `starts` and `ends`. Returns (count, position to resume at, reason). FULL: no room for more. MORE: more bytes
+    are needed. CLOSED: the array's bracket was reached. UNFINISHED: the value at that position has no end.
     """
     n = 0
     i = start
@@ -101,7 +101,7 @@ def elements(data, start, end, array, final, starts, ends):
         p = skip_value(data, i, end)
         if p < 0 and final:
             return n, i, UNFINISHED
-        if p < 0 or (p == end and not final):  # a number that touches the end may go on
+        if p < 0 or (p == end and not final):  # a number at the end of the data may continue
             return n, i, MORE
         starts[n] = i
         ends[n] = p
@@ -111,9 +111,9 @@ def elements(data, start, end, array, final, starts, ends):
 
 @kernel
 def one_line(data, starts, ends, out, offsets):
-    """Copy values to `out`, each as one line: white space that breaks lines between tokens is left out.
+    """Copy values to `out`, each as one line: line breaks between tokens are left out.
 
-    `out` needs the values' bytes and one more for each. A value that was on one line is copied as it is.
+    `out` needs the values' bytes and one more for each. A value on one line is copied as it is.
     """
     w = 0
     offsets[0] = 0
@@ -155,8 +155,8 @@ def one_line(data, starts, ends, out, offsets):
 
 @inlined
 def escaped(letter):
-    """The character that a backslash and this letter stand for (uint8); 0: none, or more must be looked at."""
-    # A selection without branches: which letter comes next cannot be predicted.
+    """Character (uint8) of the escape with this letter; 0: no such escape, or a longer one."""
+    # A selection without branches: the next letter is unpredictable.
     b = np.uint8(letter)
     found = b if b == 34 or b == 92 or b == 47 else np.uint8(0)
     found = np.uint8(10) if b == 110 else found
@@ -168,7 +168,7 @@ def escaped(letter):
 
 @kernel
 def hex4(data, i, end):
-    """The number that four hexadecimal digits at i say, or -1."""
+    """Value of the four hexadecimal digits at i, or -1."""
     if i + 4 > end:
         return -1
     value = 0
@@ -188,7 +188,7 @@ def hex4(data, i, end):
 
 @kernel
 def same_key(data, i, end, key, k, key_end):
-    """Whether the key data[i:end], between its quotes and with escapes, is key[k:key_end]."""
+    """True if the key data[i:end], without its quotes and with escapes, equals key[k:key_end]."""
     while i < end:
         b = int(data[i])
         if b != 92:
@@ -220,7 +220,7 @@ def same_key(data, i, end, key, k, key_end):
 
 @kernel
 def _put_long_escape(data, i, end, out, w):
-    """Write the character whose \\u escape starts at i; (position after it, position in `out`), i -1: it is none."""
+    """Write the character whose \\u escape starts at i; returns (position after it, or -1, position in `out`)."""
     if i + 1 >= end or data[i + 1] != 117:
         return -1, w
     cp = hex4(data, i + 2, end)
@@ -236,9 +236,9 @@ def _put_long_escape(data, i, end, out, w):
 
 @kernel
 def put_string(data, i, end, out, w):
-    """Write the text of the string whose opening quote is at i; (position after it, position in `out`).
+    """Write the text of the string whose opening quote is at i; returns (position after it, position in `out`).
 
-    The position is -1 for a string that is malformed. `out` must have room for its bytes and a block.
+    The position is -1 for a malformed string. `out` must have room for its bytes and a block.
     """
     i += 1
     while i < end:
@@ -272,9 +272,9 @@ def put_string(data, i, end, out, w):
 
 @kernel
 def _member_text(data, i, end, key, span, out, w):
-    """Write the text of the last member `key` of the object in data[i:end]; the position after it, or -1: none.
+    """Write the text of the last member `key` of the object data[i:end]; returns the position after it, -1: none.
 
-    span: int64 (2), where its value starts and ends when no other member has that name, else -1.
+    span: int64 (2), start and end of its value when no other member has that name, else -1.
     """
     span[0] = -1
     text_end = -1
@@ -313,11 +313,11 @@ def _member_text(data, i, end, key, span, out, w):
 
 @kernel
 def member_texts(data, offsets, key, spans, out, out_offsets, valid):
-    """Take the text of the last member `key` out of each line, data[offsets[k]:offsets[k + 1]], a JSON object.
+    """Extract the text of the last member `key` from each line, data[offsets[k]:offsets[k + 1]], a JSON object.
 
-    Where there is none, or it is no text, or the line is malformed, `valid` is False. spans: int64 (rows, 2), where
-    the value starts and ends in its line when one member alone has that name and it is a text, else -1. `out` needs
-    the lines' bytes and BLOCK more, and gets the texts one after another.
+    `valid` is False where there is no such member, its value is no text, or the line is malformed. spans: int64
+    (rows, 2), start and end of the value in its line when only one member has that name and it is a text, else -1.
+    `out` needs the lines' bytes and BLOCK more, and receives the texts one after another.
     """
     w = 0
     out_offsets[0] = 0
@@ -337,7 +337,7 @@ def member_texts(data, offsets, key, spans, out, out_offsets, valid):
 
 @kernel
 def _has_member(data, i, end, key):
-    """Whether the object in data[i:end], which is valid, has a member `key`."""
+    """True if the valid object data[i:end] has a member `key`."""
     i = skip_space(data, skip_space(data, i, end) + 1, end)
     while i < end and data[i] == 34:
         after = skip_string(data, i, end)
@@ -354,6 +354,6 @@ def _has_member(data, i, end, key):
 
 @kernel
 def lacking(data, offsets, key, absent):
-    """Write for each line, data[offsets[k]:offsets[k + 1]], a JSON object, whether it has no member `key`."""
+    """Mark each line data[offsets[k]:offsets[k + 1]], a JSON object, that has no member `key`."""
     for k in range(len(absent)):
         absent[k] = not _has_member(data, offsets[k], offsets[k + 1], key)

@@ -1,4 +1,4 @@
-"""Sums of values by key, of which moments are made."""
+"""Sums of values by key, from which moments are computed."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from refinery.kernels.core.jit import kernel
 
 @kernel
 def add(codes, values, valid, n, total, low, high, nans, infinities):
-    """Add values to what is known of their keys. valid: of each value, or empty: all are."""
+    """Add values to the sums of their keys. valid: per value, or empty when all are valid."""
     for i in range(len(values)):
         if len(valid) and not valid[i]:
             continue
@@ -25,7 +25,7 @@ def add(codes, values, valid, n, total, low, high, nans, infinities):
 
 @kernel
 def spread(codes, values, valid, near, rest, squares):
-    """Add up the distances of finite values from one near the mean of their key, and the squares."""
+    """Sum the distances of finite values from a value near the mean of their key, and their squares."""
     for i in range(len(values)):
         if (len(valid) and not valid[i]) or not np.isfinite(values[i]):
             continue

@@ -1,4 +1,4 @@
-"""Moments of values by key, and rounding as Python does it."""
+"""Moments of values by key, and Python's rounding."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Moments:
-    """Arrays with one item for each key; where n is 0, mean, min, max and total mean nothing.
+    """Moments as arrays with one item per key; where n is 0, mean, min, max and total are meaningless.
 
-    n counts the finite values, which alone enter the others; nans and infinities count the rest. m2: sum of squared
-    distances from the mean.
+    n counts the finite values, and only these enter the other fields; nans and infinities count the rest. m2: sum of
+    squared distances from the mean.
     """
 
     n: np.ndarray
@@ -26,22 +26,22 @@ class Moments:
 
     @property
     def seen(self) -> np.ndarray:
-        """Whether there is any value of the key."""
+        """True for keys that have any value."""
         return (self.n + self.nans + self.infinities) > 0
 
     def at(self, places: np.ndarray) -> Moments:
-        """Those of some keys."""
+        """Moments of some keys."""
         return Moments(**{name: column[places] for name, column in vars(self).items()})
 
 
 def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.ndarray | None = None) -> Moments:
     """Moments of float64 `values` for each of `count` keys.
 
-    codes: the key of each value, int64 from 0 to count - 1; None: all are of key 0. valid: False for what is no value.
-    Sums are taken in the order of the values. Distances are from a value near the mean, and what is left of the mean then
-    corrects both, so that large values close to each other lose nothing.
+    codes: the key of each value, int64 from 0 to count - 1; None: all are of key 0. valid: False for missing values.
+    Sums are taken in the order of the values. Distances are from a value near the mean; the remaining difference from
+    the mean then corrects both sums, so that large values close to each other lose no precision.
     """
-    from refinery.kernels.stats import moment_sums  # not before: numba is slow to import
+    from refinery.kernels.stats import moment_sums  # a late import: numba is slow to import
 
     if codes is None:
         return _of_all(values, valid)
@@ -57,14 +57,14 @@ def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.
 
 
 def ones(codes: np.ndarray, count: int) -> Moments:
-    """Moments of the value 1 for each of the keys: how often each stands in `codes`."""
+    """Moments of the value 1 for each key: the number of times that the key is in `codes`."""
     n = np.bincount(codes, minlength=count)
     one, none = np.ones(count), np.zeros(count, np.int64)
     return Moments(n, one, np.zeros(count), one, one, n.astype(np.float64), none, none)
 
 
 def _of_all(values: np.ndarray, valid: np.ndarray | None) -> Moments:
-    """Moments of all values under one key; numpy adds up in parts, which loses less."""
+    """Moments of all values under one key; numpy sums in parts, which loses less precision."""
     values = values if valid is None else values[valid]
     finite = np.isfinite(values)
     nans = int(np.isnan(values).sum())
@@ -86,21 +86,21 @@ def _moments(
     n: np.ndarray, near: np.ndarray, rest: np.ndarray, squares: np.ndarray, low: np.ndarray, high: np.ndarray,
     total: np.ndarray, nans: np.ndarray, infinities: np.ndarray,
 ) -> Moments:  # fmt: skip
-    """near: a value near the mean; rest, squares: sums of the distances from it, and of their squares."""
+    """Moments from sums. near: a value near the mean; rest, squares: sums of distances from it and their squares."""
     m2 = np.where(low < high, np.maximum(squares - rest * rest / n, 0.0), 0.0)
     mean = np.where(low == high, low, near + rest / n)
     return Moments(n, mean, m2, low, high, total, nans, infinities)
 
 
 def rounded(values: np.ndarray, digits: int) -> np.ndarray:
-    """Each of the values (float64 or int64) as Python's `round(value, digits)` gives it: by the exact decimal, ties to even."""
+    """Round values (float64 or int64) as Python's `round(value, digits)`: by the exact decimal, ties to even."""
     if values.dtype == np.int64:
         return values if digits >= 0 else _round_whole(values, 10**-digits)
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = values * 10.0**digits if digits >= 0 else values / 10.0**-digits
         near = np.rint(scaled)
         found = near / 10.0**digits if digits >= 0 else near * 10.0**-digits
-        # Arithmetic decides where a tie is far; the digits themselves where it is near, or the number is large.
+        # Arithmetic decides far from a tie; the digits themselves decide near a tie or for a large number.
         unclear = (np.abs(scaled) >= 1e9) | (np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= 1e-6)
     at = np.flatnonzero(unclear & np.isfinite(values))
     found[at] = [round(value, digits) for value in values[at].tolist()]

@@ -1,7 +1,7 @@
-"""Statistics files in kernels: entries read from JSON.
+"""Kernels that read the entries of statistics files from JSON.
 
-A file is an object, key -> entry; an entry is a number or an object of numbers and a unit. `read` turns the bytes of several
-files into rows of numbers, without looking at what they mean: that is for `refinery.kernels.stats.stat_sums`.
+A file is an object, key -> entry; an entry is a number or an object of numbers and a unit. `read` turns the bytes of
+several files into rows of numbers; `refinery.kernels.stats.stat_sums` interprets them.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.scan import byte_at, skip_text
 from refinery.kernels.json.jsontext import is_space, put_string, skip_space, skip_string, skip_value
 
-# Columns of what `read` finds: numbers of an entry, and what there is beside them.
+# Columns of the results of `read`: numbers of an entry, and facts beside them.
 TOTAL, N, MEAN, VARIANCE, MIN, MAX, NANS, INFINITIES, LOW = range(9)
 NUMBERS = 9
 HASH, START, LENGTH, GIVEN, UNIT, FILE = range(6)
 FACTS = 6
-# Bits of GIVEN above those of the numbers that are there: the entry is a number; its unit is `task`; it is another.
+# Bits of GIVEN above those of the numbers present: the entry is a number; its unit is `task`; its unit is another.
 IS_NUMBER, TASK, OTHER = 1 << 9, 1 << 10, 1 << 11
 
-# How `read` ends. DAMAGED: the JSON.
+# End states of `read`. DAMAGED: malformed JSON.
 DONE, FULL, DAMAGED = range(3)
 
-SPARE = 64  # bytes that must be there after the last that is read
+SPARE = 64  # bytes that must exist after the last one that is read
 
 
 def _word(name: bytes) -> np.uint64:
@@ -50,9 +50,9 @@ def _after_space(data, i, end):
 
 @inlined
 def _field(data, i):
-    """Which field the name between quotes is whose first letter is at i, and the position after its closing quote.
+    """Field whose quoted name has its first letter at i, and the position after the closing quote.
 
-    _UNKNOWN, -1 for one that is not known.
+    Returns _UNKNOWN, -1 for an unknown name.
     """
     word = load_word(data, i)
     if word & _6 == _TOTAL:
@@ -87,7 +87,7 @@ def _field(data, i):
 
 @inlined
 def _number_or_word(data, i, end):
-    """A number as `decimals.number` reads it, or Python's words NaN, Infinity and -Infinity."""
+    """Read a number by `decimals.number`, or one of Python's words NaN, Infinity and -Infinity."""
     value, after, state = number(data, i, end)
     if state != NONE:
         return value, after, state
@@ -103,7 +103,7 @@ def _number_or_word(data, i, end):
 
 @inlined
 def _skip_number(data, i, end):
-    """Position after a number that nobody wants, or -1."""
+    """Position after an unused number, or -1."""
     b = byte_at(data, i)
     if b != 45 and (b < 48 or b > 57):
         return -1
@@ -113,7 +113,7 @@ def _skip_number(data, i, end):
 
 @kernel
 def _put_hard(hard, row, field, start, end):
-    """Note a number that Python must read; hard[0, 0] counts them. Whether there was room."""
+    """Note a number that Python must read; hard[0, 0] counts them. Returns False without room."""
     count = hard[0, 0] + 1
     if count >= len(hard):
         return False
@@ -127,9 +127,9 @@ def _put_hard(hard, row, field, start, end):
 
 @inlined
 def _read_object(data, i, end, row, facts, numbers, hard):
-    """Read the entry's fields after its brace at i: the position after it, or -1 - the place where it is damaged.
+    """Read the entry's fields after its brace at i; returns (position after the entry, DONE).
 
-    FULL is answered as the second.
+    On failure returns (position of the failure, DAMAGED), or FULL when `hard` has no room.
     """
     given = 0
     i = _after_space(data, i + 1, end)
@@ -190,7 +190,7 @@ def _read_object(data, i, end, row, facts, numbers, hard):
 
 @inlined
 def _hash(data, start, length):
-    """A hash of data[start : start + length], and all its bytes or-ed; eight bytes after it must be there."""
+    """Hash of data[start : start + length], and all its bytes or-ed; eight bytes after it must exist."""
     h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
     seen = np.uint64(0)
     i = start
@@ -209,7 +209,7 @@ def _hash(data, start, length):
 
 @inlined
 def _read_key(data, i, end, row, facts, texts, used, hard):
-    """Read the key whose quote is at i: the position after it, or -1, and how much of `texts` is in use."""
+    """Read the key whose quote is at i: the position after it, or -1, and the used length of `texts`."""
     plain = skip_text(data, i + 1, end)
     if plain < end and byte_at(data, plain) == 34:
         hashed, seen = _hash(data, i + 1, plain - i - 1)
@@ -231,8 +231,9 @@ def _read_key(data, i, end, row, facts, texts, used, hard):
 def read(data, starts, ends, facts, numbers, texts, hard):
     """Read the files data[starts[k]:ends[k]]: (rows, DONE, 0, 0), or (0, FULL or DAMAGED, file, position).
 
-    facts int64[., FACTS], numbers float64[., NUMBERS]; texts, for keys with escapes, as long as `data`; hard int64[., 4]: after
-    its first row (how many; whether a key is not ASCII) (row, field, start, end) of numbers that Python must read. SPARE bytes after the last file.
+    facts int64[., FACTS], numbers float64[., NUMBERS]; texts, for keys with escapes, as long as `data`; hard
+    int64[., 4]: in its first row the count of numbers that Python must read and whether a key is not ASCII, then
+    (row, field, start, end) of these numbers. SPARE bytes must exist after the last file.
     """
     row, used = 0, 0
     hard[0, 0] = 0

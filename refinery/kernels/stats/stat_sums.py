@@ -1,7 +1,7 @@
-"""Entries of statistics files in kernels: what they mean, added up by key.
+"""Kernels that interpret entries of statistics files and add them up by key.
 
-Moments are merged as Chan, Golub and LeVeque 1979 do, the mean, M2 and total each kept as a sum of two DOUBLEs, so that
-neither a thousand files nor values that are large against their spread cost digits.
+Moments are merged by the method of Chan, Golub and LeVeque 1979. The mean, M2 and total are each kept as a sum of two
+DOUBLEs, so that neither a thousand files nor values that are large against their spread cost digits.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from refinery.kernels.stats.stat_entries import (
     N,
 )
 
-# How `add` ends beside DONE and FULL: what is wrong with an entry.
+# End states of `add` beside DONE and FULL: faults of an entry.
 NO_TOTAL, BAD_N, TWICE = 3, 4, 5
 
-# Columns of what is known of a key, 128 bytes: those of `known` are int64, those of `values`, over the same memory, float64.
-# The numbers are sums of two.
+# Columns of a key's sums, 128 bytes: int64 in `known`, float64 in `values`, which share the memory. Each mean, M2 and
+# total is a sum of two DOUBLEs.
 KEY_HASH, KEY_START, KEY_LENGTH, KEY_N, KEY_NANS, KEY_INFINITIES, KEY_UNIT, KEY_FILE = range(8)
 KEY_MEAN, KEY_MEAN_LOW, KEY_M2, KEY_M2_LOW, KEY_TOTAL, KEY_TOTAL_LOW, KEY_MIN, KEY_MAX = range(8, 16)
 KEY_COLUMNS = 16
 
-AHEAD = 32  # rows whose keys are fetched from memory together, since each comes from somewhere else
+AHEAD = 32  # rows whose keys are fetched together, since each is at another place in memory
 
 # Counters of `add`.
 UNKNOWN, NOT_FINITE = range(2)
@@ -54,10 +54,10 @@ UNKNOWN, NOT_FINITE = range(2)
 
 @kernel
 def meaning(row, facts, numbers, out):
-    """What an entry says, by datatrove's rules: out[:] = n, mean, M2, minimum, maximum, total; (how it ends, n is a guess).
+    """Interpret an entry by datatrove's rules: out[:] = n, mean, M2, min, max, total; (end state, n is a guess).
 
-    Left out are a mean of 1, the n of an entry whose mean is 1 and whose total is n, else an n of 1; minimum and maximum that are
-    the mean; a variance of 0.
+    An entry omits: a mean of 1; an n of 1, or the n when the mean is 1 and the total is n; a minimum and maximum equal
+    to the mean; a variance of 0.
     """
     given = facts[row, GIVEN]
     total = numbers[row, TOTAL]
@@ -75,7 +75,7 @@ def meaning(row, facts, numbers, out):
         return BAD_N, False
     out[0], out[1], out[3], out[4], out[5] = n, mean, low, high, total
     out[2] = variance * (n - 1) if n > 1 else 0.0
-    # One value has no spread: datatrove leaves n out when it equals the total, though rounding has moved the mean from 1.
+    # One value has no spread: datatrove omits n when it equals the total, though rounding has moved the mean from 1.
     return DONE, given & (1 << N) == 0 and mean != 1 and (low != high or variance != 0)
 
 
@@ -91,7 +91,7 @@ def _add_to(values, row, column, x):
 
 @kernel
 def _add_moments(key, n, new, low, known, values):
-    """Merge n values with mean new[1] + low, M2 new[2] into those of a key."""
+    """Merge n values with mean new[1] + low and M2 new[2] into the moments of a key."""
     before = known[key, KEY_N]
     known[key, KEY_N] = before + n
     if before == 0:
@@ -102,7 +102,7 @@ def _add_moments(key, n, new, low, known, values):
     a, b = new[1], values[key, KEY_MEAN]
     d = a - b
     c = d - a
-    # The difference of two sums of two, with what rounding took from the difference of their first.
+    # The difference of two sums of two DOUBLEs, with the rounding error of the difference of their high parts.
     distance = d + (((a - (d - c)) - (b + c)) + (low - values[key, KEY_MEAN_LOW]))
     share = n / (before + n)
     _add_to(values, key, KEY_MEAN, distance * share)
@@ -112,7 +112,7 @@ def _add_moments(key, n, new, low, known, values):
 
 @inlined
 def _same(data, i, arena, k, length):
-    """Whether data[i : i + length] is arena[k : k + length]; eight bytes after both must be there."""
+    """True if data[i : i + length] equals arena[k : k + length]; eight bytes after both must exist."""
     at = 0
     while at + 8 <= length:
         if load_word(data, i + at) != load_word(arena, k + at):
@@ -124,7 +124,7 @@ def _same(data, i, arena, k, length):
 
 @kernel
 def _find(hashed, data, start, length, table, known, arena):
-    """The slot of a key, or of the free place where it belongs."""
+    """Slot of a key, or the free slot where it belongs."""
     mask = len(table) - 1
     slot = hashed & mask
     while True:
@@ -139,7 +139,7 @@ def _find(hashed, data, start, length, table, known, arena):
 
 @kernel
 def _new_key(key, hashed, data, start, length, known, values, arena, used):
-    """Set up a key that was not there; its bytes go to arena[used:]."""
+    """Set up a new key; its bytes go to arena[used:]."""
     for at in range(length):
         arena[used + at] = byte_at(data, start + at)
     for column in range(KEY_COLUMNS):
@@ -154,7 +154,7 @@ def _new_key(key, hashed, data, start, length, known, values, arena, used):
 
 @kernel
 def _add_entry(key, row, facts, numbers, out, known, values, tallies):
-    """Add an entry to its key; how it ends."""
+    """Add an entry to its key; returns the end state."""
     how, guess = meaning(row, facts, numbers, out)
     if how != DONE:
         return how
@@ -172,7 +172,7 @@ def _add_entry(key, row, facts, numbers, out, known, values, tallies):
         nan = math.isnan(out[1]) or math.isnan(out[5])
         known[key, KEY_NANS if nan else KEY_INFINITIES] += n
         return DONE
-    if n > 0 or out[3] <= out[4]:  # of nothing, what refinery writes has a minimum above its maximum
+    if n > 0 or out[3] <= out[4]:  # where n is 0, refinery writes a minimum above the maximum
         values[key, KEY_MIN] = min(values[key, KEY_MIN], out[3])
         values[key, KEY_MAX] = max(values[key, KEY_MAX], out[4])
     _add_to(values, key, KEY_TOTAL, out[5])
@@ -183,7 +183,7 @@ def _add_entry(key, row, facts, numbers, out, known, values, tallies):
 
 @kernel
 def _fetch(first, end, facts, table, known, arena, ahead):
-    """Have the memory at hand that `add` will ask for: loads that wait for nothing wait beside one another."""
+    """Prefetch the memory that `add` will read: independent loads overlap."""
     mask = len(table) - 1
     for row in range(first, end):
         ahead[row - first] = table[facts[row, HASH] & mask]
@@ -195,18 +195,18 @@ def _fetch(first, end, facts, table, known, arena, ahead):
     for at in range(end - first):
         if ahead[at] >= 0:
             seen += arena[known[ahead[at], KEY_START]]
-    ahead[0] = seen  # or nothing would be loaded
+    ahead[0] = seen  # else the compiler would drop the loads
 
 
 @kernel
 def add(
     first, count, file_number, data, texts, facts, numbers, table, known, values, arena, sizes, out, tallies, ahead
 ):
-    """Add rows first to count - 1 to what is known of their keys: (next row, DONE), or (row, what ended it).
+    """Add rows first to count - 1 to the sums of their keys: (next row, DONE), or (row, end state).
 
-    sizes: keys and bytes of `arena` in use. FULL: `known`, `values`, `table` (a power of two, a half of it free) or `arena` has
-    no room for the row's key. file_number: of the first file that was read, to see that no key is in a file twice. ahead: room
-    for AHEAD numbers.
+    sizes: keys and bytes of `arena` in use. FULL: `known`, `values`, `table` (a power of two, half of it free) or
+    `arena` has no room for the row's key. file_number: number of the first file, for the check that no file repeats a
+    key. ahead: room for AHEAD numbers.
     """
     for row in range(first, count):
         if (row - first) % AHEAD == 0:

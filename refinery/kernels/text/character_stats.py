@@ -1,4 +1,4 @@
-"""Counts of kinds of characters in a text, as Python's `str` and datatrove tell them apart."""
+"""Counts of kinds of characters in a text, by the classes of Python's `str` and datatrove."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from refinery.kernels.dedup.sentence_units import MARKS
 
 FIELDS = ("chars", "spaces", "alphas", "digits", "uppers", "ellipses", "marks")
 
-# Bits of a code point: str.isspace, isalpha, isdigit, isupper; U+2026; what datatrove takes for punctuation.
+# Bits of a code point: str.isspace, isalpha, isdigit, isupper; U+2026; datatrove's punctuation.
 SPACE, ALPHA, DIGIT, UPPER, ELLIPSIS, MARK = (1 << n for n in range(6))
 
 _capitals = lanes(lambda b, x: within(b, x, 0x41, 0x5A))
@@ -41,12 +41,12 @@ FULL_STOP = 0x2E
 
 @lru_cache(maxsize=1)
 def tables() -> tuple[np.ndarray, np.ndarray]:
-    """What `count_rows` reads: the bits of every code point (uint8), and what bits add to the packed counters (int64)."""
+    """Tables for `count_rows`: bits of every code point (uint8), and the packed counter increments of bits (int64)."""
     known = classes()
     bits = np.where(known & SPACES, np.uint8(SPACE), np.uint8(0)) | np.where(
         known & ALPHAS, np.uint8(ALPHA), np.uint8(0)
     )
-    for code_point in range(0x20000):  # beyond, no character is a digit or in upper case; a test asks them all
+    for code_point in range(0x20000):  # beyond, no character is a digit or in upper case; a test checks all of them
         char = chr(code_point)
         if char.isdigit() or char.isupper():
             bits[code_point] |= char.isdigit() * DIGIT | char.isupper() * UPPER
@@ -61,9 +61,9 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def count_rows(data, offsets, valid, bits, added, counts):
-    """Fill counts, int64 (7, rows), in the order of FIELDS; rows that are not valid are left alone.
+    """Fill counts, int64 (7, rows), in the order of FIELDS; invalid rows are left alone.
 
-    ellipses: characters of `...`, three at a time and not overlapping, and of U+2026.
+    ellipses: characters of non-overlapping `...`, and of U+2026.
     """
     for row in range(len(valid)):
         if valid[row]:
@@ -76,7 +76,7 @@ def count_rows(data, offsets, valid, bits, added, counts):
 def _count(data, start, end, bits, added):
     chars = spaces = alphas = numbers = uppers = ellipses = marks = 0
     i = start
-    last, run = -2, 0  # the last full stop, and how many stand there in a row since the last three
+    last, run = -2, 0  # the last full stop, and the length of its run since the last three
     while i < end:
         stop = min(end, i + BLOCK)
         if i + BLOCK <= len(data):

@@ -1,8 +1,8 @@
 """Find and replace e-mail addresses: Data-Juicer's default pattern without a regex engine.
 
-A match has one @, for none of the pattern's classes holds another. What is before it is the longest run of the first
-class that the match before leaves; behind it, backtracking gives up characters until a dot and a letter follow, so the
-last dot with a letter behind it in the run of the second class decides.
+A match has one @, for none of the pattern's classes holds another. The part before the @ is the longest run of the
+first class that the previous match leaves. Behind the @, backtracking gives up characters until a dot and a letter
+follow, so the last dot with a letter behind it in the run of the second class decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AT, DOT = 0x40, 0x2E
 
 @lru_cache(maxsize=1)
 def kinds() -> np.ndarray:
-    """uint8 (256): the pattern's classes that a byte belongs to."""
+    """Classes of the pattern that each byte belongs to, uint8 (256)."""
     table = np.zeros(256, np.uint8)
     table[ord("A") : ord("Z") + 1] = LOCAL
     table[ord("a") : ord("z") + 1] = LOCAL | DOMAIN | LOWER
@@ -52,7 +52,7 @@ def _next_at(data, i, end):
 
 @kernel
 def _match(data, at, low, end, kinds):
-    """Start and end of the match around the @ at position `at`, from `low` on; the end is -1 when there is none."""
+    """Start and end of the match around the @ at position `at`, from `low` on; the end is -1 without a match."""
     start = at
     while start > low and kinds[data[start - 1]] & LOCAL:
         start -= 1
@@ -74,7 +74,7 @@ def _match(data, at, low, end, kinds):
 
 @kernel
 def _replace_row(data, low, high, out, w, literals, bounds, kinds):
-    """Write data[low:high] with its matches replaced; whether any, and the position after it, -1 without room."""
+    """Write data[low:high] with its matches replaced; returns (changed, position after it or -1 without room)."""
     done = low
     at = _next_at(data, low, high)
     while at < high:
@@ -112,7 +112,7 @@ def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, kin
 def clean_emails(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     """`regex.sub(EMAIL_PATTERN, repl, text)` of every text; NULL where nothing changes.
 
-    A `repl` with other escapes than the whole match goes through `patterns.sub`, which raises when it is no template.
+    A `repl` with other escapes than the whole match goes through `patterns.sub`, which raises for an invalid template.
     """
     pieces = whole_match_pieces(repl)
     if pieces is None:

@@ -1,4 +1,4 @@
-"""Bytes of files as lines and CSV records: finding them, and checking that they are UTF-8.
+"""Lines and CSV records in the bytes of files: search, and checks that they are UTF-8.
 
 A line ends after its line feed.
 """
@@ -12,12 +12,12 @@ from refinery.kernels.core.blocks import BLOCK, wide
 
 GOOD, BLANK, NOT_UTF8 = 0, 1, 2
 
-FULL, MORE, UNFINISHED = 0, 1, 2  # what stopped `records`
+FULL, MORE, UNFINISHED = 0, 1, 2  # reasons for which `records` stops
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _wrong(b, p1, p2, p3):
-    """1 when byte b cannot follow the three bytes before it (p1 is the nearest) in UTF-8; uint8 in and out."""
+    """Return 1 if byte b cannot follow the three bytes before it (p1 is the nearest) in UTF-8; uint8 in and out."""
     lead = np.uint8(p1 >= np.uint8(0xC0)) | np.uint8(p2 >= np.uint8(0xE0)) | np.uint8(p3 >= np.uint8(0xF0))
     wrong = lead ^ np.uint8((b & np.uint8(0xC0)) == np.uint8(0x80))
     wrong |= np.uint8(b == np.uint8(0xC0)) | np.uint8(b == np.uint8(0xC1)) | np.uint8(b >= np.uint8(0xF5))
@@ -30,8 +30,8 @@ def _wrong(b, p1, p2, p3):
 
 @njit(nogil=True, cache=True)
 def _sound(data, start, end):
-    """Whether no byte of data[start:end] is wrong after the three before it; start is at least 3."""
-    # Four views instead of indices i - 1 and so on: only then the loop becomes vector instructions.
+    """True if every byte of data[start:end] may follow the three before it; start is at least 3."""
+    # Four views instead of indices i - 1 and so on: only then does the loop become vector instructions.
     b0, b1, b2, b3 = data[start:end], data[start - 1 : end - 1], data[start - 2 : end - 2], data[start - 3 : end - 3]
     wrong = np.uint8(0)
     for i in range(len(b0)):
@@ -41,7 +41,7 @@ def _sound(data, start, end):
 
 @njit(nogil=True, cache=True)
 def valid_utf8(data, start, end):
-    """Whether data[start:end] is UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF, nothing cut off."""
+    """True if data[start:end] is UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF, nothing cut off."""
     p1 = p2 = p3 = np.uint8(0)
     head = min(start + 3, end)
     for i in range(start, head):
@@ -72,7 +72,7 @@ def valid_utf8(data, start, end):
 
 @njit(nogil=True, cache=True)
 def line_ends(data, start, end, ends):
-    """Write the positions after line feeds of data[start:end] into `ends` until it is full; how many."""
+    """Write the positions after line feeds of data[start:end] to `ends` until it is full; returns their number."""
     n = 0
     i = start
     while i < end and n < len(ends):
@@ -93,7 +93,7 @@ def line_ends(data, start, end, ends):
 
 @njit(nogil=True, cache=True)
 def count_lines(data, start, end):
-    """Line feeds in data[start:end]."""
+    """Number of line feeds in data[start:end]."""
     total = 0
     i = start
     while i < end:
@@ -108,7 +108,7 @@ def count_lines(data, start, end):
 
 @njit(nogil=True, cache=True)
 def lines_before(data, start, positions, counts):
-    """Write the line feeds between `start` and each of the ascending positions."""
+    """Write the number of line feeds between `start` and each of the ascending positions."""
     seen = 0
     for k in range(len(positions)):
         seen += count_lines(data, start, positions[k])
@@ -138,9 +138,9 @@ def first_line_end(data, start, end):
 
 @njit(nogil=True, cache=True)
 def classify(data, start, ends, count, states, known):
-    """Say of each line whether it is GOOD, BLANK (JSON white space alone) or NOT_UTF8; how many are not good.
+    """Classify each line as GOOD, BLANK (JSON white space alone) or NOT_UTF8; returns the number of lines not GOOD.
 
-    Line i is data[ends[i - 1]:ends[i]], the first starts at `start`. known: whether it is UTF-8 is not asked.
+    Line i is data[ends[i - 1]:ends[i]], the first starts at `start`. known: the data are known to be UTF-8.
     """
     if count == 0:
         return 0
@@ -180,8 +180,9 @@ def gather(data, starts, ends, out, offsets):
 def records(data, start, end, delimiter, final, starts, ends, fields, lines):
     """Find the records of a CSV text (RFC 4180: quotes around a field, doubled inside; CR, LF or CR LF at the end).
 
-    Fills `starts`, `ends` (the line end left out), `fields` (how many) and `lines` (line ends inside and after it).
-    Answers (how many, where to go on, UNFINISHED: the last record is in quotes that never close; or MORE or FULL).
+    Fills `starts`, `ends` (the line end left out), `fields` (their number) and `lines` (line ends inside and after it).
+    Returns (count, position to resume at, reason). UNFINISHED: the last record is in quotes that never close; or MORE
+    or FULL.
     """
     n = 0
     begin = start
@@ -240,7 +241,7 @@ def records(data, start, end, delimiter, final, starts, ends, fields, lines):
 
 @njit(nogil=True, cache=True)
 def classify_records(data, starts, ends, states):
-    """Say of each record whether it is GOOD, BLANK (nothing but blanks) or NOT_UTF8."""
+    """Classify each record as GOOD, BLANK (nothing but blanks) or NOT_UTF8."""
     clean = len(starts) == 0 or valid_utf8(data, starts[0], ends[-1])
     for k in range(len(starts)):
         p, end = starts[k], ends[k]
@@ -256,7 +257,7 @@ def classify_records(data, starts, ends, states):
 
 @njit(nogil=True, cache=True)
 def gather_records(data, starts, ends, fields, width, delimiter, out):
-    """Copy records to `out`, a line feed after each; a short one gets the delimiters that it lacks."""
+    """Copy records to `out`, a line feed after each; missing delimiters are added to short records."""
     w = 0
     for k in range(len(starts)):
         for i in range(starts[k], ends[k]):
@@ -272,7 +273,7 @@ def gather_records(data, starts, ends, fields, width, delimiter, out):
 
 @njit(nogil=True, cache=True)
 def unix_line_ends(data, start, end, out):
-    """Copy data[start:end] to `out` with CR LF and CR as LF; the bytes written."""
+    """Copy data[start:end] to `out` with CR LF and CR as LF; returns the bytes written."""
     w = 0
     i = start
     while i < end:
@@ -290,7 +291,7 @@ def unix_line_ends(data, start, end, out):
 
 @njit(nogil=True, cache=True)
 def valid_texts(data, offsets):
-    """Whether every text data[offsets[i]:offsets[i + 1]] is UTF-8."""
+    """True if every text data[offsets[i]:offsets[i + 1]] is UTF-8."""
     if not valid_utf8(data, offsets[0], offsets[-1]):
         return False
     for i in range(1, len(offsets) - 1):

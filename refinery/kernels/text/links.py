@@ -2,11 +2,11 @@
 
 A link is a head (`scheme:` with slashes, `www.`, or `host.tld/`) and a tail of at least two units, where a unit is
 a character other than white space and `()<>`, or a parenthesised group nested at most twice. A backtracking engine
-tries every position of the text as a start, and all ways to cut the tail. Here the tail is cut into units once, from
-left to right: the match ends after the last unit that may stand last, because that is where backtracking first
-succeeds. Starts are found backwards from the few places where a head can end, and addresses from the dot or
-colon behind their first number. A tail that fails holds no other head, and neither heads nor groups are scanned more
-than a few times, so the time is linear in the text.
+tries every position of the text as a start, and all ways to cut the tail. The kernel cuts the tail into units once,
+from left to right: the match ends after the last unit that is allowed at the end, where backtracking first succeeds.
+Starts are found backwards from the few places where a head can end, and addresses from the dot or colon behind their
+first number. A tail that fails holds no other head, and neither heads nor groups are scanned more than a few times,
+so the time is linear in the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from refinery.kernels.core.utf8 import before, copy, decode, same
 from refinery.kernels.text.patterns import sub, whole_match_pieces
 from refinery.kernels.text.replacing import emit, template
 
-# The patterns that the kernel stands for (facts about Data-Juicer 1.6.1), for the `regex` module with DOTALL.
+# The patterns that the kernel implements (facts about Data-Juicer 1.6.1), for the `regex` module with DOTALL.
 LINK_PATTERN = (
     r"(?i)\b((?:[a-z][\w-]+:(?:\/{1,3}|[a-z0-9%])|www\d{0,3}[.]|[a-z0-9.\-]+[.][a-z]{2,4}\/)"
     r"(?:[^\s()<>]+|\(([^\s()<>]+|(\([^\s()<>]+\)))*\))+"
@@ -38,15 +38,15 @@ IP_PATTERN = (
 )
 
 LINKS, IPS = 0, 1  # what to replace
-STOP, OPEN, LAST, INNER, WIDE = 0, 1, 2, 3, 4  # ends the tail; opens a group; may stand last; may not; not ASCII
+STOP, OPEN, LAST, INNER, WIDE = 0, 1, 2, 3, 4  # ends the tail; opens a group; allowed last; not allowed last; not ASCII
 
 COLON, SLASH, DOT, DASH, PERCENT, PAREN, CLOSE = 0x3A, 0x2F, 0x2E, 0x2D, 0x25, 0x28, 0x29
-BEFORE, AFTER = 5, 2  # the bytes that a test of one byte looks at around it
+BEFORE, AFTER = 5, 2  # context bytes around the byte under test
 
 
 @lru_cache(maxsize=1)
 def units() -> np.ndarray:
-    """uint8 (256): what a byte is in the tail of a link."""
+    """Kind of each byte in the tail of a link, uint8 (256)."""
     table = np.full(256, WIDE, np.uint8)
     table[:128] = LAST
     for char in "`![]{};:'\".,?":
@@ -60,7 +60,7 @@ def units() -> np.ndarray:
 
 @kernel
 def _is_letter(cp):
-    # The three others are what `regex` folds onto i, s and k.
+    # `regex` folds the three others onto i, s and k.
     return 97 <= (cp | 32) <= 122 or cp == 0x130 or cp == 0x17F or cp == 0x212A
 
 
@@ -78,7 +78,7 @@ def _word_before(data, i, low, classes):
 
 @inlined
 def _link_heads(data, i):
-    """Mask of the bytes from i on at which a head may end (`www.`: start); a bit that is not set is never wrong."""
+    """Mask of the bytes from i on at which a head may end (`www.`: start); no head is missed."""
     after = letters(data, i + 1) | digits(data, i + 1) | wide(data, i + 1)
     after |= equal_to(data, i + 1, SLASH) | equal_to(data, i + 1, PERCENT)
     wide1, wide2 = wide(data, i - 1), wide(data, i - 2)
@@ -107,7 +107,7 @@ def _first_numbers(data, i):
 def _next(data, i, high, what):
     """First position from i on, below high, where a match may be found, or high."""
     while i < high:
-        if i < BEFORE or i + BLOCK + AFTER > len(data):  # at the very edges of the buffer every byte is looked at
+        if i < BEFORE or i + BLOCK + AFTER > len(data):  # at the edges of the buffer every byte is a candidate
             return i
         found = _link_heads(data, i) if what == LINKS else _first_numbers(data, i)
         if found:
@@ -146,7 +146,7 @@ def _group(data, i, high, units, classes):
 
 @kernel
 def _tail(data, i, high, units, classes):
-    """End of the tail that starts at i, or -1 when there is none."""
+    """End of the tail that starts at i, or -1."""
     end = -1
     first = True
     while i < high:
@@ -204,7 +204,7 @@ def _scheme_end(data, colon, high, units, classes):
     slashes = 1
     while slashes < 3 and i + slashes < high and data[i + slashes] == SLASH:
         slashes += 1
-    while slashes > 0:  # with fewer slashes in the head, one more is left for the tail
+    while slashes > 0:  # fewer slashes in the head leave more for the tail
         end = _tail(data, i + slashes, high, units, classes)
         if end >= 0:
             return end
@@ -267,7 +267,7 @@ def _www_dot(data, i, low, high, classes):
 
 @kernel
 def _www(data, i, low, high, limit, units, classes):
-    """The link that starts with `www.` at i, or the longer one `x-www.host.tld/` around it."""
+    """Link that starts with `www.` at i, or the longer link `x-www.host.tld/` around it."""
     after = _www_dot(data, i, low, high, classes)
     if after < 0:
         return -1, -1
@@ -299,7 +299,7 @@ def _is_octet(data, i, end):
 
 @kernel
 def _v4(data, dot, high, limit):
-    """Start, from limit on, and end of the address whose first number ends at this dot; the end is -1 without one."""
+    """Start, from limit on, and end of the address whose first number ends at this dot; end -1 without an address."""
     start = max(dot - 3, limit)
     while not _is_octet(data, start, dot):
         start += 1
@@ -326,7 +326,7 @@ def _is_hex(cp, classes):
 
 @kernel
 def _hex_end(data, i, high, classes):
-    """End of the one to four digits at i; i when there is none."""
+    """End of the one to four hexadecimal digits at i; i when there are none."""
     for _ in range(4):
         if i >= high:
             break
@@ -339,7 +339,7 @@ def _hex_end(data, i, high, classes):
 
 @kernel
 def _v6(data, colon, high, limit, classes):
-    """Start, from limit on, and end of the address whose first group ends at this colon; the end is -1 without one."""
+    """Start, from limit on, and end of the address whose first group ends at this colon; end -1 without an address."""
     start = colon
     for _ in range(4):
         back = before(data, start, limit)
@@ -359,7 +359,7 @@ def _v6(data, colon, high, limit, classes):
 
 @kernel
 def _match(data, i, low, high, limit, what, units, classes):
-    """Start and end of the leftmost match that `_next` may have stopped at i for; the end is -1 when there is none."""
+    """Start and end of the leftmost match for which `_next` may have stopped at i; the end is -1 without a match."""
     b = data[i]
     if what == IPS:
         if b == DOT:
@@ -380,7 +380,7 @@ def _match(data, i, low, high, limit, what, units, classes):
 
 @kernel
 def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes):
-    """Write data[low:high] with its matches replaced; whether any, and the position after it, -1 without room."""
+    """Write data[low:high] with its matches replaced; returns (changed, position after it or -1 without room)."""
     done = low
     i = _next(data, low, high, what)
     while i < high:
@@ -400,7 +400,7 @@ def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes
 
 @kernel
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, what, units, classes):
-    """Kernel for `arrow.delta`: replace what `what` says by `literals` and `bounds` (see `template`)."""
+    """Kernel for `arrow.delta`: replace links or addresses (`what`) by `literals` and `bounds` (see `template`)."""
     w = 0
     for row in range(len(valid)):
         if valid[row]:
@@ -419,14 +419,14 @@ def clean_links(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     """`regex.sub(LINK_PATTERN, repl, text, flags=DOTALL)` of every text; NULL where nothing changes.
 
     A `repl` with other escapes than the whole match goes through the `regex` module, but only for texts with a link.
-    Raises what that raises when `repl` is no valid template.
+    Raises the `regex` module's errors when `repl` is no valid template.
     """
     pieces = whole_match_pieces(repl, groups=(0, 1))  # group 1 is the whole link
     return _clean(column, LINKS, LINK_PATTERN, pieces, repl)
 
 
 def clean_ips(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
-    """`regex.sub(IP_PATTERN, repl, text, flags=DOTALL)` of every text, as `clean_links` does it."""
+    """`regex.sub(IP_PATTERN, repl, text, flags=DOTALL)` of every text, by the rules of `clean_links`."""
     return _clean(column, IPS, IP_PATTERN, whole_match_pieces(repl), repl)
 
 
@@ -435,6 +435,6 @@ def _clean(
 ) -> pa.Array:
     if pieces is not None:
         return arrow.delta(column, replace, *template(pieces), what, units(), classes())
-    # Doubling every match changes exactly the texts that hold one.
+    # Doubling every match changes exactly the texts that hold a match.
     matching = arrow.delta(column, replace, *template(["", "", ""]), what, units(), classes()).is_valid()
     return sub(pa.compute.if_else(matching, column, None), pattern, repl)

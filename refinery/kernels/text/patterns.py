@@ -1,11 +1,11 @@
-"""Regular expressions that users give: checking, and substitution that is exactly that of the `regex` module.
+"""User-defined regular expressions: checks, and substitution with the results of the `regex` module.
 
-Patterns mean what they mean to Data-Juicer's operators: the `regex` module with DOTALL. Importing this file imports
-neither that module nor pyarrow, so a recipe can be checked without them until it holds a pattern.
+Patterns have the meaning of Data-Juicer's operators: the `regex` module with DOTALL. Importing this file imports
+neither that module nor pyarrow, so a recipe without patterns can be checked without them.
 
-Many patterns use only what RE2 reads the same way. `re2_equivalent` translates these, and `sub` then lets RE2 do the
-work: it needs no interpreter lock and its time is linear in the text, where `[a-z]+@x` on a long line of letters costs
-a backtracking engine the square of it.
+Many patterns use only syntax that RE2 reads the same way. `re2_equivalent` translates these, and `sub` then runs
+RE2, which needs no interpreter lock and takes linear time in the text, where `[a-z]+@x` on a long line of letters
+takes a backtracking engine quadratic time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# All counts of a pattern multiplied. Above that, RE2's automaton can outgrow its memory, and `e.{30}q` takes ten times
-# as long as with a backtracking engine; counts that it does not read at all begin at 1001.
+# Limit of the product of all counts of a pattern. Above it, RE2's automaton can outgrow its memory, and `e.{30}q`
+# takes ten times as long as with a backtracking engine; RE2 refuses counts from 1001 on.
 MOST_REPEATS = 16
 
 
 def unwrap(pattern: str) -> str:
-    """The inside of a pattern that is written as a Python raw string, r'...' or r"..."; other patterns as they are."""
+    """Content of a pattern written as a Python raw string, r'...' or r"..."; other patterns unchanged."""
     if len(pattern) > 2 and pattern[:2] in ("r'", 'r"') and pattern[-1] == pattern[1]:
         return pattern[2:-1]
     return pattern
@@ -33,14 +33,14 @@ def unwrap(pattern: str) -> str:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """The compiled pattern (DOTALL); safe to use from several threads. Raises `regex.error`."""
+    """Compile a pattern (DOTALL); safe to use from several threads. Raises `regex.error`."""
     import regex
 
     return regex.compile(pattern, flags=regex.DOTALL)
 
 
 def pattern_fault(pattern: str) -> str | None:
-    """What is wrong with a pattern and where, as half a sentence, or None: `missing ) at position 2, after '(a'`."""
+    """Fault of a pattern and its position, as half a sentence, or None: `missing ) at position 2, after '(a'`."""
     import regex
 
     try:
@@ -63,12 +63,12 @@ def _after(pattern: str, position: int) -> str:
 
 
 def template_fault(pattern: str, repl: str) -> str | None:
-    """What is wrong with a replacement for a valid pattern, as half a sentence, or None."""
+    """Fault of a replacement for a valid pattern, as half a sentence, or None."""
     import regex
 
     try:
-        # Group numbers are looked at when something matches: an empty last alternative always does. The line end
-        # before it ends a comment that the pattern may end with.
+        # Group numbers are checked on a match: an empty last alternative always matches. The line end before it closes
+        # a comment at the end of the pattern.
         compiled(pattern + "\n|").sub(repl, "")
     except (regex.error, IndexError, ValueError) as error:
         return str(error)
@@ -76,7 +76,7 @@ def template_fault(pattern: str, repl: str) -> str | None:
 
 
 def problems(params: Mapping[str, Any], default: str) -> list[str]:
-    """What stands in the way of an operator with the parameters `pattern` (None: `default`) and `repl`: sentences."""
+    """Problems of an operator with the parameters `pattern` (None: `default`) and `repl`, as sentences."""
     pattern = default if params["pattern"] is None else unwrap(params["pattern"])
     fault = pattern_fault(pattern)
     if fault:
@@ -90,9 +90,9 @@ def problems(params: Mapping[str, Any], default: str) -> list[str]:
 
 
 def whole_match_pieces(repl: str, groups: tuple[int, ...] = (0,)) -> list[str] | None:
-    """A replacement cut where the whole match stands in it, or None when it holds any other escape.
+    """Pieces of a replacement around each reference to the whole match, or None when it holds any other escape.
 
-    groups: the numbers of the groups that always are the whole match.
+    groups: numbers of the groups that always equal the whole match.
     """
     names = "".join(map(str, groups))
     numbers = names.replace("0", "")
@@ -103,7 +103,7 @@ def whole_match_pieces(repl: str, groups: tuple[int, ...] = (0,)) -> list[str] |
 def sub(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
     """`regex.sub(pattern, repl, text, flags=DOTALL)` of every text; NULL where nothing changes.
 
-    Raises `regex.error`, or IndexError for an unknown group name, when `template_fault` has something to say.
+    Raises `regex.error`, or IndexError for an unknown group name, when `template_fault` reports a fault.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -128,7 +128,7 @@ def sub(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array
 
 
 class Route(NamedTuple):
-    """How RE2 does a substitution: its pattern and template, and whether only on texts of ASCII characters."""
+    """Substitution by RE2: pattern and template, and a flag that limits it to texts of ASCII characters."""
 
     pattern: str
     repl: str
@@ -152,10 +152,10 @@ def _re2_route(pattern: str, repl: str) -> Route | None:
 
 
 class Re2(NamedTuple):
-    """A pattern for RE2 that finds what another finds with the `regex` module.
+    """Pattern for RE2 with the matches of another pattern in the `regex` module.
 
-    ascii_only: equal on texts of ASCII characters only. groups: how many there are. groups_repeat: whether one of them
-    can match several times, so that what it holds in the end is the engine's choice.
+    ascii_only: equal on texts of ASCII characters only. groups: number of groups. groups_repeat: True if a group can
+    match several times, so that its final content is the engine's choice.
     """
 
     pattern: str
@@ -165,12 +165,12 @@ class Re2(NamedTuple):
 
 
 def re2_equivalent(pattern: str) -> Re2 | None:
-    r"""The same search for RE2, or None when that is not certain.
+    r"""Translate a search to RE2, or return None when the same result is not certain.
 
-    Both engines try alternatives and repeats in the same order of preference and take the leftmost match, so what is
-    made of characters, classes, groups, alternatives and repeats means the same, as long as nothing that is repeated,
-    nor the whole, can match the empty string: there they differ. Escapes that know Unicode (`\w`, `\d`, `\b`) are taken
-    for ASCII texts; look-around, references, possessive repeats, anchors, flags and properties are not taken at all.
+    Both engines try alternatives and repeats in the same order of preference and take the leftmost match. So patterns
+    of characters, classes, groups, alternatives and repeats mean the same, as long as neither a repeated part nor the
+    whole can match the empty string: there they differ. Escapes that depend on Unicode (`\w`, `\d`, `\b`) are accepted
+    for ASCII texts; look-around, references, possessive repeats, anchors, flags and properties are not accepted at all.
     """
     if any(0xD800 <= ord(char) < 0xE000 for char in pattern):
         return None
@@ -185,7 +185,7 @@ def re2_equivalent(pattern: str) -> Re2 | None:
 
 
 def _re2_template(repl: str, equivalent: Re2) -> str | None:
-    """The replacement as RE2 reads it: only plain text and the numbers 0 to 9 of existing groups."""
+    """Replacement in RE2's syntax: only plain text and the numbers 0 to 9 of existing groups."""
     pieces = re.split(r"\\g<([0-9])>|\\([1-9])(?!\d)", repl)
     template = ""
     for literal, named, short in zip(pieces[::3], pieces[1::3] + [None], pieces[2::3] + [None], strict=True):
@@ -201,7 +201,7 @@ def _re2_template(repl: str, equivalent: Re2) -> str | None:
 
 
 class _NotTaken(Exception):
-    """The pattern holds something whose meaning in RE2 is not known to be the same."""
+    """The pattern holds syntax that may mean something else in RE2."""
 
 
 class _Piece(NamedTuple):
@@ -209,7 +209,7 @@ class _Piece(NamedTuple):
     empty: bool  # can match the empty string
 
 
-# What escapes stand for inside a class, in RE2's notation. White space is the same set in every Unicode version.
+# Meanings of escapes inside a class, in RE2's notation. White space is the same set in every Unicode version.
 _ASCII_CLASSES = {"w": "0-9A-Z_a-z", "d": "0-9"}
 _SPACE = r"\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
@@ -217,7 +217,7 @@ _PLAIN_ESCAPES = set(string.punctuation) - {"_"} | {" "}
 
 
 class _Reader:
-    """Reads the part of the syntax that is taken, from left to right, and writes it for RE2."""
+    """Parser of the accepted syntax, from left to right, which writes it for RE2."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -226,7 +226,7 @@ class _Reader:
         self.groups = 0
         self.groups_repeat = False
         self.ascii_only = False
-        self.most = 1  # all counts multiplied: no less than RE2 makes of nested ones
+        self.most = 1  # product of all counts: at least RE2's product of nested counts
 
     def peek(self) -> str:
         return self.pattern[self.at : self.at + 1]
@@ -293,7 +293,7 @@ class _Reader:
         return _Piece(opening + inside.text + ")", inside.empty)
 
     def count(self) -> str:
-        """A repeat for RE2, or nothing. Possessive and stacked repeats are not taken."""
+        """Read a repeat for RE2, or nothing. Possessive and stacked repeats are not accepted."""
         char = self.peek()
         if char == "" or char not in "*+?{":
             return ""

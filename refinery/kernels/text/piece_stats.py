@@ -1,4 +1,4 @@
-"""Measures of the lines or paragraphs of a text, with the meaning that datatrove gives them."""
+"""Measures of the lines or paragraphs of a text, as datatrove defines them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _inner = lanes(lambda b, x: within(b, x, 0x80, 0xBF))  # bytes of a character af
 def piece_stats(
     column: pa.Array | pa.ChunkedArray, paragraphs: bool, skip_blank: bool, short: Sequence[int], long: Sequence[int]
 ) -> pa.Array:
-    """A struct for each text, NULL for NULL.
+    """Measures of each text as a struct; NULL for NULL.
 
-    Pieces are what U+000A separates, or for `paragraphs` what two of them in a row do; taken are all, or with
-    `skip_blank` those that are more than white space. Of these: their code points, how many end in one of .?!"' and
-    begin (after white space) with one of -*•, how many have stood before in the text and their code points, and
-    (lists) how many have at most, at least so many code points as each limit says.
+    Pieces are separated by U+000A, or for `paragraphs` by two of them; all pieces are taken, or with `skip_blank` those
+    that are more than white space. Fields for the taken pieces: their code points; the numbers of those that end in one
+    of .?!"' and that begin (after white space) with one of -*•; the number of repeated pieces and their code points;
+    and (lists) the numbers of pieces with at most, and at least, as many code points as each limit.
     """
     view = texts(column)
     rows = len(view)
@@ -46,7 +46,7 @@ def piece_stats(
 
 
 def lists(values: np.ndarray) -> pa.Array:
-    """A list of numbers for each row of `values`."""
+    """List of numbers for each row of `values`."""
     rows, width = values.shape
     offsets = pa.py_buffer(np.arange(rows + 1, dtype=np.int32) * np.int32(width))
     return pa.ListArray.from_buffers(pa.list_(pa.int64()), rows, [None, offsets], 0, 0, [ints(values.ravel())])
@@ -107,7 +107,7 @@ def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, 
 
 @kernel
 def _piece_end(data, begin, end, paragraphs):
-    """Where the piece that starts at `begin` ends, and its code points."""
+    """End of the piece that starts at `begin`, and its code points."""
     i = begin
     inner = 0
     while i < end:

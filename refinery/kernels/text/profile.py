@@ -33,11 +33,11 @@ CR, LF = 13, 10
 
 @lru_cache(maxsize=1)
 def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `count_rows` reads.
+    """Tables for `count_rows`.
 
-    by_byte: int64 (256), what an ASCII character adds to the packed counters (alnum, alpha, special from the lowest
-    bits up); -1 for bytes that need more than that: ends of lines, and all outside ASCII. by_class: int64 (256), the
-    same for the class bits of a code point. classes: uint8 (0x110000), those class bits.
+    by_byte: int64 (256), increment of the packed counters (alnum, alpha, special from the lowest bits up) for an ASCII
+    character; -1 for bytes with further handling: ends of lines, and all outside ASCII. by_class: int64 (256), the
+    increment for the class bits of a code point. classes: uint8 (0x110000), those class bits.
     """
     table = classes()
     bits = np.arange(256)
@@ -51,7 +51,7 @@ def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @kernel
 def count_rows(data, offsets, valid, by_byte, by_class, table, counts):
-    """Fill counts, int64 (6, rows), in the order of FIELDS; rows that are not valid are left alone."""
+    """Fill counts, int64 (6, rows), in the order of FIELDS; invalid rows are left alone."""
     for row in range(len(valid)):
         if valid[row]:
             found = _count(data, offsets[row], offsets[row + 1], by_byte, by_class, table)

@@ -1,8 +1,8 @@
-"""Repetition of character n-grams: counts of all n-grams of a text without looking at each one's characters.
+"""Repetition of character n-grams, counted without a comparison of their characters.
 
-Windows of n characters are hashed by doubling: the hashes of 2k characters follow from two hashes of k characters in a
-loop that has no dependence between its steps and so runs in vector registers. Equal 64-bit hashes count as equal
-n-grams; for a text of a million characters the probability that two different ones meet is 3e-8.
+Windows of n characters are hashed by doubling: the hashes of 2k characters follow from two hashes of k characters in
+a loop without dependence between its steps, which so runs in vector registers. Equal 64-bit hashes count as equal
+n-grams; for a text of a million characters, two different n-grams share a hash with a probability of 3e-8.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba import njit
 from refinery.kernels.core.jit import kernel
 from refinery.kernels.core.utf8 import decode
 
-# Odd, so that multiplying loses nothing.
+# Odd, so that a multiplication loses no information.
 BASE = np.uint64(0x9E3779B97F4A7C15)
 MIX = np.uint64(0xD6E8FEB86659FD93)
 HALF = np.uint64(32)
@@ -23,16 +23,16 @@ HALF = np.uint64(32)
 ONE = np.uint64(1)
 SLOTS_PER_GRAM = 3  # measured: fewer cost more probes, more cost cache misses
 
-AT_ONCE = 1 << 21  # bytes of the longest text whose n-grams are counted in one go, in fifty bytes for each
+AT_ONCE = 1 << 21  # bytes of the longest text whose n-grams are counted in one pass, at fifty bytes of memory each
 STRIDE = 4096  # characters, or more for longer n-grams, that are hashed at a time in longer texts
-OFTEN = 1 << 16  # n-grams that occur more often are few enough to be listed
+OFTEN = 1 << 16  # n-grams that occur more often are few enough for a list
 
 
 @njit(nogil=True, cache=True)
 def ratio_rows(data, offsets, valid, n, at_once, ratios):
     """Fill ratios, float64 (rows), with the repetition ratio of n-grams of n characters; see `_share`.
 
-    Texts of more than `at_once` bytes are gone through several times, each time for a part of their n-grams.
+    Texts of more than `at_once` bytes take several passes, each for a part of their n-grams.
     """
     longest = 0
     for row in range(len(valid)):
@@ -85,11 +85,11 @@ def _decode(text, points):
 
 @njit(nogil=True, cache=True)
 def _hash_windows(units, n, room, spare):
-    """A 64-bit hash of every window of n units, in a part of `room` or of `spare`.
+    """64-bit hashes of every window of n units, in a part of `room` or of `spare`.
 
     Built from the highest bit of n down: windows of k units become windows of 2k, then, where n has that bit, 2k + 1.
-    Source and target never overlap, or the loops would not be vectorised. No unit counts as 0: `_join` keeps a 0 on its
-    left as it is, so windows that begin with such units would meet others.
+    Source and target never overlap, else the loops would not be vectorised. No unit counts as 0: `_join` keeps a 0 on
+    its left as it is, so windows that begin with such units would collide with others.
     """
     length = len(units)
     for j in range(length):
@@ -113,7 +113,7 @@ def _hash_windows(units, n, room, spare):
 
 @kernel
 def _join(left, right, out):
-    # The shift keeps this from being a polynomial modulo 2 ** 64, for which different texts of equal hash are known.
+    # Without the shift this is a polynomial modulo 2 ** 64, for which different texts of equal hash are known.
     for j in range(len(out)):
         out[j] = (left[j] ^ (left[j] >> HALF)) * BASE + right[j]
 
@@ -134,10 +134,10 @@ def _table_bits(grams):
 
 @kernel
 def _share(frequencies, different, again, taken, covered):
-    """Occurrences of the most frequent n-grams, of which `taken` are counted already, in `covered`.
+    """Occurrences of the most frequent n-grams, of which `taken` are already counted in `covered`.
 
-    Of d different n-grams the floor(sqrt(d)) most frequent ones count, and only such as occur more than once: `again`.
-    frequencies[c] of them come again c times.
+    Of d different n-grams the floor(sqrt(d)) most frequent ones count, and only n-grams that occur more than once
+    (`again` of them). frequencies[c]: number of n-grams that recur c times.
     """
     left = min(int(math.sqrt(different)), again) - taken
     for extra in range(len(frequencies) - 1, 0, -1):
@@ -151,12 +151,12 @@ def _share(frequencies, different, again, taken, covered):
 
 @kernel
 def _count(grams, table, first, again, repeated):
-    """Numbers of different n-grams, and of such as come again; `repeated` is filled with the first places of these.
+    """Count different n-grams and recurring n-grams; `repeated` is filled with the first positions of the latter.
 
-    again[j]: how often the n-gram at j, when that is its first place, comes again. table: open addressing, 1 + the
-    first place of an n-gram, 0 for a free slot. first[j]: first place of the n-gram at j. A repeated passage is many
-    repeated n-grams in a row: after one has been found at p, the next one is looked for at p + 1, in memory that is at
-    hand, before the table is asked.
+    again[j]: number of recurrences of the n-gram whose first position is j. table: open addressing, 1 + the first
+    position of an n-gram, 0 for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many
+    repeated n-grams in a row: after a match at p, the next n-gram is compared with the one at p + 1, which is in the
+    cache, before the table is searched.
     """
     bits = _table_bits(len(grams))
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
@@ -191,7 +191,7 @@ def _count(grams, table, first, again, repeated):
 
 @kernel
 def _histogram(again, repeated, frequencies):
-    """How often an n-gram comes again at most; frequencies[c] = n-grams of `repeated` that come again c times."""
+    """Highest number of recurrences of an n-gram; frequencies[c] = n-grams of `repeated` that recur c times."""
     most = np.int64(0)
     for place in repeated:
         most = max(most, np.int64(again[place]))
@@ -203,7 +203,7 @@ def _histogram(again, repeated, frequencies):
 
 @njit(nogil=True, cache=True)
 def _ratio_in_parts(text, n, at_once):
-    """The ratio of one text in memory that does not grow with it: part by part of the range of the hashes."""
+    """Ratio of one text in constant memory: the range of the hashes is processed in parts."""
     chars = 0
     for byte in text:
         chars += byte & 0xC0 != 0x80
@@ -218,7 +218,7 @@ def _ratio_in_parts(text, n, at_once):
     room = n - 1 + max(STRIDE, n)
     units, hashes = np.empty(room, np.uint32), np.empty((2, room), np.uint64)
     frequencies = np.zeros(OFTEN, np.uint32)
-    often = np.empty(total // OFTEN + 1, np.int64)  # the numbers that are too large for `frequencies`
+    often = np.empty(total // OFTEN + 1, np.int64)  # counts that are too large for `frequencies`
     different = again = oftener = 0
     for part in range(parts):
         counts[:] = 0
@@ -246,7 +246,7 @@ def _ratio_in_parts(text, n, at_once):
 
 @kernel
 def _count_part(grams, part, parts, keys, counts):
-    """Count the n-grams of one part in a table by hash, counts of 0 for free slots; how many there are new."""
+    """Count the n-grams of one part in a table by hash (count 0: free slot); returns the number of new n-grams."""
     bits = 0
     while (1 << bits) < len(keys):
         bits += 1

@@ -1,4 +1,4 @@
-"""Replacements that hold the whole match, for kernels that find the matches themselves."""
+"""Replacements that may contain the whole match, for kernels that find matches themselves."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from refinery.kernels.core.utf8 import copy
 
 
 def template(pieces: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """A replacement as kernels read it: uint8 of all pieces, and int64 where each begins, the last one's end behind.
+    """Replacement in the form that kernels read: all pieces (uint8), and their bounds (int64, one more than pieces).
 
-    The pieces are what stands before, between and behind the places of the whole match.
+    The pieces are the texts before, between and behind the references to the whole match.
     """
     encoded = [piece.encode() for piece in pieces]
     bounds = np.cumsum([0] + [len(piece) for piece in encoded], dtype=np.int64)
@@ -20,9 +20,9 @@ def template(pieces: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def emit(data, done, start, end, out, w, literals, bounds):
-    """Write data[done:start], then the replacement of the match data[start:end]; position after it, -1 without room.
+    """Write data[done:start] and the replacement of the match data[start:end]; position after it, -1 without room.
 
-    The replacement is the pieces literals[bounds[k]:bounds[k + 1]] with the match itself between each two.
+    The replacement is the pieces literals[bounds[k]:bounds[k + 1]] with the match between each two.
     """
     pieces = len(bounds) - 1
     if w + (start - done) + len(literals) + (pieces - 1) * (end - start) > len(out):

@@ -1,4 +1,4 @@
-"""Measures of the sentences of a text, with the meaning that datatrove gives them; they are those of `word_rules`."""
+"""Measures of the sentences of a text, as datatrove defines them; sentences are those of `word_rules`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ROOM = 3 * 4096 + 3
 
 
 def sentence_stats(column: pa.Array | pa.ChunkedArray, short: Sequence[int], long: Sequence[int]) -> pa.Array:
-    """A struct for each text, NULL for NULL: its sentences, their code points, and (lists) how many are short, long.
+    """Struct for each text, NULL for NULL: sentences, their code points, and (lists) numbers of short and long ones.
 
-    White space at a sentence's ends does not count, and one of nothing else is none.
+    White space at a sentence's ends does not count; white space alone is no sentence.
     """
     view = texts(column)
     rows = len(view)
@@ -43,7 +43,7 @@ def sentence_stats(column: pa.Array | pa.ChunkedArray, short: Sequence[int], lon
 
 @kernel
 def _measure(row, room, data, offsets, valid, classes, known, pairs, phrases, short, long, counts, shorter, longer):
-    """Measure rows from `row` on: the row that it has come to, and the numbers that `room` must have place for there."""
+    """Measure rows from `row` on; returns the row reached and the numbers that `room` must hold for it."""
     while row < len(valid):
         if valid[row]:
             needed = _measure_text(
@@ -58,7 +58,7 @@ def _measure(row, room, data, offsets, valid, classes, known, pairs, phrases, sh
 
 @kernel
 def _measure_text(data, start, end, room, classes, known, pairs, phrases, short, long, counts, shorter, longer):
-    """Measure one text; 0, or the numbers that `room` needs. In counts, BEGIN and END are those of the open sentence."""
+    """Measure one text; returns 0, or the numbers that `room` must hold. BEGIN, END in counts: the open sentence."""
     counts[:] = 0
     shorter[:] = 0
     longer[:] = 0
@@ -89,7 +89,7 @@ def _measure_text(data, start, end, room, classes, known, pairs, phrases, short,
 
 @kernel
 def _is_plain(data, i, end):
-    """Whether data[i:end] is nothing but ASCII letters: contractions among them do not matter to sentences."""
+    """True if data[i:end] holds only ASCII letters: contractions among them do not affect sentences."""
     while i < end:
         if not 0x61 <= (data[i] | 0x20) <= 0x7A:
             return False
@@ -99,7 +99,7 @@ def _is_plain(data, i, end):
 
 @kernel
 def _run_end(data, i, end, classes, blank):
-    """Where the run of white space (`blank`) or of anything else that begins at i ends."""
+    """End of the run of white space (`blank`), or of other characters, that begins at i."""
     while i < end:
         cp, after = decode(data, i)
         if (classes[cp] & SPACE != 0) != blank:
@@ -110,7 +110,7 @@ def _run_end(data, i, end, classes, blank):
 
 @kernel
 def _word(data, begin, end, classes, short, long, counts, shorter, longer):
-    """Take a word in: it may begin a sentence."""
+    """Add a word, which may begin a sentence."""
     cp, after = decode(data, begin)
     terminal = after == end and classes[cp] & TERMINAL != 0
     if counts[SEEN] and not terminal and not _is_punctuation(data, begin, end, classes):

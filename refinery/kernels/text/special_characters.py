@@ -1,7 +1,7 @@
-"""The characters that Data-Juicer 1.6.1 calls special: ASCII punctuation, digits and white space, emoji, and others.
+"""Special characters of Data-Juicer 1.6.1: ASCII punctuation, digits and white space, emoji, and others.
 
-A fact about the peer, taken from its recorded results: a text of one such character has `special_char_ratio` 1. The
-set has oddities (some CJK, kana and Cyrillic letters are in it); recipes tuned on it need exactly these.
+A fact about Data-Juicer, taken from its recorded results: a text of one such character has `special_char_ratio` 1. The
+set has oddities (it holds some CJK, kana and Cyrillic letters); recipes tuned on it need exactly this set.
 """
 
 # Inclusive ranges of code points, hexadecimal.

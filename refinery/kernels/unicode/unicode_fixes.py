@@ -1,9 +1,9 @@
-"""Kernels for ftfy's fixes: they prove that a text stays as it is, or apply character maps and prove the result final.
+"""Kernels for ftfy's fixes: they prove that a text is unchanged, or apply character maps and prove the result final.
 
 ftfy fixes a segment (a line) round by round until nothing changes: entities, mojibake, character maps, normalization.
-A text without known entities, without a pair of characters that mojibake needs, without mapped characters, and
-normalized, is such a fixed point. A text that becomes one when every mapped character is replaced was fixed in one
-round. What is neither is left to the rounds themselves (`once`), or to ftfy, segment by segment.
+A normalized text without known entities, without a pair of characters that mojibake needs, and without mapped
+characters is such a fixed point. A text that becomes a fixed point when every mapped character is replaced was fixed
+in one round. Other texts are left to the rounds themselves (`once`), or to ftfy, segment by segment.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from refinery.kernels.core.utf8 import copy, decode
 from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FIRST, MAPPED, MARK, NAME_BITS, SECOND, Tables
 
 AMPERSAND, LESS, NEWLINE, RETURN, TAB, ESCAPE, BRACKET, HASH, SEMICOLON = b"&<\n\r\t\x1b[#;"
-NAME_LENGTH = 24  # of an entity; longer ones stay
+NAME_LENGTH = 24  # of an entity; longer entities stay
 NAME_MASK = (1 << NAME_BITS) - 1
 RARE = MAPPED | ALONE | MARK | SECOND
 
-# What a scan objects to: everything; all but the normalization; nor pairs, because the caller knows that the text is
-# no mojibake.
+# Checks of a scan: all; all but the normalization; neither normalization nor pairs, because the caller knows that the
+# text is no mojibake.
 STRICT, LOOSE, TRUSTING = 0, 1, 2
 
 
 @kernel
 def _skip(data, i, end, info):
-    """First byte from i that is not plain ASCII: beyond ASCII, mapped, or `&`."""
+    """Position of the first byte from i on that is not plain ASCII: beyond ASCII, mapped, or `&`."""
     while i < end and i + BLOCK <= len(data):
         found = wide(data, i) | ampersands(data, i) | (controls(data, i) & ~tabs_and_line_feeds(data, i))
         if found:
@@ -54,7 +54,7 @@ def _skip(data, i, end, info):
 
 @kernel
 def _entity(data, i, end, names):
-    """Whether `&` at i may begin an entity that ftfy replaces: a known one, or any number."""
+    """True if `&` at i may begin an entity that ftfy replaces: a known name, or any number."""
     i += 1
     numeric = i < end and data[i] == HASH
     if numeric:
@@ -72,9 +72,9 @@ def _entity(data, i, end, names):
 
 @kernel
 def _markup(data, start, end, longest):
-    """Where entities cease to be replaced: the line of the first `<`, or the end.
+    """Position from which entities are not replaced: the line of the first `<`, or the end.
 
-    In a text that may have lines of several segments, the `<` itself: later than the truth, never earlier.
+    In a text that may have lines of several segments, the position of `<` itself: possibly too late, never too early.
     """
     i = start
     while i < end and data[i] != LESS:
@@ -88,7 +88,7 @@ def _markup(data, start, end, longest):
 
 @kernel
 def _completed(data, i, end, kind, info, thirds):
-    """Whether a pair of this kind, which ends before i, is followed by what mojibake needs."""
+    """True if a pair of this kind, which ends before i, is followed by a signature that mojibake needs."""
     if kind == 1 or i >= end:
         return kind == 1
     cp, _ = decode(data, i)
@@ -97,9 +97,9 @@ def _completed(data, i, end, kind, info, thirds):
 
 @kernel
 def _scan(data, start, end, markup, mode, info, classes, pairs, thirds, names, longest):
-    """UNCHANGED when ftfy leaves data[start:end] alone, CHANGED when only mapped characters stand against it.
+    """Check data[start:end]: UNCHANGED when ftfy leaves it alone, CHANGED when ftfy only replaces mapped characters.
 
-    EXACT when there is more that `mode` objects to. Entities are replaced before position `markup`; -1: find it.
+    EXACT when another check of `mode` fails. Entities are replaced before position `markup`; -1: find it.
     """
     verdict = UNCHANGED
     before = 0  # signature of the last code point
@@ -159,7 +159,7 @@ def _scan(data, start, end, markup, mode, info, classes, pairs, thirds, names, l
 
 @kernel
 def _place(mapped, cp):
-    """Index of cp in `mapped`, which holds it."""
+    """Index of cp in `mapped`, which must hold it."""
     low, high = 0, len(mapped) - 1
     while low < high:
         middle = (low + high) // 2
@@ -172,7 +172,7 @@ def _place(mapped, cp):
 
 @kernel
 def _rewrite(data, start, end, out, w, info, mapped, ends, pool):
-    """Write data[start:end] with mapped characters replaced at out[w:]; the position after it, -1 without room."""
+    """Write data[start:end] with mapped characters replaced at out[w:]; returns the position after, -1 without room."""
     i = start
     while i < end:
         here = i
@@ -203,7 +203,7 @@ def _rewrite(data, start, end, out, w, info, mapped, ends, pool):
 
 @kernel
 def _fix(data, start, end, markup, out, w, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
-    """State of data[start:end], and the position after what was written at out[w:], -1 without room."""
+    """Fix data[start:end] to out[w:]; returns the state and the position after the output, -1 without room."""
     verdict = _scan(data, start, end, markup, STRICT, info, classes, pairs, thirds, names, longest)
     if verdict != CHANGED:
         return verdict, w
@@ -264,7 +264,7 @@ def _once(data, mode, out, info, classes, pairs, thirds, mapped, ends, pool, nam
 
 @kernel
 def _cut(data, longest, bounds):
-    """Write where ftfy's segments end; their number, and the start of the first with `<` (the end without one)."""
+    """Write the ends of ftfy's segments; returns their number and the start of the first with `<` (else the end)."""
     count = 0
     length = 0
     markup = -1
@@ -286,14 +286,14 @@ def _cut(data, longest, bounds):
 
 
 def fix_rows(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray, *rest: Any) -> int:
-    """Kernel for `arrow.delta`, given `Tables`: texts as ftfy fixes them; EXACT where that takes more than a map."""
+    """Kernel for `arrow.delta`, given `Tables`: fix texts as ftfy does; EXACT where a map is not enough."""
     data = data.view()
-    data.flags.writeable = False  # numba compiles once more for arrays that can be written to
+    data.flags.writeable = False  # numba compiles again for writable arrays
     return _fix_all(data, offsets, valid, -1, *rest)
 
 
 def once(text: str, mode: int, tables: Tables) -> str | None:
-    """`text` with mapped characters replaced; None where it may be mojibake or a terminal escape.
+    """Replace the mapped characters of `text`; None where it may be mojibake or a terminal escape.
 
     `mode`: LOOSE, or TRUSTING when the text is known to be no mojibake.
     """
@@ -309,7 +309,7 @@ def once(text: str, mode: int, tables: Tables) -> str | None:
 def by_segments(text: str, tables: Tables, exact: Callable[[str, bool], str]) -> str:
     """Fix `text` with kernels where they suffice, and the remaining segments by `exact(segment, entities)`.
 
-    `entities` says whether entities in the segment are to be replaced.
+    `entities`: True if `exact` must replace entities in the segment.
     """
     data = np.frombuffer(text.encode(), np.uint8)
     bounds = np.zeros(np.count_nonzero(data == NEWLINE) + len(data) // int(tables.longest[0]) + 2, np.int64)

@@ -1,7 +1,7 @@
-"""A condition that a text must meet for a pattern of ftfy's to find mojibake in it, in a form that a kernel can test.
+"""Necessary condition for ftfy's pattern to find mojibake in a text, in a form that a kernel can test.
 
-It is derived from the parsed pattern: of every alternative, the least common pair of adjacent pieces and the piece that
-follows them. So it is necessary, not sufficient, whatever the pattern of the installed release may be.
+It is derived from the parsed pattern: of every alternative, the least common pair of adjacent pieces and the piece
+that follows them. So it is necessary, not sufficient, for the pattern of any installed release.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 
 from refinery.kernels.core.charclass import CODE_POINTS
 
-Element = tuple[bool, frozenset[int]]  # code points that a piece of a pattern matches; True: those that it does not
+Element = tuple[bool, frozenset[int]]  # code points that a piece of a pattern matches; True: does not match
 ANYTHING: Element = (True, frozenset())
 
 
 class UnknownShape(Exception):
-    """The pattern has something in it from which no necessary condition is derived."""
+    """The pattern has a part from which no necessary condition can be derived."""
 
 
 class Clues(NamedTuple):
-    """What to look for: one of `alone`, or a pair of signatures, and the third where the pair needs one.
+    """Clues to search for: one of `alone`, or a pair of signatures, with a third where the pair needs it.
 
     signatures: uint16 per code point, below 256. alone: code points. pairs: uint8, at `before << 8 | after` 0 where the
-    pair means nothing, 1 where it is enough, n where a signature must follow for which `thirds[n << 8 | it]` holds.
+    pair is no clue, 1 where it is enough, n where the next signature must satisfy `thirds[n << 8 | signature]`.
     """
 
     signatures: np.ndarray
@@ -38,9 +38,9 @@ class Clues(NamedTuple):
 
 
 def clues(regex: re.Pattern[str]) -> Clues:
-    """The condition for `regex`, in texts that are not of ASCII alone.
+    """Derive the condition for `regex`, for texts beyond ASCII.
 
-    When the pattern has a shape that is not understood, every code point beyond ASCII is a clue.
+    When the shape of the pattern is unknown, every code point beyond ASCII is a clue.
     """
     try:
         found = _of_alternatives(regex)
@@ -54,7 +54,7 @@ def clues(regex: re.Pattern[str]) -> Clues:
 
 
 def _combine(found: list[tuple[Element, ...]], members: dict[Element, list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    following: dict[int, set[tuple[Element, ...]]] = {}  # what may follow a pair; (): anything, or nothing
+    following: dict[int, set[tuple[Element, ...]]] = {}  # possible successors of a pair; (): anything, or nothing
     for clue in found:
         for before, after in product(members[clue[0]], members[clue[1]]):
             following.setdefault(before << 8 | after, set()).add(clue[2:])
@@ -77,7 +77,7 @@ def _of_alternatives(regex: re.Pattern[str]) -> list[tuple[Element, ...]]:
 
 
 def _sequences(tree: Any) -> list[list[Element | None]]:
-    """What a match may look like: pieces of one code point each; None where something unknown may stand between."""
+    """Possible matches as sequences of pieces of one code point each; None where unknown pieces may lie between."""
     done: list[list[Element | None]] = [[]]
     for op, argument in tree:
         done = [head + tail for head, tail in product(done, _pieces(op, argument))]
@@ -95,7 +95,7 @@ def _pieces(op: Any, argument: Any) -> list[list[Element | None]]:
         return [[ANYTHING]]
     if op is sre.IN:
         return [[_element(argument)]]
-    if op in (sre.AT, sre.ASSERT, sre.ASSERT_NOT):  # they take no room
+    if op in (sre.AT, sre.ASSERT, sre.ASSERT_NOT):  # zero-width
         return [[]]
     if op is sre.BRANCH:
         return [sequence for branch in argument[1] for sequence in _sequences(branch)]
@@ -134,13 +134,13 @@ def _element(items: list[tuple[Any, Any]]) -> Element:
             wide = True
         else:
             return ANYTHING
-    if wide:  # looked up in ASCII only; beyond it, taken for anything, negated or not
+    if wide:  # exact in ASCII only; beyond ASCII it matches anything, negated or not
         return True, frozenset(c for c in range(0x80) if (c in chars) is negated)
     return negated, frozenset(chars)
 
 
 def _best(sequence: list[Element | None]) -> tuple[Element, ...]:
-    """The rarest pair of neighbours with what follows it, or the rarest single piece where there are no neighbours."""
+    """Choose the rarest pair of neighbours with its successor, or the rarest single piece without neighbours."""
     rated = [(_commonness(a) * _commonness(b), i, (a, b)) for i, (a, b) in enumerate(pairwise(sequence)) if a and b]
     clue: tuple[Element, ...]
     if rated:
@@ -160,7 +160,7 @@ def _commonness(element: Element) -> int:
 
 
 def _number(elements: set[Element]) -> tuple[np.ndarray, dict[Element, list[int]]]:
-    """Number the code points by the elements that they belong to; the numbers, and those of every element."""
+    """Number the code points by their elements; returns the numbers of code points and those of each element."""
     signatures = np.zeros(CODE_POINTS, np.uint16)
     ordered = sorted(elements, key=lambda element: (element[0], sorted(element[1])))
     numbers: dict[tuple[bool, ...], int] = {tuple(negated for negated, _ in ordered): 0}

@@ -1,7 +1,7 @@
-"""What the installed ftfy does with every code point, as tables that the kernels of `unicode_fixes` read.
+"""Tables of the installed ftfy's treatment of every code point, for the kernels of `unicode_fixes`.
 
-Nothing of ftfy is repeated here: character maps, entity names and the mojibake pattern are taken from the package when
-the tables are built, and kept on disk under a name that holds the versions that they depend on.
+Nothing of ftfy is copied here: character maps, entity names and the mojibake pattern come from the package when the
+tables are built. The tables are kept on disk under a name that holds the versions that they depend on.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from refinery.kernels.unicode.unicode_fixes_mojibake import clues
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
 
-# A word of `Tables.info`: the mojibake signature in the low byte, and above it what the kernel has to do.
+# A word of `Tables.info`: the mojibake signature in the low byte, and above it flags for the kernel.
 MAPPED = 0x100  # becomes another string, perhaps empty
-ALONE = 0x200  # suspicious whatever stands beside it
-MARK = 0x400  # combining class other than 0: the order of such characters matters
+ALONE = 0x200  # suspicious beside any character
+MARK = 0x400  # combining class other than 0: the order of these characters matters
 SECOND = 0x800  # normalization may join it to the character before
 FIRST = 0x1000  # normalization may join a later character to it or to a part of it
 
@@ -36,13 +36,13 @@ NAME_BITS = 17  # entity names are looked up in a bitmap of their hashes
 
 
 class Tables(NamedTuple):
-    """Everything a kernel reads, in the order of its arguments.
+    """Tables that a kernel reads, in the order of its arguments.
 
     info: uint16 per code point. classes: uint8 per code point, the canonical combining class. pairs: uint8, at
-    `before << 8 | after` what these two signatures side by side mean: 0 nothing; 1 that they may be mojibake; n that
-    they may when a signature comes next for which `thirds[n << 8 | signature]` holds. mapped: int32, sorted, the code
-    points with MAPPED; what the i-th becomes is `pool[ends[i]:ends[i + 1]]` (UTF-8). names: bool, a bitmap of the
-    hashes of entity names. longest: one element, the code points of the longest segment that ftfy fixes at once.
+    `before << 8 | after` the meaning of two adjacent signatures: 0 nothing; 1 possible mojibake; n possible mojibake if
+    the next signature satisfies `thirds[n << 8 | signature]`. mapped: int32, sorted, the code points with MAPPED; the
+    replacement of the i-th is `pool[ends[i]:ends[i + 1]]` (UTF-8). names: bool, a bitmap of the hashes of entity names.
+    longest: one element, the code points of the longest segment that ftfy fixes at once.
     """
 
     info: np.ndarray
@@ -58,7 +58,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=len(FORMS))
 def tables(form: Form) -> Tables | None:
-    """The tables for normalization `form`; None when the installed ftfy works in a way that they cannot describe."""
+    """Tables for normalization `form`; None when they cannot describe the installed ftfy."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
     path = CACHE / f"ftfy-{form}-{versions}-{importlib.metadata.version('ftfy')}.npz"
     try:
@@ -73,12 +73,12 @@ def tables(form: Form) -> Tables | None:
         aside = path.with_suffix(f".{os.getpid()}.tmp.npz")
         np.savez(aside, **built._asdict())
         os.replace(aside, path)
-    except OSError:  # a read-only home costs half a second a run, nothing else
+    except OSError:  # a read-only home costs only half a second per run
         pass
     return built
 
 
-# The steps of ftfy 6: a release with further ones may do something that the kernel does not know of.
+# The steps of ftfy 6: a release with further steps may change texts in ways unknown to the kernel.
 STEPS = """unescape_html remove_terminal_escapes fix_encoding restore_byte_a0 replace_lossy_sequences
     decode_inconsistent_utf8 fix_c1_controls fix_latin_ligatures fix_character_width uncurl_quotes fix_line_breaks
     fix_surrogates remove_control_chars normalization max_decode_length explain""".split()
@@ -100,7 +100,7 @@ def _understood() -> bool:
 
 
 def build(form: Form) -> Tables:
-    """Ask ftfy and `unicodedata` about every code point. Some 0.3 s."""
+    """Build the tables from ftfy and `unicodedata` for every code point; takes about 0.3 s."""
     import ftfy
     from ftfy.badness import BADNESS_RE
 
@@ -133,9 +133,9 @@ def build(form: Form) -> Tables:
 
 
 def replacements(form: Form, everything: list[str]) -> dict[int, str]:
-    """Code points that ftfy's character maps or the normalization change, and what they become in one round.
+    """Code points that ftfy's character maps or the normalization change, with their replacements after one round.
 
-    Normalizing character by character is enough where the result, as a whole, turns out to be normalized.
+    Normalizing character by character is enough where the whole result is normalized.
     """
     from ftfy import chardata, fixes
 
@@ -161,9 +161,9 @@ def replacements(form: Form, everything: list[str]) -> dict[int, str]:
 
 
 def joining(everything: list[str]) -> tuple[list[int], list[int]]:
-    """Code points that canonical composition joins: those that may take a later one, and those that may be taken.
+    """Code points that canonical composition joins: possible first code points, and possible later ones.
 
-    A composed letter counts as one that may take another: a mark below goes before its own mark above.
+    A composed letter counts as a possible first one: a mark below goes before its own mark above.
     """
     first, second = set(), set()
     for c, char in enumerate(everything):
@@ -172,7 +172,7 @@ def joining(everything: list[str]) -> tuple[list[int], list[int]]:
             continue
         first.add(c)
         parts = unicodedata.decomposition(char).split()
-        if 0xAC00 <= c <= 0xD7A3:  # Hangul syllables decompose by arithmetic, of which unicodedata says nothing
+        if 0xAC00 <= c <= 0xD7A3:  # Hangul syllables decompose by arithmetic, which unicodedata does not report
             first.add(ord(unicodedata.normalize("NFC", whole[:-1])))
             second.add(ord(whole[-1]))
         elif len(parts) == 2 and unicodedata.normalize("NFC", char) == char:
@@ -182,7 +182,7 @@ def joining(everything: list[str]) -> tuple[list[int], list[int]]:
 
 
 def name_hash(name: Iterable[int]) -> int:
-    """Place of an entity's name (without `&` and `;`) in the bitmap; the kernel computes the same."""
+    """Position of an entity's name (without `&` and `;`) in the bitmap; the kernel computes the same value."""
     place = 0
     for byte in name:
         place = (place * 31 + byte) & ((1 << NAME_BITS) - 1)
@@ -190,7 +190,7 @@ def name_hash(name: Iterable[int]) -> int:
 
 
 def entity_names() -> np.ndarray:
-    """bool (1 << NAME_BITS): True at the hashes of the entities that ftfy knows by name."""
+    """Bitmap of the hashes of the entity names that ftfy knows, bool (1 << NAME_BITS)."""
     from ftfy.chardata import HTML_ENTITIES
 
     names = np.zeros(1 << NAME_BITS, np.bool_)

@@ -1,4 +1,4 @@
-"""A hash table of short texts for kernels: what has been said of a text, found by its bytes."""
+"""Hash table of short texts for kernels: values of texts, found by their bytes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FIRST, LAST = 1, 2  # bits of a lexicon's gate
 
 
 class Lexicon(NamedTuple):
-    """A hash table of short texts. An entry's place is its key or the next free one after it; key 0: free.
+    """Hash table of short texts. An entry's slot is given by its key, or is the next free slot; key 0: free.
 
-    keys: uint64 (capacity, a power of two). entries: int64 (capacity, 3): value, never 0, and where the text begins and
-    ends in data, uint8. gate: uint8 (bytes of the longest text + 1, 256): FIRST, LAST for bytes that a text of so many
-    begins, ends with; most texts that are not in the table are told by it. It knows no texts of `ungated`.
+    keys: uint64 (capacity, a power of two). entries: int64 (capacity, 3): value, never 0, and begin and end of the text
+    in data, uint8. gate: uint8 (bytes of the longest text + 1, 256), by length and byte: FIRST, LAST for the first and
+    last byte of a text of that length. It rejects most texts outside the table, and omits the texts of `ungated`.
     """
 
     keys: np.ndarray
@@ -32,7 +32,7 @@ class Lexicon(NamedTuple):
 
 
 def lexicon(entries: Mapping[str, int], ungated: Container[str] = ()) -> Lexicon:
-    """A table of texts with their values, none of which is 0."""
+    """Build a table of texts with their values, none of which is 0."""
     capacity = 16
     while capacity < 8 * len(entries):
         capacity *= 2
@@ -64,7 +64,7 @@ def _keys(data, offsets, keys):
 
 @inlined
 def word_key(data, start, end):
-    """A hash of data[start:end], never 0."""
+    """Hash of data[start:end], never 0."""
     size = end - start
     if size > 2 * WORD:
         return key_of(data, start, end)
@@ -79,7 +79,7 @@ def word_key(data, start, end):
 
 @inlined
 def short_word(data, start, end):
-    """The at most WORD bytes data[start:end] as a number."""
+    """Number made of data[start:end], at most WORD bytes."""
     if start + WORD <= len(data):
         return load_word(data, start) & low_bits(8 * (end - start))
     word = np.uint64(0)
@@ -90,7 +90,7 @@ def short_word(data, start, end):
 
 @inlined
 def equal(data, start, end, other, other_start, other_end):
-    """Whether data[start:end] and other[other_start:other_end] are the same bytes."""
+    """True if data[start:end] and other[other_start:other_end] are the same bytes."""
     size = end - start
     if size != other_end - other_start:
         return False
@@ -107,7 +107,7 @@ def equal(data, start, end, other, other_start, other_end):
 
 @inlined
 def look_up(known, key, data, start, end):
-    """The value of data[start:end], whose key is given, in a lexicon; 0 when it has none."""
+    """Value in a lexicon of data[start:end], whose key is given; 0 when it has none."""
     if known.keys[np.int64(key) & (len(known.keys) - 1)] == np.uint64(0):
         return np.int64(0)
     return find(known.keys, known.entries, known.data, key, data, start, end)

@@ -1,8 +1,8 @@
-"""spaCy's words of many texts: what stands between white space is cut once, and looked up from then on.
+"""spaCy's words of many texts: each chunk between white space is cut once and looked up later.
 
-spaCy's rule tokenizer cuts every chunk between white space by itself. Then it looks for its exceptions in the words of
-the whole text, and one that spans white space, as `=(` does in `= (`, keeps others from being found where it stands. Chunks
-that could have a part in that, by the characters at their ends, are cut together.
+spaCy's rule tokenizer cuts every chunk between white space by itself. Then it searches the words of the whole text for
+its exceptions. An exception that spans white space, as `=(` does in `= (`, hides others at its place. Chunks that could
+take part in such an exception, by the characters at their ends, are cut together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-# Chunks, and characters of theirs, that are known at most: with all that is known of them some 300 MB.
+# Most chunks, and most characters of chunks, in the cache: about 300 MB in all.
 MOST, MOST_CHARACTERS = 1_000_000, 50_000_000
 
 _BREAK = "\n"  # a word of its own; no exception has it beside others
@@ -21,14 +21,14 @@ _CHUNK = re.compile(r"\S+")
 
 
 class Words:
-    """Words under numbers. length: code points. upper, title: as `str.isupper` and `str.istitle` say."""
+    """Numbered words. length: code points. upper, title: as by `str.isupper` and `str.istitle`."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.length, self.upper, self.title = _Growing(), _Growing(), _Growing()
 
     def number(self, word: str) -> int:
-        """The number of a word, which is added when it is new."""
+        """Number of a word; a new word is added."""
         found = self.numbers.get(word)
         if found is None:
             found = self.numbers[word] = len(self.numbers)
@@ -39,7 +39,7 @@ class Words:
 
 
 class Chunks:
-    """The words of chunks, by a tokenizer of the class `spacy.tokenizer.Tokenizer`."""
+    """Words of chunks, by a tokenizer of the class `spacy.tokenizer.Tokenizer`."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -57,11 +57,11 @@ class Chunks:
 
     @property
     def full(self) -> bool:
-        """Whether so much is known that it takes too much memory."""
+        """True if the cache takes too much memory."""
         return len(self._known) > MOST or self._characters > MOST_CHARACTERS
 
     def of(self, text: str) -> np.ndarray:
-        """Numbers of the words of a text, int64, in their order; white space is none."""
+        """Numbers of the words of a text, int64, in their order; white space is no word."""
         pieces = text.split()
         new = set(pieces).difference(self._known)
         if new:
@@ -76,7 +76,7 @@ class Chunks:
         return self._flat.array[places]
 
     def _together(self, text: str, chunks: np.ndarray, linked: Sequence[int]) -> np.ndarray:
-        """The chunks of a text, those in a row that are linked (each of `linked` to the next) as one."""
+        """Chunks of a text, with consecutive linked chunks (each of `linked` to the next) joined to one."""
         spans = [found.span() for found in _CHUNK.finditer(text)]
         left, k = np.ones(len(chunks), np.bool_), 0
         while k < len(linked):
@@ -91,7 +91,7 @@ class Chunks:
         return chunks[left]
 
     def _learn(self, new: Sequence[str]) -> None:
-        """Cut chunks that are not known, all in one call; a line break between two is a word of its own."""
+        """Cut new chunks, all in one call; a line break between two is a word of its own."""
         cut: list[list[str]] = [[]]
         for token in self._tokenizer(_BREAK.join(new)):
             if token.text == _BREAK:
@@ -113,7 +113,7 @@ class Chunks:
 
 
 class Whole:
-    """The same by any tokenizer, which is given every text as it is."""
+    """Words of texts by any tokenizer, which cuts every text as a whole."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -121,7 +121,7 @@ class Whole:
 
     @property
     def full(self) -> bool:
-        """Whether so much is known that it takes too much memory."""
+        """True if the cache takes too much memory."""
         return len(self.words.numbers) > MOST
 
     def of(self, text: str) -> np.ndarray:
@@ -135,7 +135,7 @@ def _cut(tokenizer: Any, text: str) -> list[str]:
 
 
 def _pairs(tokenizer: Any) -> set[tuple[str, str]]:
-    """The characters on both sides of every place at which the rules, without the exceptions, cut an exception."""
+    """Pairs of characters around every cut that the rules alone make inside an exception."""
     plain = type(tokenizer)(
         tokenizer.vocab,
         prefix_search=tokenizer.prefix_search,
@@ -152,7 +152,7 @@ def _pairs(tokenizer: Any) -> set[tuple[str, str]]:
 
 
 class _Growing:
-    """Numbers that are added one by one and read as an array."""
+    """Growing array of numbers."""
 
     def __init__(self) -> None:
         self._numbers, self._count = np.zeros(1024, np.int64), 0
@@ -168,5 +168,5 @@ class _Growing:
 
     @property
     def array(self) -> np.ndarray:
-        """All of them; int64."""
+        """All numbers, int64."""
         return self._numbers[: self._count]

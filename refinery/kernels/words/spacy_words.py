@@ -17,11 +17,11 @@ from refinery.kernels.core.arrow import structs
 from refinery.kernels.text.piece_stats import lists
 from refinery.kernels.words.spacy_chunks import Chunks, Whole, Words
 
-SPACY_STRINGS = 2_000_000  # a tokenizer that knows more strings is replaced: it never forgets one
+SPACY_STRINGS = 2_000_000  # a tokenizer with more strings is replaced: it never frees a string
 JIEBA = {"nlp": {"tokenizer": {"segmenter": "jieba"}}}
 ENGLISH = "en"
 
-# Languages for which datatrove has a tokenizer of its own, or spaCy one that needs further packages.
+# Languages for which datatrove has its own tokenizer, or whose spaCy tokenizer needs further packages.
 _ELSEWHERE = {"ja", "vi"}
 
 _local = threading.local()
@@ -29,7 +29,7 @@ _local = threading.local()
 
 @lru_cache(maxsize=1)
 def languages() -> dict[str, str]:
-    """spaCy's code for each code of a language."""
+    """spaCy's code for each language code."""
     found: dict[str, str] = {}
     text = Path(__file__).with_name("spacy_languages.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
@@ -42,7 +42,7 @@ def languages() -> dict[str, str]:
 
 
 def problems(words: str, language: str, parameter: str = "words") -> list[str]:
-    """Why words or sentences of a language cannot come from there: sentences that name the cure.
+    """Reasons why words or sentences of a language are unavailable, as sentences that name the cure.
 
     words: `fast` or `spacy`, the value of `parameter`.
     """
@@ -66,7 +66,7 @@ def problems(words: str, language: str, parameter: str = "words") -> list[str]:
 
 
 def pipeline(code: str, config: dict[str, Any] | None = None) -> Any:
-    """spaCy's blank pipeline of a language with the sentencizer, one per thread: it is not made for two at once."""
+    """spaCy's blank pipeline of a language with the sentencizer, one per thread because it is not thread-safe."""
     known = _local.__dict__.setdefault("pipelines", {})
     nlp = known.get(code)
     if nlp is None or len(nlp.vocab.strings) > SPACY_STRINGS:
@@ -85,13 +85,13 @@ def _pipeline_of(language: str) -> Any:
 
 
 def words(text: str, language: str) -> list[str]:
-    """The words and marks of a text, white space left out."""
+    """Words and marks of a text, white space left out."""
     found = (token.text.strip() for token in _pipeline_of(language).tokenizer(text))
     return [word for word in found if word]
 
 
 def _numbered(text: str, language: str) -> tuple[Words, np.ndarray]:
-    """The words that are known of a language, and the numbers of those of a text, as `words` gives them."""
+    """Known words of a language, and the numbers of the words of a text, as `words` gives them."""
     nlp = _pipeline_of(language)
     chunks = _local.__dict__.setdefault("chunks", {})
     known = chunks.get(nlp)
@@ -104,7 +104,7 @@ def _numbered(text: str, language: str) -> tuple[Words, np.ndarray]:
 
 
 def sentences(text: str, language: str) -> list[str]:
-    """The sentences of a text without white space at their ends, those of nothing else left out."""
+    """Sentences of a text without white space at their ends; empty sentences are left out."""
     found = (span.text.strip() for span in _pipeline_of(language)(text).sents)
     return [sentence for sentence in found if sentence]
 
@@ -112,14 +112,14 @@ def sentences(text: str, language: str) -> list[str]:
 def word_counts(
     texts: Sequence[str | None], stops: Sequence[str], short: Sequence[int], long: Sequence[int], language: str
 ) -> pa.Array:
-    """What `word_stats.word_stats` counts, of these words."""
+    """Measures of `word_stats.word_stats`, by these words."""
     rows = [_counts(text, *_numbered(text, language), stops) if text is not None else None for text in texts]
     names = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
     return _struct(rows, names, short, long)
 
 
 def sentence_counts(texts: Sequence[str | None], short: Sequence[int], long: Sequence[int], language: str) -> pa.Array:
-    """A struct for each text, NULL for NULL: its sentences, their code points, how many are short, long."""
+    """Struct for each text, NULL for NULL: sentences, their code points, numbers of short and long ones."""
     rows = [_lengths(sentences(text, language)) if text is not None else None for text in texts]
     return _struct(rows, ("sentences", "chars"), short, long)
 

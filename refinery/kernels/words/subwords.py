@@ -1,7 +1,7 @@
-"""Words from a subword tokenizer: what `tokenization: true` makes of a text in place of splitting it.
+"""Words from a subword tokenizer, for `tokenization: true`.
 
-Ordinary Python, as fast as the tokenizer. Needs `sentencepiece`, or `tokenizers` for a model in that library's format,
-and neither before a tokenizer is asked for.
+Plain Python, as fast as the tokenizer. Needs `sentencepiece`, or `tokenizers` for a model in that library's format;
+both are imported on first use of a tokenizer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Pieces = Callable[[str], list[str]]
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
-    """What stands in the way of `tokenization` with this `model`, in sentences that name the cure."""
+    """Problems of `tokenization` with this `model`, as sentences that name the cure."""
     if not params.get("tokenization"):
         return []
     model = params.get("model")
@@ -46,7 +46,7 @@ def check(params: Mapping[str, Any]) -> list[str]:
 
 
 def pieces(model: str) -> Pieces:
-    """The function that splits a text into the pieces of this model; loaded once per state of the file."""
+    """Function that splits a text into the pieces of this model; loaded once per state of the file."""
     status = os.stat(model)
     return _load(model, status.st_mtime_ns, status.st_size)
 
@@ -66,7 +66,7 @@ def _load(model: str, mtime: int, size: int) -> Pieces:
 
 
 def problems(path: str, parameter: str) -> list[str]:
-    """Why a tokenizer.json, or the one in a folder, cannot be used, in sentences that name the cure."""
+    """Reasons why a tokenizer.json, or the one in a folder, is unusable, as sentences that name the cure."""
     found = tokenizer_file(path)
     if not found.is_file():
         return [f"there is no tokenizer at {found}: set {parameter} to a local tokenizer.json or its folder"]
@@ -80,13 +80,13 @@ def problems(path: str, parameter: str) -> list[str]:
 
 
 def tokenizer_file(path: str) -> Path:
-    """The file that a tokenizer is read from: `path`, or the tokenizer.json in that folder."""
+    """File of a tokenizer: `path`, or the tokenizer.json in that folder."""
     found = Path(path).expanduser()
     return found / "tokenizer.json" if found.is_dir() else found
 
 
 def tokenizer(path: str) -> Any:
-    """The Tokenizer of this file, which cuts and pads nothing; loaded once per state of the file."""
+    """Tokenizer of this file, without truncation or padding; loaded once per state of the file."""
     found = tokenizer_file(path)
     status = found.stat()
     return _tokenizer(str(found), status.st_mtime_ns, status.st_size)
@@ -95,7 +95,7 @@ def tokenizer(path: str) -> Any:
 @lru_cache(maxsize=4)
 def _tokenizer(path: str, mtime: int, size: int) -> Any:
     found = importlib.import_module("tokenizers").Tokenizer.from_file(path)
-    found.no_truncation()  # a tokenizer.json can bring settings of its own
+    found.no_truncation()  # a tokenizer.json can contain its own settings
     found.no_padding()
     return found
 
@@ -106,27 +106,27 @@ def _special() -> str:
 
 
 def strip(word: str) -> str:
-    """The word without the special characters at its ends."""
+    """Word without the special characters at its ends."""
     return word.strip(_special())
 
 
 def refined(words: Iterable[str], lower: bool) -> list[str]:
-    """Words stripped of special characters, after `str.lower` where asked for; empty ones are left out."""
+    """Words stripped of special characters, optionally after `str.lower`; empty words are left out."""
     stripped = (strip(word.lower() if lower else word) for word in words)
     return [word for word in stripped if word]
 
 
 def augmented(words: Sequence[str], group_sizes: Iterable[int], join_char: str) -> list[str]:
-    """The words, and for each size all runs of so many neighbours joined by join_char."""
+    """Words, and for each size all runs of that many neighbours joined by join_char."""
     groups = [join_char.join(words[i : i + size]) for size in group_sizes for i in range(len(words) - size + 1)]
     return [*words, *groups]
 
 
 def listed_share(words: Sequence[str], listed: frozenset[str]) -> float:
-    """Share of the words that are in the list; 0.0 without words."""
+    """Share of words that are in the list; 0.0 without words."""
     return sum(word in listed for word in words) / len(words) if words else 0.0
 
 
 def each_text(column: pa.Array | pa.ChunkedArray, function: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
-    """`function` of every text as an array of this type, NULL for NULL."""
+    """Apply `function` to every text; returns an array of this type, NULL for NULL."""
     return pa.array([None if text is None else function(text) for text in column.to_pylist()], kind)

@@ -1,8 +1,8 @@
-"""A set of pieces of one text, for kernels: which of them have stood before. Equal means equal byte by byte.
+"""Set of the pieces of one text, for kernels that search repeated pieces. Equality is byte by byte.
 
 A table is int64 (capacity, 3): hash, start and end of a piece. It serves texts one after another without being
-cleared, because a piece that starts before the text is one of an earlier text; so texts must lie in `data` in the order
-in which they are looked at, none may be looked at twice with one table, and no piece may be empty.
+cleared, because a piece that starts before the text belongs to an earlier text. So texts must be processed in their
+order in `data`, each at most once with one table, and no piece may be empty.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 from refinery.kernels.core.jit import inlined
 from refinery.kernels.words.lexicon import equal
 
-SMALLEST = 1 << 12  # pieces that a table has room for at first, twice as many as may be in it
+SMALLEST = 1 << 12  # initial capacity of a table, which may be half full
 
 
 def new_table(capacity: int = SMALLEST) -> np.ndarray:
-    """An empty table; the capacity is a power of two."""
+    """Make an empty table; the capacity is a power of two."""
     table = np.zeros((capacity, 3), np.int64)
     table[:, 1] = -1
     return table
 
 
 def fill(rows: int, kernel: Callable[..., tuple[int, int]], *args: Any, room: int = 0) -> None:
-    """Call `kernel(first_row, table, scratch, *args)` until it has done all rows; scratch is int64 (room).
+    """Call `kernel(first_row, table, scratch, *args)` until all rows are done; scratch is int64 (room).
 
-    It answers the row that it has come to, `rows` at the end, and what it lacks for that row: so many numbers of scratch,
-    or 0 when the table is half full. It is called for that row again, always with a new table: the old one holds pieces of
-    the attempt that has failed.
+    The kernel returns the row reached, `rows` at the end, and the room missing for that row: numbers of scratch, or 0
+    when the table is half full. It is called again for that row, always with a new table: the old table holds pieces of
+    the failed attempt.
     """
     row, capacity, lacking = 0, SMALLEST, 0
     while row < rows:
@@ -43,7 +43,7 @@ def fill(rows: int, kernel: Callable[..., tuple[int, int]], *args: Any, room: in
 
 @inlined
 def add(table, data, key, start, end, text):
-    """Add data[start:end], whose hash is `key`, unless it is there; whether it was. text: where the text starts."""
+    """Add data[start:end], whose hash is `key`; returns True if it was in the set. text: start of the text."""
     mask = len(table) - 1
     place = np.int64(key) & mask
     while table[place, 1] >= text:

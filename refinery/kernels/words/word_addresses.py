@@ -1,4 +1,4 @@
-"""Which words are addresses: a host, with or without a scheme, a user, a port, a path (by the rules of `word_rules`)."""
+"""Recognition of addresses: a host, with or without a scheme, a user, a port, a path (rules of `word_rules`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FULL_STOP, AT, COLON, SLASH = 0x2E, 0x40, 0x3A, 0x2F
 
 @kernel
 def is_address(data, start, end, table):
-    """Whether data[start:end] is an address: a host, with or without a scheme, a user, a port, a path."""
+    """True if data[start:end] is an address: a host, with or without a scheme, a user, a port, a path."""
     if is_host(data, start, end, table):
         return True
     scheme = True
@@ -33,19 +33,19 @@ def is_address(data, start, end, table):
 
 @kernel
 def _has_two(data, start, end):
-    """Whether data[start:end] has two characters or more."""
+    """True if data[start:end] has two characters or more."""
     return end > start and decode(data, start)[1] < end
 
 
 @kernel
 def is_host(data, start, end, table):
-    """Whether a host begins at `start`, and an address ends at `end`."""
+    """True if a host begins at `start` and an address ends at `end`."""
     i = label = start
     labels = 0
     numbers = 0  # labels that are numbers
-    lower = 0  # characters of the label so far that can be of a top-level domain; -1: not all can
+    lower = 0  # characters of the label so far, all possible in a top-level domain; -1: not all
     chars = 0
-    joined = False  # whether the label's last character is one that stands only inside of labels
+    joined = False  # True if the label's last character may only be inside labels
     digits = True
     while i < end:
         byte = data[i]
@@ -65,7 +65,7 @@ def is_host(data, start, end, table):
         else:
             inner = byte == 0x2D or byte == 0x5F
             if not (bits & IN_HOST or (inner and chars > 0)):
-                if not bits & LOWER:  # a last label may have letters that no other one has
+                if not bits & LOWER:  # the last label may have letters that no other label has
                     return False
                 labels = -1000
             joined = inner
@@ -73,7 +73,7 @@ def is_host(data, start, end, table):
             lower = lower + 1 if lower >= 0 and bits & LOWER else -1
             chars += 1
         i = after
-    if labels < 0:  # a letter beyond U+FFFF: allowed in the last label only, which is looked at again
+    if labels < 0:  # a letter beyond U+FFFF: allowed in the last label only, which is checked again
         return _ends_in_far_letters(data, start, i, end, table)
     if labels == 0 or not _is_path(data, i, end):
         return False
@@ -84,7 +84,7 @@ def is_host(data, start, end, table):
 
 @kernel
 def _ends_in_far_letters(data, start, stop, end, table):
-    """`is_host` for a host in which there are letters beyond U+FFFF."""
+    """`is_host` for a host with letters beyond U+FFFF."""
     dot = stop
     while dot > start and data[dot - 1] != FULL_STOP:
         dot -= 1
@@ -121,7 +121,7 @@ def _ends_in_far_letters(data, start, stop, end, table):
 
 @kernel
 def _is_path(data, i, end):
-    """Whether data[i:end] is nothing, or a port, or a path, or one after the other."""
+    """True if data[i:end] is empty, a port, a path, or a port and a path."""
     if i < end and data[i] == COLON:
         port = i + 1
         i = port
@@ -134,7 +134,7 @@ def _is_path(data, i, end):
 
 @kernel
 def _is_public(data, start, end):
-    """Whether four numbers are an address outside of private networks, written without needless zeros at either end."""
+    """True if four numbers are an address outside private networks, without needless zeros at either end."""
     a = b = number = place = 0
     first = start
     for i in range(start, end + 1):

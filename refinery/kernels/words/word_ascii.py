@@ -1,6 +1,6 @@
-"""What `word_tokens` does, for pieces of at most 64 ASCII characters: most pieces, with bit masks instead of decoding.
+"""`word_tokens` for pieces of at most 64 ASCII characters, which most are: bit masks instead of decoding.
 
-Bit k of a mask stands for the byte k of the piece.
+Bit k of a mask stands for byte k of the piece.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _colons = lanes(lambda b, x: is_byte(b, x, b":"))
 _ats = lanes(lambda b, x: is_byte(b, x, b"@"))
 _inner = lanes(
     lambda b, x: any_of(b, within(b, x, 0x2D, 0x2E), is_byte(b, x, b"_"))
-)  # beside letters and digits in a host
+)  # allowed in a host beside letters and digits
 
 
 @kernel
 def cut_ascii(data, start, end, table, known, room, n):
-    """`cut_parts` for a piece of ASCII characters; 64 bytes from its start on must be there."""
+    """`cut_parts` for a piece of ASCII characters; 64 bytes from its start on must exist."""
     tail = len(room)
     first_start = start
     here = low_bits(end - start)
@@ -92,7 +92,7 @@ def cut_ascii(data, start, end, table, known, room, n):
 
 @inlined
 def _prefix(data, start, end, table):
-    """Bytes that are cut off the front."""
+    """Number of bytes to cut off the front."""
     byte = data[start]
     if table[byte] & PREFIX:
         return 1
@@ -107,7 +107,7 @@ def _prefix(data, start, end, table):
 
 @inlined
 def _run(data, start, end):
-    """Full stops from `start` on."""
+    """Number of full stops from `start` on."""
     i = start
     while i < end and data[i] == FULL_STOP:
         i += 1
@@ -116,7 +116,7 @@ def _run(data, start, end):
 
 @kernel
 def dollar(data, start, end):
-    """Bytes of US$, C$ or A$ at the start; 0 for others."""
+    """Length of US$, C$ or A$ at the start; 0 without."""
     byte = data[start]
     if (byte == 0x41 or byte == 0x43) and start + 1 < end and data[start + 1] == DOLLAR:
         return 2
@@ -127,7 +127,7 @@ def dollar(data, start, end):
 
 @inlined
 def _suffix(data, start, end, table, known, base, numbers):
-    """Bytes that are cut off the end of data[start:end], which is not empty. numbers: the digits from `base` on."""
+    """Number of bytes to cut off the end of data[start:end], not empty. numbers: mask of the digits from `base` on."""
     byte = data[end - 1]
     if byte == FULL_STOP:
         i = end - 1
@@ -150,7 +150,7 @@ def _suffix(data, start, end, table, known, base, numbers):
 
 @kernel
 def measure(data, digit, end, table, known):
-    """Bytes of what follows the last digit when that is a unit, a currency or a plus sign; else 0."""
+    """Length of a unit, a currency or a plus sign directly after the last digit; 0 for other text."""
     size = end - digit - 1
     if size >= len(known.gate):
         return 0
@@ -164,7 +164,7 @@ def measure(data, digit, end, table, known):
 
 @inlined
 def _ends_before_stop(data, start, at, table):
-    """Whether the full stop at `at` is a mark of its own by what stands before it."""
+    """True if the characters before the full stop at `at` make it a separate mark."""
     bits = table[data[at - 1]]
     if bits & BEFORE_STOP:
         return True
@@ -173,7 +173,7 @@ def _ends_before_stop(data, start, at, table):
 
 @kernel
 def _inside(data, start, end, table, known, room, n, base, joints):
-    """Write where the words of a text begin from whose ends nothing is to be cut off. joints: its marks, from `base` on."""
+    """Write the starts of words in a text with its ends already cut. joints: mask of its marks from `base` on."""
     value = exception(known, data, start, end)
     if value & EXCEPTION:
         return write_parts(value, start, room, n)
@@ -204,7 +204,7 @@ def _inside(data, start, end, table, known, room, n, base, joints):
 
 @inlined
 def _infix(data, i, end, start, table):
-    """Bytes of the mark at i that cuts a text in two; 0 when there is none."""
+    """Length of a mark at i that cuts the text in two; 0 without such a mark."""
     byte, after = data[i], i + 1
     if after >= end:
         return 0
@@ -238,7 +238,7 @@ def _infix(data, i, end, start, table):
 
 @kernel
 def _is_address(data, start, end, table, base):
-    """`word_addresses.is_address` for a text in which there is a full stop, in the 64 bytes from `base` on."""
+    """`word_addresses.is_address` for a text with a full stop, in the 64 bytes from `base` on."""
     here = low_bits(end - base) & ~low_bits(start - base)
     host = (letters(data, base) | digits(data, base) | _inner(data, base)) & here
     stops = _stops(data, base) & here
@@ -260,7 +260,7 @@ def _is_address(data, start, end, table, base):
 
 @inlined
 def _may_be_host(data, base, at, end, host, stops):
-    """Whether what stands at `at` is a host by its characters; host, stops: where such, and full stops, are from `base` on."""
+    """True if the characters at `at` allow a host; host, stops: masks of host characters, full stops from `base` on."""
     if at >= end:
         return False
     shift = np.uint64(at - base)
@@ -273,7 +273,7 @@ def _may_be_host(data, base, at, end, host, stops):
 
 @kernel
 def _is_scheme(data, start, end, table):
-    """Whether all of data[start:end] may stand in a scheme."""
+    """True if all characters of data[start:end] are allowed in a scheme."""
     for i in range(start, end):
         byte = data[i]
         if not (table[byte] & WORD or byte == PLUS or byte == MINUS or byte == FULL_STOP):

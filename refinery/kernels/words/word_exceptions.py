@@ -1,4 +1,4 @@
-"""Pieces of text that are known as they stand, in kernels: what `word_rules` lists, found by their bytes."""
+"""Kernels that find the listed exceptions of `word_rules` by their bytes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.words import word_phrases, word_rules
 from refinery.kernels.words.lexicon import FIRST, LAST, Lexicon, find, lexicon, word_key
 
-# Kinds of an entry of the lexicon. Its words end at the bytes in the bits from 8, 16 and 24 on: after the first and the
-# second, and the last one. The bits from NUMBER on: the number of the text among the words of phrases, from 1.
+# Kinds of an entry of the lexicon. The bits from 8, 16 and 24 on hold the ends (in bytes) of its first, second and last
+# word; the bits from NUMBER on hold the number of the text among the words of phrases, from 1.
 EXCEPTION, UNIT = 1, 4
 NUMBER = 32
 
 
 class Rules(NamedTuple):
-    """What the kernels know: classes of characters, exceptions and units, and phrases of several words."""
+    """Rules for the kernels: classes of characters, exceptions and units, and phrases of several words."""
 
     classes: np.ndarray
     lexicon: Lexicon
@@ -28,7 +28,7 @@ class Rules(NamedTuple):
 
 @lru_cache(maxsize=1)
 def rules() -> Rules:
-    """The rules for English; made once in a process."""
+    """Rules for English, made once per process."""
     found: dict[str, int] = dict.fromkeys(word_rules.UNITS, UNIT)
     for text, parts in word_rules.exceptions().items():
         ends = np.cumsum([len(part.encode()) for part in parts])
@@ -47,7 +47,7 @@ def rules() -> Rules:
 
 @inlined
 def exception(known, data, start, end):
-    """The value of an exception or unit; 0 for most other texts."""
+    """Value of an exception or unit; 0 for most other texts."""
     size = end - start
     if size <= 0 or size >= len(known.gate):
         return np.int64(0)
@@ -66,7 +66,7 @@ def _known(keys, entries, texts, data, start, end):
 
 @kernel
 def write_parts(value, start, room, n):
-    """Write where the words of an exception begin."""
+    """Write the starts of the words of an exception."""
     room[n] = start
     n += 1
     for place in range(2):

@@ -1,8 +1,8 @@
-"""Phrases among the words of pieces that stand side by side, in kernels: what `word_rules.joined` does.
+"""Kernels that find phrases among the words of adjacent pieces, as `word_rules.joined` does.
 
-`room` is in three parts. In the first stands where each word begins; in the second the number of each word among those of
-phrases, and later whether a phrase has it; in the third, for each word, bits for the lengths of the phrases that begin there, and
-above them (TAKEN) the length of the one that is taken.
+`room` has three parts. The first holds the start of each word. The second holds the number of each word among those of
+phrases, and later a flag for words inside a phrase. The third holds, for each word, bits for the lengths of the phrases
+that begin there, and above them (TAKEN) the length of the chosen phrase.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TAKEN = 16
 
 @kernel
 def piece_end(data, i, end, table):
-    """Where the next white space from i on is, or the end."""
+    """Position of the next white space from i on, or `end`."""
     while i < end:
         cp, after = decode(data, i)
         if table[cp] & SPACE:
@@ -31,7 +31,7 @@ def piece_end(data, i, end, table):
 
 @kernel
 def _piece_start(data, i, start, table):
-    """Where the piece that ends at i begins."""
+    """Start of the piece that ends at i."""
     while i > start:
         place = before(data, i, start)
         if table[decode(data, place)[0]] & SPACE:
@@ -42,7 +42,7 @@ def _piece_start(data, i, start, table):
 
 @kernel
 def first_beside(data, i, first, table, pairs):
-    """Where the pieces begin that could share a phrase with the one at i: each a single U+0020 before the next."""
+    """Start of the pieces that could share a phrase with the piece at i, each a single U+0020 before the next."""
     for _ in range(LONGEST_PHRASE - 1):
         if i - 2 < first or data[i - 1] != BLANK or not pairs[data[i - 2], data[i]] & BESIDE:
             break
@@ -55,7 +55,7 @@ def first_beside(data, i, first, table, pairs):
 
 @kernel
 def last_beside(data, i, last, table, pairs):
-    """Where the pieces end that could share a phrase with the one that ends at i."""
+    """End of the pieces that could share a phrase with the piece that ends at i."""
     for _ in range(LONGEST_PHRASE - 1):
         if i + 1 >= last or data[i] != BLANK or not pairs[data[i - 1], data[i + 1]] & BESIDE:
             break
@@ -68,7 +68,7 @@ def last_beside(data, i, last, table, pairs):
 
 @inlined
 def _word_end(data, end, room, i, n):
-    """Where word i of n ends, of which the last ends at `end`; behind the last of a piece is a blank."""
+    """End of word i of n, where the last word ends at `end`; a blank follows the last word of a piece."""
     if i + 1 == n:
         return end
     after = room[i + 1]
@@ -77,7 +77,7 @@ def _word_end(data, end, room, i, n):
 
 @kernel
 def find_phrases(data, end, known, phrases, room, n):
-    """Note the phrases among n words, of which the last ends at `end`; whether there is one."""
+    """Note the phrases among n words, the last of which ends at `end`; returns True if there is one."""
     third = len(room) // 3
     found = False
     for i in range(n):
@@ -101,7 +101,7 @@ def find_phrases(data, end, known, phrases, room, n):
 
 @kernel
 def take_phrases(data, room, n):
-    """Choose among the phrases that were found: longer ones first, then earlier ones."""
+    """Choose among the phrases found: longer phrases first, then earlier ones."""
     third = len(room) // 3
     for i in range(n):
         room[third + i] = 0
@@ -117,7 +117,7 @@ def take_phrases(data, room, n):
 
 @kernel
 def _is_parted(data, room, i, length):
-    """Whether a phrase lies in several pieces."""
+    """True if a phrase lies in several pieces."""
     for k in range(i + 1, i + length):
         if data[room[k] - 1] == BLANK:
             return True
@@ -126,9 +126,9 @@ def _is_parted(data, room, i, length):
 
 @kernel
 def write_phrases(data, end, known, room, i, stop, n):
-    """Write the words from i to `stop`, of n, to room[0:], phrases that are taken in the exception's form; how many."""
+    """Write words i to `stop` of n to room[0:], chosen phrases in the exception's form; returns their number."""
     third = len(room) // 3
-    w = third  # nobody asks any more what a phrase has
+    w = third  # the second part of `room` is no longer needed
     while i < stop:
         length = room[2 * third + i] >> TAKEN
         if length == 0:

@@ -1,4 +1,4 @@
-"""Exceptions that the rules of `word_rules` alone would cut into several words: tables by which kernels find them again."""
+"""Tables by which kernels find exceptions that the rules of `word_rules` alone would cut into several words."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def numbers(phrases: Iterable[Phrase]) -> dict[str, int]:
 
 
 def pairs(phrases: Iterable[Phrase]) -> np.ndarray:
-    """uint8 (256, 256), by two bytes: most words that are not of a phrase are found so, without a look at the words.
+    """Table by two bytes, uint8 (256, 256), which rejects most words outside phrases without reading the words.
 
-    BEGINS: the first two words of a phrase begin with them. BESIDE: a word of a phrase ends with the one, the next begins with
-    the other.
+    BEGINS: the first two words of a phrase begin with the bytes. BESIDE: a word of a phrase ends with the first byte,
+    the next word begins with the second.
     """
     found = np.zeros((256, 256), np.uint8)
     for words in phrases:
@@ -33,7 +33,7 @@ def pairs(phrases: Iterable[Phrase]) -> np.ndarray:
 
 
 def automaton(phrases: Sequence[Phrase], numbered: Mapping[str, int]) -> np.ndarray:
-    """int16 (states, words + 1): the state after a word of that number, 0 for none; all begin in state 0.
+    """Automaton as int16 (states, words + 1): the next state by word number, 0 for none; the start is state 0.
 
     The column IS_PHRASE is 1 in the state after a whole phrase.
     """

@@ -1,4 +1,4 @@
-"""How many of a text's words stand in a word list."""
+"""Share of a text's words that are in a word list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from refinery.kernels.words.words import SPACE
 
 
 class WordSet(NamedTuple):
-    """A set of words for kernels: their bytes, back to back; offsets into these; slots of 1 + a word's number, or 0."""
+    """Set of words for kernels: their bytes, back to back; offsets into these; slots of 1 + a word's number, or 0."""
 
     data: np.ndarray
     offsets: np.ndarray
@@ -25,7 +25,7 @@ class WordSet(NamedTuple):
 
 
 def word_set(entries: frozenset[str]) -> WordSet:
-    """Hash table over the words. An unpaired surrogate, which no text holds, makes a word that matches nothing."""
+    """Build a hash table of the words. A word with an unpaired surrogate, which no text holds, matches nothing."""
     encoded = [entry.encode("utf-8", "surrogatepass") for entry in sorted(entries)]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(entry) for entry in encoded], out=offsets[1:])
@@ -43,10 +43,10 @@ def _listed(folder: str, kind: str, lang: str, signature: tuple[object, ...]) ->
 def listed_ratio(
     column: pa.Array | pa.ChunkedArray, folder: str, kind: str, lang: str, group_sizes: tuple[int, ...], join_char: str
 ) -> pa.Array:
-    """Share of words that stand in a word list (float64), 0.0 without words.
+    """Share of words that are in a word list (float64), 0.0 without words.
 
     column: words with a single space between them. folder, kind, lang: the list, see `wordlists`. group_sizes: for each
-    of them, all runs of so many neighbouring words, joined by join_char, count as further words.
+    size, all runs of that many neighbouring words, joined by join_char, count as further words.
     Raises WordListError when the list cannot be read.
     """
     members = _listed(folder, kind, lang, wordlists.signature(folder, kind))
@@ -87,7 +87,7 @@ def _first_slot(word, mask):
 
 @kernel
 def _member(word, data, start, end, members, member_offsets, slots):
-    """1 when data[start:end], whose hash is `word`, is in the set, else 0."""
+    """Return 1 if data[start:end], whose hash is `word`, is in the set, else 0."""
     mask = len(slots) - 1
     slot = _first_slot(word, mask)
     while slots[slot] != 0:
@@ -127,7 +127,7 @@ def _listed_ratios(data, offsets, valid, members, member_offsets, slots, sizes, 
 
 @kernel
 def _group(data, starts, i, size, join, scratch):
-    """Write `size` words from word i on, joined, to scratch; their length."""
+    """Write `size` words from word i on, joined, to scratch; returns their length."""
     w = 0
     for k in range(i, i + size):
         if k > i:

@@ -1,7 +1,7 @@
-"""Texts without some of their words.
+"""Removal of words from texts.
 
-What stays is joined by the strongest of the separators that stood between two words: line feed over tab over space.
-A text that stays as long as it was has lost nothing and is the same text.
+The remaining words are joined by the strongest of the separators between them: line feed over tab over space.
+A text of unchanged length has lost nothing and is the same text.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from refinery.kernels.core.charclass import SPECIAL, classes
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.words.words import NEWLINE, SEPARATOR, SPACE, TAB, tables
 
-BEGINS = 4  # a byte that some substring begins with, beside the kinds of `words.Tables`
+BEGINS = 4  # first byte of a substring, beside the kinds of `words.Tables`
 
 
 def remove_long_words(column: pa.Array | pa.ChunkedArray, min_len: int, max_len: int) -> pa.Array:
-    """Texts without the words of fewer than min_len or more than max_len code points; NULL for unchanged ones.
+    """Remove words of fewer than min_len or more than max_len code points; NULL for unchanged texts.
 
-    A word that is too long stays after all when it fits without the special characters at its ends (which it keeps).
+    A word that is too long stays when it fits without the special characters at its ends (which it keeps).
     Runs of separators shrink to one, and none is left at the ends of lines, as in Data-Juicer.
     """
     return delta(column, _remove_long, tables().kinds, classes(), min_len, max_len)
 
 
 def remove_words_with(column: pa.Array | pa.ChunkedArray, substrings: list[str]) -> pa.Array:
-    """Texts without the words that hold one of the substrings; NULL for unchanged ones.
+    """Remove words that hold one of the substrings; NULL for unchanged texts.
 
-    Special characters at the ends of a word are not looked at. White space is treated as in `remove_long_words`.
+    Special characters at the ends of a word are ignored. White space is treated as in `remove_long_words`.
     """
     encoded = [s.encode("utf-8", "surrogatepass") for s in substrings if not set(s) & set(" \t\n")]
     offsets = np.zeros(len(encoded) + 1, np.int64)
@@ -66,7 +66,7 @@ def _remove_long(data, offsets, valid, out, out_offsets, state, kinds, class_tab
 
 @njit(nogil=True, cache=True)
 def _stripped_length(data, begin, end, class_table):
-    """Code points of the word without the special characters at its ends."""
+    """Number of code points of the word without the special characters at its ends."""
     begin, end = _stripped(data, begin, end, class_table)
     length = 0
     for i in range(begin, end):
@@ -96,7 +96,7 @@ def _remove_with(data, offsets, valid, out, out_offsets, state, marks, needles, 
 
 @njit(nogil=True, cache=True)
 def _begins(data, i, end, needles, needle_offsets):
-    """Whether one of the substrings stands at data[i:end]."""
+    """True if one of the substrings is at the start of data[i:end]."""
     for needle in range(len(needle_offsets) - 1):
         start, length = needle_offsets[needle], needle_offsets[needle + 1] - needle_offsets[needle]
         k = 0
@@ -109,9 +109,9 @@ def _begins(data, i, end, needles, needle_offsets):
 
 @njit(nogil=True, cache=True)
 def _holds(data, begin, end, needles, needle_offsets, class_table):
-    """Whether one of the substrings stands in the word without the special characters at its ends."""
+    """True if one of the substrings is in the word without the special characters at its ends."""
     begin, end = _stripped(data, begin, end, class_table)
-    for i in range(begin, end + 1):  # an empty substring stands in an empty word as well
+    for i in range(begin, end + 1):  # an empty word holds an empty substring, too
         if _begins(data, i, end, needles, needle_offsets):
             return True
     return False
@@ -135,10 +135,10 @@ def _stripped(data, begin, end, class_table):
 
 @njit(nogil=True, cache=True, inline="always")
 def _append(data, begin, end, run, run_end, out, w):
-    """Let the word data[begin:end] follow data[run:run_end], which is still to be copied (run_end -1: nothing yet).
+    """Append the word data[begin:end] to the uncopied run data[run:run_end] (run_end -1: no run yet).
 
-    A word one separator further prolongs the run; otherwise the run is written with the joint after it, and the word
-    begins another. Returns the run's bounds and the position in `out`.
+    A word one separator further extends the run; otherwise the run is written with the joint after it, and the word
+    begins a new run. Returns the run's bounds and the position in `out`.
     """
     if begin == run_end + 1 and run_end >= 0:
         return run, end, w
@@ -151,7 +151,7 @@ def _append(data, begin, end, run, run_end, out, w):
 
 @njit(nogil=True, cache=True)
 def _joint(data, start, end):
-    """The strongest separator in data[start:end]."""
+    """Strongest separator in data[start:end]."""
     strongest = SPACE
     for i in range(start, end):
         if data[i] == NEWLINE:
@@ -163,7 +163,7 @@ def _joint(data, start, end):
 
 @njit(nogil=True, cache=True)
 def _finish(data, start, end, run, run_end, out, first, w):
-    """Write the last run of a row whose output begins at `first`; the position after it and the row's state."""
+    """Write the last run of a row whose output begins at `first`; returns the position after it and the row's state."""
     if run_end - run == end - start and w == first:
         return first, UNCHANGED
     if run_end >= 0:

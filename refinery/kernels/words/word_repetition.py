@@ -1,7 +1,7 @@
-"""How much of a text's words is repeated.
+"""Share of repeated word n-grams of a text.
 
-The n words from word i on are one stretch of the string, and its hash is a difference of two prefix hashes. An equal
-hash only proposes a pair of n-grams; their bytes decide, so no collision can change a result.
+The n words from word i on are one substring, and its hash is a difference of two prefix hashes. An equal hash only
+proposes a pair of n-grams; their bytes decide, so no collision can change a result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
         raise ValueError(f"rep_len is {rep_len}; an n-gram has at least one word")
     view = texts(column)
     longest = int(np.max(np.diff(view.offsets), initial=0))
-    room = longest // 2 + 2  # most of it is never touched, and so never there
+    room = longest // 2 + 2  # most of it is never touched, and so never allocated by the system
     words = np.empty(longest + 2 * BLOCK, np.uint8)
     starts, prefixes = np.empty(room, np.int64), np.empty(room, np.uint64)
     slots = np.empty(slots_for(max(room - rep_len, 1)), np.int32 if room < 2**31 - 1 else np.int64)
@@ -42,7 +42,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
 
 @kernel
 def slots_for(n):
-    """Room of a hash table for n entries: a power of two, at most half full."""
+    """Capacity of a hash table for n entries: a power of two, at most half full."""
     slots = 2
     while slots < 2 * n:
         slots *= 2
@@ -85,7 +85,7 @@ def _repetition(
 
 @inlined
 def _hash_words(words, starts, count, prefixes):
-    """Fill in the hashes of the words before each word, and of all; eight bytes can be read beyond the words."""
+    """Fill in the hash of the words before each word, and of all words; eight bytes after the words are readable."""
     prefix = np.uint64(0)
     prefixes[0] = prefix
     for k in range(count):
@@ -103,7 +103,7 @@ def _hash_words(words, starts, count, prefixes):
 
 @kernel
 def _repeated(data, grams, n, hashes, starts, slots):
-    """Occurrences of n-grams that occur more than once, among the first `grams`.
+    """Number of occurrences of n-grams that occur more than once, among the first `grams`.
 
     A slot holds 0, or 1 + the first word of an n-gram's first occurrence, negative once a second one has been seen.
     """
@@ -136,7 +136,7 @@ def _repeated(data, grams, n, hashes, starts, slots):
 
 @kernel
 def _same_grams(data, a, b, n, starts, overlap):
-    """Whether the n words from word a on are those from word b on; with `overlap`, all but the last are known to be."""
+    """True if the n words from a on equal those from b on; with `overlap`, all but the last are known to be equal."""
     shift = starts[b] - starts[a]
     if starts[b + n] - starts[a + n] != shift:
         return False

@@ -1,9 +1,8 @@
-"""Rules by which words are told apart, those of spaCy's tokenizer for English, in plain Python: what `word_tokens` does.
+"""Word rules of spaCy's tokenizer for English in plain Python, which `word_tokens` implements in kernels.
 
-A text is cut at white space. From both ends of each piece marks are taken off one by one, what is left is cut at marks
-inside of it, and exceptions (contractions, abbreviations, emoticons, addresses) come before that. The lists are facts
-about spaCy 3.8; a test compares them with it. Classes of characters follow the Unicode tables of Python, with the
-blocks that spaCy knows.
+A text is cut at white space. Marks are cut off both ends of each piece one by one, and the rest is cut at marks inside
+it; exceptions (contractions, abbreviations, emoticons, addresses) come before that. The lists are facts about spaCy
+3.8; a test compares them with it. Classes of characters follow the Unicode tables of Python, with spaCy's blocks.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ DIGIT, SPACE, CASED_UPPER, CASED_LOWER, TITLE, IN_HOST, JOINT, PUNCT, TERMINAL, 
 
 
 def characters(ranges: str) -> list[int]:
-    """The code points of ranges in hexadecimal."""
+    """Code points of ranges in hexadecimal."""
     found = [item.partition("-") for item in ranges.split()]
     return [c for first, _, last in found for c in range(int(first, 16), int(last or first, 16) + 1)]
 
@@ -36,7 +35,7 @@ _UNCASED = """591-5F4 620-64A 66E-6D5 6E5-6FF 750-77F 8A0-8BD 900-9FF B80-CFF D8
     31C0-31EF 3200-4DBF 4E00-9FFF AC00-D7AF F900-FAFF FB1D-FBB1 FBD3-FD3D FD50-FDC7 FDF0-FDFB FE30-FE4F FE70-FEFC
     1EE00-1EEBB 1F200-1F2FF 20000-2A6DF 2A700-2EBEF 2F800-2FA1F"""
 _NEITHER_CASE = "1BB 1C5 1C8 1CB 1F2"
-# Symbols of category So that are none to spaCy: newer ones mostly.
+# Symbols of category So that are no symbols to spaCy: mostly newer ones.
 _NO_ICONS = """166D 2B97 2BC9 2BFF 2E50-2E51 32FF FD40-FD4F FDCF FDFE-FDFF 1019C 11FD5-11FDC 11FE1-11FF1 1CF50-1CFC3
     1D1E9-1D1EA 1E14F 1ED2E 1F10D-1F10F 1F16C-1F16F 1F1AD 1F6D5-1F6D7 1F6DC-1F6DF 1F6FA-1F6FC 1F774-1F776 1F77B-1F77F
     1F7D9 1F7E0-1F7EB 1F7F0 1F8B0-1F8B1 1F90C-1F90F 1F93F 1F971-1F972 1F977-1F979 1F97B 1F9A3-1F9AF 1F9BA-1F9BF
@@ -56,13 +55,13 @@ UNITS = frozenset(
 )
 
 
-LONGEST_PHRASE = 11  # words that an exception is cut into at most
+LONGEST_PHRASE = 11  # most words that an exception is cut into
 _PIECE = re.compile(r"\S+")
 
 
 @lru_cache(maxsize=1)
 def classes() -> np.ndarray:
-    """uint32 (0x110000): the bits of every code point."""
+    """Bits of every code point, uint32 (0x110000)."""
     return kept("words", np.uint32, _classes)
 
 
@@ -74,7 +73,7 @@ def _classes() -> np.ndarray:
         char = chr(c)
         bits = SPACE if char.isspace() else PUNCT if category[0] == "P" else 0
         bits |= (char.isalnum() or char == "_") * WORD  # \w
-        if c < 0x20000:  # beyond, no character has case; a test asks them all
+        if c < 0x20000:  # beyond, no character has case; a test checks all of them
             bits |= char.isupper() * CASED_UPPER | char.islower() * CASED_LOWER
             bits |= (char.istitle() and not char.isupper()) * TITLE
         if category in ("Ll", "Lu") and c in known:
@@ -116,7 +115,7 @@ def _has(char: str, bits: int) -> bool:
 
 
 def _contractions() -> list[tuple[str, ...]]:
-    """The parts of contractions, in lower case with U+0027 where there is an apostrophe."""
+    """Parts of contractions, in lower case, with U+0027 for every apostrophe."""
     found: list[str] = []
     for word, marked, plain in (
         ("i", "d ll m ve", "d m ve"),
@@ -163,7 +162,7 @@ _EMOTICONS = r"""
 
 @lru_cache(maxsize=1)
 def exceptions() -> dict[str, tuple[str, ...]]:
-    """Pieces of text that are known as they stand, with their words."""
+    """Listed pieces of text, with their words."""
     found: dict[str, tuple[str, ...]] = {}
     for parts in _contractions():
         capital = (parts[0][0].upper() + parts[0][1:], *parts[1:])
@@ -190,7 +189,7 @@ def exceptions() -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1)
 def phrases() -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Exceptions that the rules alone would cut, by what they would be cut into: where that stands, they hold too."""
+    """Exceptions that the rules alone would cut, by the resulting words; they also apply where these words occur."""
     found = {tuple(cut(text, known=False)): parts for text, parts in exceptions().items()}
     return {words: parts for words, parts in found.items() if len(words) > 1}
 
@@ -199,12 +198,12 @@ def phrases() -> dict[tuple[str, ...], tuple[str, ...]]:
 
 
 def words(text: str) -> list[str]:
-    """The words and marks of a text."""
+    """Words and marks of a text."""
     return [word for _, found in pieces(text) for word in found]
 
 
 def pieces(text: str) -> list[tuple[int, list[str]]]:
-    """What stands between white space: where it begins, and its words."""
+    """Pieces between white space: start and words of each."""
     found: list[tuple[int, list[str]]] = []
     run: list[tuple[int, list[str]]] = []  # pieces with a single U+0020 between two
     end = -2
@@ -223,10 +222,10 @@ def _parts(piece: str) -> list[str]:
 
 
 def joined(run: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Pieces side by side, the phrases among their parts in the form of the exception.
+    """Join phrases among the parts of adjacent pieces into the form of their exceptions.
 
-    Longer phrases come first, then earlier ones. One that is passed over, because one of its ends belongs to another,
-    keeps its parts from those that come after it; so does one of several pieces, which has no form.
+    Longer phrases come first, then earlier ones. A phrase that is skipped, because one of its ends belongs to another
+    phrase, still blocks its parts for later phrases; so does a phrase across several pieces, which has no such form.
     """
     parts = [part for _, piece in run for part in piece]
     begins = list(accumulate((len(piece) for _, piece in run), initial=0))
@@ -253,7 +252,7 @@ def _written(parts: list[str], i: int, end: int, taken: dict[int, tuple[int, tup
 
 
 def cut(text: str, known: bool = True) -> list[str]:
-    """Cut marks off both ends, then what is left; known: stop at exceptions."""
+    """Cut marks off both ends, then cut the rest; known: stop at exceptions."""
     special = exceptions() if known else {}
     before: list[str] = []
     after: list[str] = []
@@ -279,7 +278,7 @@ def cut(text: str, known: bool = True) -> list[str]:
 
 
 def prefix(text: str) -> int:
-    """Characters that are cut off the front."""
+    """Number of characters to cut off the front."""
     first = text[:1]
     if not first:
         return 0
@@ -294,7 +293,7 @@ def prefix(text: str) -> int:
 
 
 def suffix(text: str) -> int:
-    """Characters that are cut off the end."""
+    """Number of characters to cut off the end."""
     if not text:
         return 0
     last, before = text[-1], text[-2:-1]
@@ -314,7 +313,7 @@ def suffix(text: str) -> int:
 
 
 def _ends_before_stop(text: str) -> bool:
-    """Whether the full stop at the end of the text is a mark of its own."""
+    """True if the full stop at the end of the text is a separate mark."""
     if _has(text[-2], BEFORE_STOP):
         return True
     if len(text) < 3:
@@ -323,7 +322,7 @@ def _ends_before_stop(text: str) -> bool:
 
 
 def inside(text: str, special: dict[str, tuple[str, ...]]) -> list[str]:
-    """The words of a text from whose ends nothing is to be cut off."""
+    """Words of a text with its ends already cut."""
     if text in special:
         return list(special[text])
     if is_address(text):
@@ -340,7 +339,7 @@ def inside(text: str, special: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def infix(text: str, i: int) -> int:
-    """Characters of the mark at i that cuts the text in two; 0 when there is none."""
+    """Length of a mark at i that cuts the text in two; 0 without such a mark."""
     char, before = text[i], text[i - 1 : i] if i else ""
     if char == "." and text[i : i + 2] == "..":
         return len(text) - i - len(text[i:].lstrip("."))
@@ -367,9 +366,9 @@ def infix(text: str, i: int) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, without white space at their ends; those of nothing else are left out.
+    """Sentences of a text, without white space at their ends; empty sentences are left out.
 
-    A sentence begins at the first word after a terminal mark that is not punctuation. White space is a word, but for a
+    A sentence begins at the first word after a terminal mark that is not punctuation. White space is a word, except a
     single U+0020 behind another word.
     """
     found, begin, end, seen = [], -1, 0, False
@@ -391,7 +390,7 @@ def sentences(text: str) -> list[str]:
     return [*found, text[begin:end]] if begin >= 0 else found
 
 
-# Addresses of pages and mailboxes: one word, whatever stands in them
+# Addresses of pages and mailboxes: one word, whatever they contain
 
 _SCHEME = re.compile(r"[\w+.-]{2,}://")
 _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\Z", re.ASCII)
@@ -399,7 +398,7 @@ _PORT = re.compile(r"(?::[0-9]{2,5})?(?:[/?#].*)?\Z", re.DOTALL)
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address: a host, with or without a scheme, a user, a port, a path."""
+    """True if a text is an address: a host, with or without a scheme, a user, a port, a path."""
     if "." not in text:
         return False
     starts = {0} | {i + 1 for i, char in enumerate(text) if char == "@" and i}
@@ -428,7 +427,7 @@ def _is_label(label: str) -> bool:
 
 
 def _is_public(numbers: list[int], written: tuple[str, ...]) -> bool:
-    """Whether four numbers are an address outside of private networks, written without needless zeros at either end."""
+    """True if four numbers are an address outside private networks, without needless zeros at either end."""
     a, b, c, d = numbers
     if a in (10, 127) or (a, b) in ((169, 254), (192, 168)) or (a == 172 and 16 <= b <= 31):
         return False

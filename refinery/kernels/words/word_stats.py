@@ -1,4 +1,4 @@
-"""Measures of the words of a text, with the meaning that datatrove gives them; words are those of `word_rules`."""
+"""Measures of the words of a text, as datatrove defines them; words are those of `word_rules`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range
 
 ROOM = 3 * 4096 + 3
 
-# ASCII ends of lines, and bytes with which the others begin.
+# ASCII line ends, and the first bytes of the other line ends.
 _line_ends = lanes(
     lambda b, x: any_of(
         b, within(b, x, 0x0A, 0x0D), within(b, x, 0x1C, 0x1E), is_byte(b, x, b"\xc2"), is_byte(b, x, b"\xe2")
@@ -49,17 +49,18 @@ _blanks = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), within(b, x, 0x
 
 @lru_cache(maxsize=16)
 def stop_words(words: tuple[str, ...]) -> Lexicon:
-    """The words as a table."""
+    """Table of the words."""
     return lexicon(dict.fromkeys(words, 1))
 
 
 def word_stats(
     column: pa.Array | pa.ChunkedArray, stops: Sequence[str], short: Sequence[int], long: Sequence[int]
 ) -> pa.Array:
-    """A struct for each text, NULL for NULL.
+    """Measures of each text as a struct; NULL for NULL.
 
-    words, their code points, how many are str.isupper, str.istitle, in `stops`, how many different ones there are; lines
-    as str.splitlines; and (lists) how many words have at most, at least so many code points as each limit says.
+    Number of words, their code points; numbers of words that are str.isupper, str.istitle, in `stops`; number of
+    different words; lines as in str.splitlines; and (lists) numbers of words with at most, and at least, as many code
+    points as each limit.
     """
     view = texts(column)
     rows = len(view)
@@ -78,7 +79,7 @@ def word_stats(
 def _measure(
     row, table, room, data, offsets, valid, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
 ):  # fmt: skip
-    """Measure rows from `row` on, for `text_set.fill`: the row that it has come to, and the numbers that `room` needs there."""
+    """Measure rows from `row` on, for `text_set.fill`; returns the row reached and the size that `room` must have."""
     while row < len(valid):
         if valid[row]:
             needed = _measure_text(
@@ -95,7 +96,7 @@ def _measure(
 def _measure_text(
     data, start, end, table, room, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
 ):
-    """Measure one text; -1, or when it does not fit the numbers that `room` needs (0: the table is full)."""
+    """Measure one text; returns -1, or without room the numbers that `room` must hold (0: the table is full)."""
     counts[:] = 0
     shorter[:] = 0
     longer[:] = 0
@@ -108,7 +109,7 @@ def _measure_text(
             continue
         if 2 * counts[TYPES] >= len(table):
             return 0
-        rest = i - begin - size  # what stands behind the letters
+        rest = i - begin - size  # bytes after the letters
         mark = rest == 1 and size > 0 and _is_plain_mark(data[i - 1])
         if (
             mark
@@ -148,7 +149,7 @@ def _measure_text(
 
 @inlined
 def _piece(data, begin, end, classes):
-    """How many ASCII letters the piece at `begin` begins with, and where it ends: at `begin` where white space is."""
+    """Number of leading ASCII letters of the piece at `begin`, and its end, which is `begin` at white space."""
     if begin + BLOCK > len(data):
         i = begin
         while i < end and _is_letter(data[i]):
@@ -165,7 +166,7 @@ def _piece(data, begin, end, classes):
 
 @kernel
 def _piece_end(data, i, end, classes):
-    """Where the next white space from i on is, or the end; i must not be inside of a character."""
+    """Position of the next white space from i on, or `end`; i must not be inside a character."""
     while i < end:
         if i + BLOCK <= len(data):
             run = first_set(_blanks(data, i) | wide(data, i))
@@ -183,7 +184,7 @@ def _piece_end(data, i, end, classes):
 
 @inlined
 def _blanks_end(data, i, end):
-    """Where the white space at i ends, or a part of it."""
+    """End of the white space at i, or of a part of it."""
     if i + BLOCK <= len(data) and data[i] < 0x80:
         return min(i + first_set(~_blanks(data, i)), end)
     return decode(data, i)[1]
@@ -196,19 +197,19 @@ def _is_letter(byte):
 
 @inlined
 def _is_plain_mark(byte):
-    """Marks that end a word, with which no exception ends that begins with a letter, but the full stop."""
+    """True for marks that end a word; no exception that begins with a letter ends with one, except the full stop."""
     return byte == 0x2C or byte == 0x2E or byte == 0x3A or byte == 0x3B or byte == 0x21 or byte == 0x3F or byte == 0x22
 
 
 @inlined
 def _is_mark(byte):
-    """ASCII but letters and digits."""
+    """True for ASCII characters other than letters and digits."""
     return byte < 0x80 and not _is_letter(byte) and not 0x30 <= byte <= 0x39
 
 
 @inlined
 def _add_size(size, short, long, counts, shorter, longer):
-    """Count a word of so many characters."""
+    """Count a word of `size` characters."""
     counts[WORDS] += 1
     counts[CHARS] += size
     for k in range(len(short)):
@@ -219,7 +220,7 @@ def _add_size(size, short, long, counts, shorter, longer):
 
 @inlined
 def _add_mark(data, i, stops, short, long, counts, shorter, longer):
-    """Count a word of one ASCII character that is no letter or digit; which ones there are is noted as bits."""
+    """Count a word of one ASCII character that is no letter or digit; bits record the different ones."""
     byte = np.int64(data[i])
     _add_size(1, short, long, counts, shorter, longer)
     counts[MARKS_LOW if byte < 64 else MARKS_HIGH] |= np.int64(1) << (byte & 63)
@@ -263,10 +264,10 @@ def _add(data, begin, end, text, table, classes, stops, short, long, counts, sho
 
 @kernel
 def _add_case(data, begin, end, classes, counts):
-    """Count a word that is str.isupper, str.istitle; its code points."""
+    """Count a word that is str.isupper or str.istitle; returns its code points."""
     size = 0
     upper = title = True
-    cased = inside = False  # whether there is a character with case; whether the one before is one
+    cased = inside = False  # whether any character has case; whether the previous one has
     i = begin
     while i < end:
         cp, i = decode(data, i)
@@ -289,9 +290,9 @@ def _add_case(data, begin, end, classes, counts):
 
 @kernel
 def _lines(data, start, end):
-    """Lines as str.splitlines cuts them."""
+    """Number of lines as in str.splitlines."""
     lines = 0
-    last = start  # where the current line begins
+    last = start  # start of the current line
     i = start
     while i < end:
         if i + BLOCK <= len(data):

@@ -1,4 +1,4 @@
-"""Words by the rules of `word_rules`, in kernels: where the words of a piece of text begin."""
+"""Kernels that find the starts of words in a piece of text by the rules of `word_rules`."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from refinery.kernels.words.word_rules import (
 RIGHT_QUOTE, ELLIPSIS, EM_DASH, EN_DASH, DEGREE = 0x2019, 0x2026, 0x2014, 0x2013, 0xB0
 
 
-# Pieces: what stands between white space
+# Pieces: texts between white space
 
 
 @kernel
 def cut_piece(data, start, end, first, last, table, known, pairs, phrases, room):
-    """Write where the words of data[start:end], which holds no white space, begin to room[0:]; how many there are.
+    """Write the starts of words in data[start:end], which holds no white space, to room[0:]; returns their number.
 
-    The text is data[first:last]. `room` has place for three times as many numbers as the piece has bytes, and three more; where
-    the pieces beside it matter, so many for all of them: then minus the number that it needs is answered.
+    The text is data[first:last]. `room` must hold three numbers per byte of the piece, and three more; where adjacent
+    pieces matter, as many for all of them. Returns minus the needed size when `room` is too small for these.
     """
     n = cut_parts(data, start, end, table, known, room, 0)
     for k in range(n - 1):
@@ -53,7 +53,7 @@ def cut_piece(data, start, end, first, last, table, known, pairs, phrases, room)
 
 @kernel
 def _joined(data, start, end, first, last, table, known, pairs, phrases, room, n):
-    """Put phrases among the n words of a piece into their exception's form: `cut_piece`."""
+    """Join phrases among the n words of a piece into their exception's form, for `cut_piece`."""
     if not find_phrases(data, end, known, phrases, room, n):
         return n
     low = first_beside(data, start, first, table, pairs)
@@ -78,7 +78,7 @@ def _joined(data, start, end, first, last, table, known, pairs, phrases, room, n
 
 @kernel
 def cut_parts(data, start, end, table, known, room, n):
-    """Write where the words of a piece begin by the rules alone to room[n:]; how many there are in `room` then."""
+    """Write the starts of words in a piece, by the rules alone, to room[n:]; returns the number of words in `room`."""
     if end - start <= BLOCK and start + BLOCK <= len(data) and not wide(data, start) & low_bits(end - start):
         return cut_ascii(data, start, end, table, known, room, n)
     tail = len(room)
@@ -118,7 +118,7 @@ def cut_parts(data, start, end, table, known, room, n):
 
 @kernel
 def _prefix(data, start, end, table):
-    """Bytes that are cut off the front."""
+    """Number of bytes to cut off the front."""
     byte = data[start]
     cp, after = decode(data, start)
     if table[cp] & PREFIX:
@@ -135,7 +135,7 @@ def _prefix(data, start, end, table):
 
 @kernel
 def _suffix(data, start, end, table, known):
-    """Bytes that are cut off the end of data[start:end], which is not empty."""
+    """Number of bytes to cut off the end of data[start:end], which is not empty."""
     byte = data[end - 1]
     if byte == FULL_STOP:
         i = end - 1
@@ -160,7 +160,7 @@ def _suffix(data, start, end, table, known):
 
 @kernel
 def _measure(data, start, end, last, cp, table, known):
-    """Bytes of what follows the last digit when that is a unit, a currency or a plus sign; else 0."""
+    """Length of a unit, a currency or a plus sign directly after the last digit; 0 for other text."""
     i = last
     while i >= start and end - i <= len(known.gate):
         if table[data[i]] & DIGIT and data[i] < 0x80:
@@ -178,7 +178,7 @@ def _measure(data, start, end, last, cp, table, known):
 
 @kernel
 def _ends_before_stop(data, start, at, table):
-    """Whether the full stop at `at` is a mark of its own by what stands before it."""
+    """True if the characters before the full stop at `at` make it a separate mark."""
     last = before(data, at, start)
     cp, _ = decode(data, last)
     if table[cp] & BEFORE_STOP:
@@ -194,7 +194,7 @@ def _ends_before_stop(data, start, at, table):
 
 @kernel
 def _inside(data, start, end, table, known, room, n):
-    """Write where the words of a text begin from whose ends nothing is to be cut off."""
+    """Write the starts of words in a text with its ends already cut."""
     value = exception(known, data, start, end)
     if value & EXCEPTION:
         return write_parts(value, start, room, n)
@@ -235,7 +235,7 @@ def _inside(data, start, end, table, known, room, n):
 
 @kernel
 def _infix(data, i, end, cp, after, bits, previous, table):
-    """Bytes of the mark at i that cuts a text in two; 0 when there is none. previous: bits of the character before."""
+    """Length of a mark at i that cuts the text in two, 0 without one. previous: bits of the character before."""
     if cp == FULL_STOP and after < end and data[after] == FULL_STOP:
         while after < end and data[after] == FULL_STOP:
             after += 1

@@ -1,8 +1,8 @@
-"""Word lists of the filters that count certain words.
+"""Word lists of filters that count listed words.
 
 A folder holds JSON files, each an object of language -> list of words. All files whose names contain the kind
-("stopwords", "flagged_words") and end in .json are put together, language by language. The language "all" is every
-language's words unless a file has a list of that name. Needs nothing but the standard library.
+("stopwords", "flagged_words") and end in .json are merged, language by language. The language "all" has every
+language's words unless a file has a list of that name. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 
 def check(folder: str | None, kind: str, lang: str) -> list[str]:
-    """What stands in the way of using the list `lang` of this kind, in sentences that name the cure."""
+    """Problems of the list `lang` of this kind, as sentences that name the cure."""
     if folder is None:
         return [f"{kind}_dir is not given; {_expected(kind)}"]
     try:
@@ -40,7 +40,7 @@ def load(folder: str, kind: str) -> dict[str, frozenset[str]]:
 
 
 def signature(folder: str, kind: str) -> Signature:
-    """Name, modification time and size of every file of this kind: what changes when a list changes."""
+    """Name, modification time and size of every file of this kind, which change when a list changes."""
     try:
         with os.scandir(folder) as entries:
             lists = [entry for entry in entries if entry.name.endswith(".json") and kind in entry.name]

@@ -1,8 +1,8 @@
-"""Words as Data-Juicer's operators see them: split, refined, counted, compared, removed.
+"""Words of Data-Juicer's operators: split, refined and counted.
 
 A text is cut at U+0020, line feed and tab only. Refining a word strips special characters from both of its ends, code
-point by code point, after `str.lower` where asked for; a word of nothing but special characters is no word. Refined
-words never hold a space, so a text's words travel as one string with single spaces between them.
+point by code point, optionally after `str.lower`; a word of special characters alone is no word. Refined words never
+hold a space, so a text's words are passed as one string with single spaces between them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STAYS, STAYS_LOWER = 1, 2
 
 
 class Tables(NamedTuple):
-    """What refining needs to know of characters.
+    """Tables of characters for refining.
 
     kinds: int64 (256), LETTER or SEPARATOR of an ASCII byte. lowered: uint8 (256), ASCII lower case, separators as a
     space. code_points: int32 (0x110000), lower case << 2 | STAYS | STAYS_LOWER; -1 where `str.lower` depends on the
@@ -59,7 +59,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=1)
 def tables() -> Tables:
-    """The tables; that of all code points is made once per machine, then a file is read."""
+    """Make the tables; that of all code points is made once per machine, later calls read a file."""
     code_points = kept(f"refined-regex{importlib.metadata.version('regex')}", np.int32, _code_points)
     kinds = np.zeros(256, np.int64)
     kinds[:128] = (code_points[:128] & STAYS != 0) * LETTER
@@ -71,7 +71,7 @@ def tables() -> Tables:
 
 
 def _code_points() -> np.ndarray:
-    """Ask Python what the lower case of every code point is, and combine it with the special characters."""
+    """Combine Python's lower case of every code point with the special characters."""
     lower = _lower_case()
     stays = (classes() & SPECIAL) == 0
     known = lower >= 0
@@ -91,7 +91,7 @@ def _lower_case() -> np.ndarray:
 
 
 def _with_lower_case(start: int, end: int) -> Iterator[str]:
-    """Characters that have another lower case: asked for in large blocks, since most scripts have none."""
+    """Characters with a different lower case, searched in large blocks, since most scripts have none."""
     block = np.arange(start, end, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     if block.lower() == block:
         return
@@ -107,7 +107,7 @@ def _with_lower_case(start: int, end: int) -> Iterator[str]:
 
 
 def word_count(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Number of refined words of every text (int64), upper case kept: what `words_num_filter` counts."""
+    """Number of refined words of every text (int64), upper case kept, as `words_num_filter` counts."""
     view = texts(column)
     counts = np.empty(len(view), np.int64)
     _count(view.data, view.offsets, view.valid, tables().kinds, classes(), counts)
@@ -118,7 +118,7 @@ def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Refined words of every text, as a struct.
 
     n: int64, their number without lower-casing. lower: string, the words refined after `str.lower`, a single space
-    between them. The two can differ in number: lower case makes some letters special (Ø, Π) and some not (Г).
+    between them. The two numbers can differ: lower-casing makes some letters special (Ø, Π) and some not (Г).
     """
     view = texts(column)
     rows = len(view)
@@ -135,9 +135,9 @@ def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def lowered(column: pa.Array) -> pa.Array:
-    """`str.lower` of every text, none NULL, whatever it takes; the kernels then leave its characters alone.
+    """`str.lower` of every text, none of them NULL; the kernels then leave the characters alone.
 
-    No word ends inside of what decides a sigma's form, so lowering the text lowers every word.
+    No word ends inside the context that decides a sigma's form, so lowering the text lowers every word.
     """
     return of_texts([text.lower() for text in column.to_pylist()])
 
@@ -152,7 +152,7 @@ def _replace(column: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
 
 @inlined
 def _letters(data, i):
-    """Mask of the ASCII characters from data[i] on that are not special: letters, and controls but white space."""
+    """Mask of the ASCII characters from data[i] on that are not special: letters, and controls except white space."""
     return letters(data, i) | (controls(data, i) & ~spacing(data, i))
 
 
@@ -177,7 +177,7 @@ def _count(data, offsets, valid, kinds, class_table, counts):
                     n += kind & LETTER & ~inside
                     inside = (inside | (kind & LETTER)) & ~(kind >> 1)
                     i += 1
-                elif inside:  # within a word that counts already nothing but a separator matters, and those are ASCII
+                elif inside:  # within a word that is already counted only a separator matters, and separators are ASCII
                     i += 1
                 else:
                     cp, i = decode(data, i)
@@ -188,8 +188,8 @@ def _count(data, offsets, valid, kinds, class_table, counts):
 
 @inlined
 def _count_block(between, letter, inside):
-    """Words that get their first letter in a block of ASCII, and whether the last one has one, given that of before."""
-    opened = (between << np.uint64(1)) | np.uint64(1 - inside)  # here a word may begin
+    """Number of words with their first letter in a block of ASCII, and whether the last word has a letter."""
+    opened = (between << np.uint64(1)) | np.uint64(1 - inside)  # possible starts of words
     other = ~(letter | between)
     # Adding carries each opening through the special characters behind it, to the letter or separator at their end.
     carried = (opened & other) + other
@@ -215,13 +215,13 @@ def _refine(data, offsets, valid, kinds, lowered, code_points, out, out_offsets,
 
 @kernel
 def refine_row(data, i, end, kinds, lowered, code_points, out, w, starts):
-    """Write the refined words of data[i:end] to out[w:], and where each begins to `starts` unless that is empty.
+    """Write the refined words of data[i:end] to out[w:], and the start of each to `starts` unless that is empty.
 
-    Their number before lower-casing, after it, and the position after them; -1 for a text that the table cannot lower.
-    `out` has room for the text and BLOCK bytes more.
+    Returns their number before and after lower-casing, and the position after them, -1 for a text that the table cannot
+    lower. `out` must hold the text and BLOCK bytes more.
     """
     n = count = 0
-    start, begin = w, i  # of the output, of the word
+    start, begin = w, i  # starts of the output and of the word
     first = last = -1  # its outermost letters
     plain = True
     while i < end and i + BLOCK <= len(data):
@@ -229,7 +229,7 @@ def refine_row(data, i, end, kinds, lowered, code_points, out, w, starts):
         left = low_bits(stop - i)
         between, letter, beyond = separators(data, i) & left, _letters(data, i) & left, wide(data, i) & left
         while True:
-            here = ((between - ONE) & ~between & left) if between else left  # what comes before the next separator
+            here = ((between - ONE) & ~between & left) if between else left  # bytes before the next separator
             own = letter & here
             if own:
                 if first < 0:
@@ -281,7 +281,7 @@ def refine_row(data, i, end, kinds, lowered, code_points, out, w, starts):
 
 @inlined
 def _lower(data, i, end, lowered, out, w):
-    """Write data[i:end], of ASCII, in lower case and with a space behind it; the position after that."""
+    """Write ASCII data[i:end] in lower case with a space behind it; returns the position after the space."""
     after = w + end - i
     if end + HALF <= len(data):
         copy_lower(data, i, out, w)
@@ -298,10 +298,10 @@ def _lower(data, i, end, lowered, out, w):
 
 @kernel
 def _refine_word(data, i, end, kinds, lowered, code_points, out, w):
-    """Write the word data[i:end], refined, and a space: whether it is one before lower-casing, the position after it.
+    """Write the refined word data[i:end] and a space; returns whether it is a word before lower-casing, and the end.
 
-    The position is w when nothing is left of the word, -1 when the table cannot lower it. A character goes to out[w]
-    when one that stays has come before it or it stays itself; `last` is the position after the last one that stays.
+    The end is w when nothing is left of the word, -1 when the table cannot lower it. A character goes to out[w] if it
+    or an earlier character stays; `last` is the position after the last character that stays.
     """
     n = 0
     begin = last = w
