@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata as metadata
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -17,11 +17,10 @@ from refinery.operators.local_code import sources_in
 
 # Packages of refinery that decide no stored result, and why. All others count, with the sources of shipped operators.
 LEFT_OUT = {
-    "analysis": "reads what runs have stored, and keeps nothing",
-    "cluster": "sends shards to where `engine` runs them, and joins marks as `deduplication` does",
+    "cli": "reads command lines and prints",
+    "execution/ray": "sends shards to where `workers` runs them, and joins marks as `dedup` does",
+    "inspect": "reads what runs have stored, and keeps nothing",
     "monitoring": "watches a run",
-    "report": "shows what a run has stored",
-    "showing": "shows what a run has stored",
     "tracer": "writes traces of others' operators",
 }
 # Extras of refinery whose packages compute results.
@@ -47,9 +46,14 @@ def own_sources(home: Path) -> str:
     for folder in (home, root / "sql", root / "udfs"):
         for path in sorted(folder.rglob("*")):
             inside = path.relative_to(folder).parts
-            if path.is_file() and "__pycache__" not in inside and not (folder == home and inside[0] in LEFT_OUT):
+            if path.is_file() and "__pycache__" not in inside and not (folder == home and is_left_out(inside)):
                 whole.update(f"{'/'.join(inside)}\0".encode() + path.read_bytes())
     return whole.hexdigest()
+
+
+def is_left_out(inside: Sequence[str]) -> bool:
+    """True for a file below a package of LEFT_OUT. inside: the parts of its path in refinery's folder."""
+    return any("/".join(inside).startswith(f"{package}/") for package in LEFT_OUT)
 
 
 def libraries(path: Path) -> dict[str, str]:

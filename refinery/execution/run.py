@@ -18,7 +18,7 @@ from refinery.checkpoints.results import clear, forget
 from refinery.dedup import index
 from refinery.errors import ConservationError
 from refinery.execution.preflight import ready
-from refinery.execution.stage_runner import BATCH, Done, Stages, folder_of
+from refinery.execution.stage_runner import BATCH, Stages, folder_of
 from refinery.io.model import Written
 from refinery.io.readers.read import count_rows
 from refinery.io.side_files import SideFiles
@@ -47,6 +47,7 @@ from refinery.results.events import (
 from refinery.results.locks import locked
 from refinery.results.output_checks import require_objects
 from refinery.results.owned_files import Belongings
+from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import left_out, summarise, write_statistics
 from refinery.stats import step as merging
 from refinery.storage.holdings import Holdings
@@ -356,7 +357,7 @@ def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported
 
 
 def _accounted(
-    job: _Job, db: Database, done: list[Done], fill: Callable[[], None], exported: _Exported, store: Store
+    job: _Job, db: Database, done: list[StageResult], fill: Callable[[], None], exported: _Exported, store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
     """Make the tables, check them against the written samples, and publish them; return outcome and manifest."""
     prepared, run_dir = job.prepared, job.place.run_dir
@@ -432,7 +433,7 @@ def prepared_facts(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _remembered(done: list[Done]) -> list[tuple[index.Index, Path]]:
+def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path]]:
     """The indexes that this run extends, with the files of its samples' marks."""
     found = [stage.findings for stage in done if stage.findings is not None]
     return [(item.index, item.extends) for item in found if item.index is not None and item.extends is not None]
@@ -480,13 +481,13 @@ def _reporter(
     return report
 
 
-def _trace(db: Database, done: list[Done], recipe: Recipe, run_dir: RunDir, store: Store) -> list[Path]:
+def _trace(db: Database, done: list[StageResult], recipe: Recipe, run_dir: RunDir, store: Store) -> list[Path]:
     chosen = trace.choose(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
     trace.record(db, done, chosen, recipe.trace_keys, store.scratch())
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
-def _export(prepared: Prepared, stages: Stages, last: Done, withheld: bool) -> list[Written]:
+def _export(prepared: Prepared, stages: Stages, last: StageResult, withheld: bool) -> list[Written]:
     if withheld:
         if stages.output is not None:
             stages.output.discard()

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,44 +27,13 @@ from refinery.io.writers.shared_file import SharedFile, share
 from refinery.monitoring.log import event
 from refinery.planning.plan import Planned, Prepared, compile_comparison
 from refinery.planning.sizes import BATCH as BATCH
+from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.backends import Crew
 from refinery.workers.runner import Runner
 from refinery.workers.threads import Pool
 from refinery.workers.worker import ShardResult, Task, Worker
-
-
-@dataclass(frozen=True)
-class Done:
-    """A finished stage. shards: its input. findings: of the deduplicator at its end, if there is one.
-
-    store: has the files that the results name.
-    """
-
-    planned: Planned
-    pool: Pool
-    shards: list[Shard]
-    results: list[ShardResult]
-    task: Callable[[Shard], Task]
-    findings: Findings | None = None
-    operator_match: str = ""
-    store: Store | None = None
-
-    def files(self, kind: str, shards: slice = slice(None)) -> list[str]:
-        """The files of one kind (a field of ShardResult) of the shards that have one, in order."""
-        names = [getattr(result, kind) for result in self.results[shards]]
-        return [str(self.store.fetch(name)) for name in names if name] if self.store is not None else []
-
-    @property
-    def units(self) -> bool:
-        """True if the deduplicator at the stage's end removes units from texts, not samples."""
-        return self.findings is not None and self.operator_match == "units"
-
-    @property
-    def program(self) -> Any:
-        """The program that the workers ran."""
-        return self.planned.program
 
 
 class Tables(Protocol):
@@ -74,7 +43,7 @@ class Tables(Protocol):
     def database(self) -> Path:
         """The database with the tables."""
 
-    def fill(self, db: Any, done: Sequence[Done], statements: Sequence[Any]) -> None:
+    def fill(self, db: Any, done: Sequence[StageResult], statements: Sequence[Any]) -> None:
         """Turn a copy of that database into the tables that `statements` would make from the facts of the stages."""
 
 
@@ -116,7 +85,7 @@ class Stages:
         self.kept = Checkpoints(self.prepared, self.store)
         self.kept.begin()
 
-    def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
+    def run(self, report: Callable[[ShardResult], None] | None) -> list[StageResult]:
         """Run all stages.
 
         Raises OperatorError if a deduplicator's safety limit is broken or its index is unfit, QuarantineError if too
@@ -125,7 +94,7 @@ class Stages:
         self._look_at_indexes()
         self._crew.start([planned.program for planned in self.prepared.stages], self.prepared.shards)
         allowance = Allowance(self.prepared.recipe.max_quarantined, self.prepared.shards, self.store.fetch)
-        done: list[Done] = []
+        done: list[StageResult] = []
         shards = self.prepared.shards
         for planned in self.prepared.stages:
             self._before = done[-1].results if done else None
@@ -152,7 +121,9 @@ class Stages:
                     raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
                 require(found, step)
 
-    def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
+    def _stage(
+        self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None
+    ) -> StageResult:
         recipe, workers = self.prepared.recipe, self.prepared.workers
         self.began(planned.stage.number, "shards", shards)
         memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
@@ -173,7 +144,7 @@ class Stages:
             with closing(self._runner(planned, left, pool)) as runner:
                 results |= {result.shard: result for result in runner.run(left, task, report)}
         self._tell_undeclared(list(results.values()))
-        return Done(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
+        return StageResult(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
 
     def _tell_undeclared(self, results: Sequence[ShardResult]) -> None:
         """Add a note for each undeclared file: operators read it, but results are not known to depend on it."""
@@ -239,7 +210,7 @@ class Stages:
         task = Task(folder, sizes.bytes, compression, first, suffix, last, write, output, self.store.url)
         return replace(task, batch_rows=sizes.rows)
 
-    def exported(self, last: Done) -> list[Written] | None:
+    def exported(self, last: StageResult) -> list[Written] | None:
         """The files of the export, if the runner of the shards writes them; None: the parts must still be joined."""
         return self.output.finish() if self.output is not None else None
 
@@ -247,7 +218,7 @@ class Stages:
         """The file of the exported samples' statistics, if `exported` has written it; None: still to be written."""
         return None
 
-    def _barrier(self, done: Sequence[Done]) -> Findings:
+    def _barrier(self, done: Sequence[StageResult]) -> Findings:
         current, prepared = done[-1], self.prepared
         step = current.planned.stage.after
         assert step is not None
@@ -284,7 +255,7 @@ class Stages:
             return ""
         return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
 
-    def _known(self, current: Done) -> tuple[Findings | None, str]:
+    def _known(self, current: StageResult) -> tuple[Findings | None, str]:
         """The deduplicator's findings of an earlier run or attempt, if valid; and the key of its findings."""
         step = current.planned.stage.after
         if self.kept is None or step is None:
@@ -295,7 +266,7 @@ class Stages:
         found = self.kept.findings(folder_of(current.planned), key, step.where)
         return (None if found is None else replace(found, index=index)), key
 
-    def _marks(self, done: Done) -> list[str]:
+    def _marks(self, done: StageResult) -> list[str]:
         """The files of marks for `_find`."""
         return done.files("marks")
 
@@ -324,7 +295,7 @@ class Stages:
         """The file of duplicates or clusters."""
         return str(self.store.place(f"{folder_of(planned)}/{kind}.parquet"))
 
-    def _comparison(self, done: Sequence[Done]) -> Comparison:
+    def _comparison(self, done: Sequence[StageResult]) -> Comparison:
         """Comparison of the samples after a stage, before the deduplicator removes any."""
         current = done[-1]
         step = current.planned.stage.after
@@ -343,7 +314,7 @@ class Stages:
         limit = self.prepared.recipe.memory_limit
         return Room(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
 
-    def _left(self, done: Sequence[Done], shard: Shard, result: ShardResult) -> Shard:
+    def _left(self, done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Shard:
         """A shard as input of the next stage."""
         shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
         numbers, lines = np.load(self.store.fetch(result.rows_left))

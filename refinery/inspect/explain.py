@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
-from refinery.execution.stage_runner import BATCH, Done, Stages
+from refinery.execution.stage_runner import BATCH, Stages
 from refinery.io.model import Part, Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.planning.plan import Planned, Prepared
+from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.workers.worker import Worker
 
@@ -171,14 +172,14 @@ def _forgiving(planned: Planned) -> Planned:
     return replace(planned, stage=replace(planned.stage, after=step))
 
 
-def _run(prepared: Prepared, folder: Path) -> list[Done]:
+def _run(prepared: Prepared, folder: Path) -> list[StageResult]:
     # The run's own notes go into this folder too.
     prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
     with Stages(prepared, open_store(str(folder)), [0] * len(prepared.shards)) as stages:
         return stages.run(None)
 
 
-def _measured(prepared: Prepared, stage: Done) -> Iterator[Any]:
+def _measured(prepared: Prepared, stage: StageResult) -> Iterator[Any]:
     """Report the costs of a stage and of the deduplicator at its end."""
     spent: dict[int, float] = defaultdict(float)
     ended: Counter[int | None] = Counter()
@@ -197,7 +198,7 @@ def _measured(prepared: Prepared, stage: Done) -> Iterator[Any]:
 
 
 def _costs(
-    prepared: Prepared, stage: Done, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
+    prepared: Prepared, stage: StageResult, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
 ) -> Any:
     after, findings = stage.planned.stage.after, stage.findings
     found = findings.seconds if findings is not None else 0.0

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.execution.stage_runner import Done
 from refinery.io.file_errors import likely_reason
 from refinery.io.line_errors import DAMAGED, NOT_CLOSED
 from refinery.io.model import Source
 from refinery.results.database import Counts, Database
+from refinery.results.stage_result import StageResult
 from refinery.results.tables import quarantine_source
 
 _MOST = 5
@@ -99,7 +99,7 @@ def _unfinished(db: Database, counts: Counts) -> list[Alarm]:
     return [Alarm("file_cut_short", f"{file} {what}: {error}", counts) for file, error in db.rows(_UNFINISHED)]
 
 
-def none_readable(db: Database, first: Done) -> bool:
+def none_readable(db: Database, first: StageResult) -> bool:
     """Return whether no row of the first stage could be read; does not need the tables."""
     read = sum(result.rows for result in first.results)
     if not read or sum(result.quarantined for result in first.results) < read:

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
-from refinery.execution.stage_runner import Done
 from refinery.kernels.core.arrow import ints, of_texts
 from refinery.results.files import file_table
+from refinery.results.stage_result import StageResult
 from refinery.results.tables import MANY, Statement, quarantine_source
 from refinery.security.connections import connect
 from refinery.storage.run_folder import aside
@@ -152,7 +152,7 @@ def _run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     con.execute(sql).fetchall()
 
 
-def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+def fill(db: Database, done: Sequence[StageResult], statements: Sequence[Statement]) -> None:
     """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, fates and steps from the parts.
 
     statements: those of `tables.statements` for these stages.
@@ -165,13 +165,13 @@ def fill(db: Database, done: Sequence[Done], statements: Sequence[Statement]) ->
     execute(db, done, statements)
 
 
-def fill_places(db: Database, done: Sequence[Done]) -> None:
+def fill_places(db: Database, done: Sequence[StageResult]) -> None:
     """Build the tables shards and files."""
     db.table("shards", shard_table(done))
     db.table("files", file_table(done[0].shards, done[0].results))
 
 
-def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+def execute(db: Database, done: Sequence[StageResult], statements: Sequence[Statement]) -> None:
     """Run the statements that make tables, with the steps' seconds as a table for them."""
     spent = _seconds(done)
     seconds = {
@@ -190,12 +190,12 @@ def execute(db: Database, done: Sequence[Done], statements: Sequence[Statement])
     db.run("DROP TABLE _seconds")
 
 
-def _first_rows(done: Sequence[Done]) -> list[int]:
+def _first_rows(done: Sequence[StageResult]) -> list[int]:
     """The number of each shard's first sample; the number of all samples at the end."""
     return [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
 
 
-def _look_at(db: Database, done: Sequence[Done], shards: slice) -> None:
+def _look_at(db: Database, done: Sequence[StageResult], shards: slice) -> None:
     """Set the variables that restrict statements to some shards."""
     first_rows = _first_rows(done)
     db.run(f"SET VARIABLE first_row = {first_rows[shards.start or 0]}")
@@ -205,7 +205,7 @@ def _look_at(db: Database, done: Sequence[Done], shards: slice) -> None:
         db.run(f"SET VARIABLE facts_{stage.planned.stage.number} = CAST({files} AS VARCHAR[])")
 
 
-def _pieces(done: Sequence[Done]) -> list[slice]:
+def _pieces(done: Sequence[StageResult]) -> list[slice]:
     """Consecutive shards, in groups of at least MANY samples."""
     found, start, samples = [], 0, 0
     for shard, result in enumerate(done[0].results):
@@ -216,7 +216,7 @@ def _pieces(done: Sequence[Done]) -> list[slice]:
     return found
 
 
-def _seconds(done: Sequence[Done]) -> dict[int, float]:
+def _seconds(done: Sequence[StageResult]) -> dict[int, float]:
     """Seconds of each step: of the workers, and of deduplicators."""
     found: dict[int, float] = defaultdict(float)
     for stage in done:
@@ -234,7 +234,7 @@ SELECT count(*) FROM (SELECT _row, lag(_row, 1, -1) OVER () AS before FROM facts
 """
 
 
-def check(db: Database, done: Sequence[Done]) -> Counts:
+def check(db: Database, done: Sequence[StageResult]) -> Counts:
     """Compare the rows that were read, that the tables have, and that were written.
 
     Raises ConservationError, naming the sums that differ.
@@ -294,7 +294,7 @@ def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[st
     return problems
 
 
-def _broken_stages(done: Sequence[Done]) -> list[str]:
+def _broken_stages(done: Sequence[StageResult]) -> list[str]:
     """Problems of stages whose input is not the output of the stage before."""
     problems = []
     for before, after in zip(done, done[1:], strict=False):
@@ -306,7 +306,7 @@ def _broken_stages(done: Sequence[Done]) -> list[str]:
     return problems
 
 
-def shard_table(done: Sequence[Done]) -> pa.Table:
+def shard_table(done: Sequence[StageResult]) -> pa.Table:
     """Table of shards: first row in the whole input, first line in its file, number of rows."""
     rows = lines = 0
     found: list[dict[str, Any]] = []

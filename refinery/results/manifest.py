@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from refinery.common.version import __version__
-from refinery.execution.stage_runner import Done
 from refinery.results.database import Counts, Database
+from refinery.results.stage_result import StageResult
 from refinery.storage.run_folder import RunDir, aside
 from refinery.storage.urls import is_url
 
@@ -111,7 +111,7 @@ def publish(path: Path, text: str, unfinished: Path | None = None) -> None:
     os.replace(unfinished, path)
 
 
-def plan(done: Sequence[Done]) -> list[dict[str, Any]]:
+def plan(done: Sequence[StageResult]) -> list[dict[str, Any]]:
     """The statements and steps of each stage, for plan.json."""
     found = []
     for stage in done:

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.program import Program
-from refinery.execution.stage_runner import Done
 from refinery.kernels.core.arrow import of_records
 from refinery.recipe.fields import keys_of
 from refinery.results.database import Database
+from refinery.results.stage_result import StageResult
 from refinery.workers.replay import Replayed, replay, sample_at
 from refinery.workers.worker import Worker
 
@@ -30,7 +30,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def record(db: Database, stage: Done, rows: Sequence[int], firsts: Sequence[int]) -> None:
+def record(db: Database, stage: StageResult, rows: Sequence[int], firsts: Sequence[int]) -> None:
     """Add the pairs of the removed samples `rows` to the table `trace`: dup1 is kept, dup2 removed.
 
     A kept sample of an earlier run, which only the index knows, is null.
@@ -64,7 +64,7 @@ def _record(step: Any, row: int, kept: int | None, found: dict[int, tuple[str, A
     }
 
 
-def _samples(stage: Done, rows: Sequence[int], firsts: Sequence[int]) -> dict[int, tuple[str, Any]]:
+def _samples(stage: StageResult, rows: Sequence[int], firsts: Sequence[int]) -> dict[int, tuple[str, Any]]:
     """Text and whole record of each sample, as the deduplicator received it."""
     wanted: dict[int, list[int]] = defaultdict(list)
     for row in rows:

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.program import Program, StepInfo
 from refinery.compiler.templates import lit
-from refinery.execution.stage_runner import Done
 from refinery.io.model import Shard
 from refinery.kernels.core.arrow import of_records
 from refinery.results import pairs
 from refinery.results.database import Database
+from refinery.results.stage_result import StageResult
 from refinery.results.tables import listed
 from refinery.storage.run_folder import RunDir
 from refinery.tracer.records import field
@@ -54,7 +54,7 @@ class _Wanted:
     first: int
 
 
-def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
+def choose(db: Database, done: Sequence[StageResult], names: Sequence[str], limit: int | None) -> dict[int, list[int]]:
     """The rows to trace per step: the first `limit` (None: all) by `_row` that the step changed or removed.
 
     names: operators to trace, all when empty.
@@ -71,7 +71,9 @@ def choose(db: Database, done: Sequence[Done], names: Sequence[str], limit: int 
     return chosen
 
 
-def record(db: Database, done: Sequence[Done], chosen: dict[int, list[int]], keys: Sequence[str], folder: Path) -> None:
+def record(
+    db: Database, done: Sequence[StageResult], chosen: dict[int, list[int]], keys: Sequence[str], folder: Path
+) -> None:
     """Replay the chosen rows and fill the table `trace`."""
     db.table("trace", pa.Table.from_batches([], SCHEMA))
     firsts = [first for (first,) in db.rows("SELECT first_row FROM shards ORDER BY shard")]
@@ -95,7 +97,7 @@ def _insert(db: Database, files: Sequence[Path], steps: Sequence[int], chosen: d
 
 
 def _jobs(
-    stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int], keys: Sequence[str], folder: Path
+    stage: StageResult, chosen: dict[int, list[int]], firsts: Sequence[int], keys: Sequence[str], folder: Path
 ) -> list[Any]:
     """Jobs for the shards that have rows to trace; shards with few rows share a job."""
     wanted = [
@@ -121,7 +123,9 @@ def _groups(wanted: Sequence[_Wanted]) -> Iterator[list[_Wanted]]:
         yield group
 
 
-def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -> list[dict[int, list[StepInfo]]]:
+def by_shard(
+    stage: StageResult, chosen: dict[int, list[int]], firsts: Sequence[int]
+) -> list[dict[int, list[StepInfo]]]:
     """For each shard the chosen rows, by number in the shard, with the steps that they are traced for."""
     found: list[dict[int, list[StepInfo]]] = [defaultdict(list) for _ in stage.shards]
     for step in stage.program.steps:
@@ -131,7 +135,7 @@ def by_shard(stage: Done, chosen: dict[int, list[int]], firsts: Sequence[int]) -
     return found
 
 
-def _job(stage: Done, group: Sequence[_Wanted], keys: Sequence[str], path: Path) -> Any:
+def _job(stage: StageResult, group: Sequence[_Wanted], keys: Sequence[str], path: Path) -> Any:
     def run(worker: Worker) -> Path:
         places = [(item.shard, sorted(item.rows), stage.task(item.shard)) for item in group]
         with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
@@ -170,7 +174,7 @@ def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Se
     }
 
 
-def write_files(db: Database, done: Sequence[Done], run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
+def write_files(db: Database, done: Sequence[StageResult], run: RunDir, chosen: dict[int, list[int]]) -> list[Path]:
     """Write the JSONL files of the trace, one per traced step, also for a step without traces."""
     run.trace.mkdir(parents=True, exist_ok=True)
     seen: set[str] = set()

@@ -18,9 +18,10 @@ from refinery.execution.ray.export_list import Listing
 from refinery.execution.ray.map import every
 from refinery.execution.ray.resources import of_stage
 from refinery.execution.ray.runner import RayRunner
-from refinery.execution.stage_runner import Done, Stages
+from refinery.execution.stage_runner import Stages
 from refinery.io.model import Shard, Written
 from refinery.planning.plan import Planned, Prepared
+from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.runner import Runner
@@ -52,7 +53,7 @@ class ClusterStages(Stages):
         finally:
             self._membership.close()
 
-    def exported(self, last: Done) -> list[Written]:
+    def exported(self, last: StageResult) -> list[Written]:
         """Write a folder of parts at export_path, one task per part. Raises OutputError."""
         recipe = self.prepared.recipe
         listing = self._listing
@@ -85,7 +86,7 @@ class ClusterStages(Stages):
         path = self.cluster.temporary / f"table_{id(table)}.arrow"
         return str(path) if path.exists() else spooled(table, path)
 
-    def _marks(self, done: Done) -> list[str]:
+    def _marks(self, done: StageResult) -> list[str]:
         """Names of the files of marks in the store, which tasks read."""
         return [result.marks for result in done.results if result.marks]
 

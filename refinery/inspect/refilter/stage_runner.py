@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from refinery.dedup import units
 from refinery.dedup.barrier import Findings
-from refinery.execution.stage_runner import Done, Stages, folder_of
+from refinery.execution.stage_runner import Stages, folder_of
 from refinery.inspect.finished_run import Stored
 from refinery.inspect.refilter.change import Change, certain
 from refinery.inspect.refilter.export_lines import Selection
@@ -27,6 +27,7 @@ from refinery.inspect.refilter.worker import KnowingWorker
 from refinery.io.model import Shard, Written
 from refinery.kernels.core.arrow import ints
 from refinery.planning.plan import Planned, Prepared
+from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.dedup_marks import SHARD_BITS
@@ -70,7 +71,7 @@ class Again(Stages):
     def keep(self) -> None:
         """Store no checkpoints: the results come from the stored run."""
 
-    def run(self, report: Callable[[ShardResult], None] | None) -> list[Done]:
+    def run(self, report: Callable[[ShardResult], None] | None) -> list[StageResult]:
         """Run all stages."""
         supposed = self.change
         try:
@@ -139,11 +140,13 @@ class Again(Stages):
         folder = self.store.scratch() / "texts"
         return folder if exported_texts(self.stored, stages, self.places, folder) else None
 
-    def _stage(self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None) -> Done:
+    def _stage(
+        self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None
+    ) -> StageResult:
         if isinstance(self.tables, Amended):
             pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
             results = self._told(self.tables.kept)
-            return Done(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
+            return StageResult(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
         return super()._stage(planned, shards, report)
 
     def _amended(self) -> Amended | None:
@@ -162,7 +165,7 @@ class Again(Stages):
         self._selection = selection
         return amended
 
-    def exported(self, last: Done) -> list[Written] | None:
+    def exported(self, last: StageResult) -> list[Written] | None:
         """The files of the export; copied from the old run's export if that has all of the samples."""
         if self._selection is None or not isinstance(self.tables, Amended):
             return super().exported(last)
@@ -205,7 +208,7 @@ class Again(Stages):
         known = planned.stage.number in self.knowledge
         return Workers(pool) if known else super()._runner(planned, shards, pool)
 
-    def _barrier(self, done: Sequence[Done]) -> Findings:
+    def _barrier(self, done: Sequence[StageResult]) -> Findings:
         planned = done[-1].planned
         if planned.stage.number >= self.change.stage:
             return super()._barrier(done)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from refinery.common.version import __version__
 from refinery.compiler.templates import ident, lit, template
-from refinery.execution.stage_runner import Done
 from refinery.inspect.finished_run import Stored
 from refinery.operators import read_sql
 from refinery.results import database
 from refinery.results.database import Database
+from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import BLOCK
 from refinery.results.tables import Statement
 
@@ -39,7 +39,7 @@ class Amended:
     kept: int
     gained: int
 
-    def fill(self, db: Database, done: Sequence[Done], statements: Sequence[Statement]) -> None:
+    def fill(self, db: Database, done: Sequence[StageResult], statements: Sequence[Statement]) -> None:
         """Patch `stats` and `fates`, make the other tables again, and make the view `facts` over both."""
         for schema, name, kind in db.rows(f"SELECT * FROM ({_RELATIONS}) WHERE name NOT IN {_STAY}"):
             db.run(f"DROP {kind} {ident(schema)}.{ident(name)} CASCADE")
