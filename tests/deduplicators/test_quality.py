@@ -62,7 +62,7 @@ def test_pairs_are_as_similar_as_they_are_said_to_be(shingles: Shingles) -> None
         assert all(abs(pair.jaccard - similarity) <= 0.01 for pair in made)
         sides = [pa.array(side) for side in list(zip(*made, strict=True))[:2]]
         sets = [minhash_texts.split(side, "none", shingles.tokenization, True, None, None) for side in sides]
-        measured = kernels.dedup.jaccard(*(minhash_texts.shingle_set(side, shingles.window) for side in sets))
+        measured = kernels.jaccard(*(minhash_texts.shingle_set(side, shingles.window) for side in sets))
         assert measured.to_pylist() == [pair.jaccard for pair in made]
 
 

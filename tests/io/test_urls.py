@@ -23,6 +23,7 @@ from refinery.errors import DataError
 from refinery.io import objects
 from refinery.io.content_digest import content_of, stamp_of
 from refinery.io.model import Shard, Source
+from refinery.io.open import open_source
 from refinery.io.readers import read_buffer
 from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
@@ -293,7 +294,7 @@ def test_small_objects_are_fetched_beside_one_another(bucket: str, monkeypatch: 
     monkeypatch.setattr(objects, "_whole", counted)
     given = objects.one_by_one(sources)
     first = next(given)
-    with first.open() as file:
+    with open_source(first) as file:
         assert file.read() == b"text 0\r\nof two lines"
     assert [source.path for source in given] == [source.path for source in sources[1:]]
     assert sorted(fetched) == sorted(source.path for source in sources)

@@ -89,7 +89,9 @@ def test_problems_name_the_parameter_and_the_cure() -> None:
     ("call", "absent"), [("unwrap('a')", {"numba", "pyarrow", "regex"}), ("pattern_fault('(')", {"numba", "pyarrow"})]
 )
 def test_checking_a_recipe_loads_nothing_heavy(call: str, absent: set[str]) -> None:
-    code = f"import sys; from refinery.kernels import patterns; patterns.{call}; print(*{absent} & {{*sys.modules}})"
+    code = (
+        f"import sys; from refinery.kernels.text import patterns; patterns.{call}; print(*{absent} & {{*sys.modules}})"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 

@@ -23,7 +23,7 @@ ENDLESS = "(WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELE
 STUCK = "levenshtein(repeat('a', n), repeat('b', n)) >= 0"  # one expression, which DuckDB does not leave
 TOLD = "SQL took longer than 3 seconds (row_timeout, which is never less for SQL)"
 
-COMMAND = "from refinery.workers import limits; limits.DEFAULT = 3.0; from refinery.__main__ import start; start()"
+COMMAND = "from refinery.workers import statement_limits as limits; limits.DEFAULT = 3.0; from refinery.__main__ import start; start()"
 LENGTH = {"text_length_filter": {"min_len": 1}}
 
 

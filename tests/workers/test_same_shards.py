@@ -88,11 +88,11 @@ FORMS = ["jsonl", "jsonl.gz", "jsonl.zst", "json", "json.zst", "csv", "csv.gz", 
 
 @pytest.mark.parametrize("form", [*FORMS, "many.jsonl", "many.csv"])
 def test_shards_and_workers_change_nothing(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from refinery.io import sources
+    from refinery.io import splitting
 
-    monkeypatch.setattr(sources, "_LEAST", 1000)
+    monkeypatch.setattr(splitting, "_LEAST", 1000)
     path = write(tmp_path, form)
-    size = sum(map(sources.weight, find([path])[0]))
+    size = sum(map(splitting.weight, find([path])[0]))
     variants: dict[str, dict[str, Any]] = {
         "two shards, two workers": {"shard_size": size // 2 + 5000, "np": 2},
         "seven shards, four workers": {"shard_size": size // 7 + 1, "np": 4},

@@ -41,10 +41,10 @@ def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.
     Sums are taken in the order of the values. Distances are from a value near the mean; the remaining difference from
     the mean then corrects both sums, so that large values close to each other lose no precision.
     """
-    from refinery.kernels.stats import moment_sums  # a late import: numba is slow to import
-
     if codes is None:
         return _of_all(values, valid)
+    from refinery.kernels.stats import moment_sums  # a late import: numba is slow to import
+
     n, nans, infinities = (np.zeros(count, np.int64) for _ in range(3))
     total, rest, squares = (np.zeros(count) for _ in range(3))
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
