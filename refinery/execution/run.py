@@ -442,7 +442,8 @@ def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path]]:
 def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
     """Remove traces and report of an earlier run, and unfinished files of a killed run."""
     for old in run_dir.unfinished():
-        old.unlink()
+        if not old.name.endswith(f".{os.getpid()}"):  # the state of this run is written meanwhile
+            old.unlink(missing_ok=True)
     for old in (*run_dir.traces(), run_dir.report):
         belongings.remove(old)
     if run_dir.trace.is_dir() and not any(run_dir.trace.iterdir()):

@@ -182,8 +182,8 @@ class RunDir:
         """Check that the run's own folder is one. Raises OutputError when something else has its name."""
         if self.own.is_symlink() or (self.own.exists() and not self.own.is_dir()):
             raise OutputError(f"{self.own}: is no folder, but runs need one of that name. Set another work_dir")
-        marks = (self.status, self.written, self.log / "run.jsonl", self.parts / "run.json")
-        if self.own.is_dir() and any(self.own.iterdir()) and not any(path.is_file() for path in marks):
+        marks = (self.status, self.log, self.parts, self.written)  # a run that was killed early has left one of them
+        if self.own.is_dir() and any(self.own.iterdir()) and not any(path.exists() for path in marks):
             raise OutputError(f"{self.own}: holds files that no run has written. Set another work_dir")
 
     def is_held(self) -> bool:
