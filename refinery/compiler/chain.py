@@ -205,7 +205,7 @@ class _Compiler:
             self.chain.order.append(Order(name, direction))
 
     def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
-        """What one sample of several is kept by: expressions with their directions."""
+        """Expressions, with directions, that choose the kept sample of several."""
         keep = "first" if self.around.compare else step.params.get("keep", "first")
         terms = [] if keep == "first" else order_terms(keep)
         own = partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())

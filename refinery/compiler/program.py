@@ -202,7 +202,6 @@ def stats_object(stats: Sequence[Stat]) -> str:
 
 
 @lru_cache(maxsize=64)
-@lru_cache(maxsize=64)
 def pretty(sql: str) -> str:
     """Parse and print the statement: the SQL that is shown is the SQL that runs. Raises ValueError if parsing fails."""
     tree = parse(sql).transform(_without_parentheses, copy=False)  # copying would double the time

@@ -96,7 +96,7 @@ class Folder(Place):
             return None
 
     def is_free(self) -> bool:
-        """Whether there is no file but hidden ones, and marks. Raises OSError for a folder that cannot be made."""
+        """Return whether the folder holds only hidden files and marks. Raises OSError if it cannot be made."""
         if not self.folder.exists():
             _require_parent(self.folder)
             return True

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from refinery.checkpoints.dependencies import with_digests
 from refinery.checkpoints.results import clear, forget
 from refinery.dedup import index
 from refinery.errors import ConservationError
+from refinery.execution.exported import Exported, supersede
 from refinery.execution.preflight import ready
 from refinery.execution.stage_runner import BATCH, Stages, folder_of
 from refinery.io.model import Written
@@ -29,7 +30,6 @@ from refinery.monitoring.watch import Watch, last_of
 from refinery.operators import Library
 from refinery.planning.plan import Prepared, prepare
 from refinery.recipe import Recipe, dump
-from refinery.recipe.model import StatSummary
 from refinery.results import database, manifest, resources, tables, targets, trace
 from refinery.results.alarms import Alarm, alarms, none_readable
 from refinery.results.database import Counts, Database
@@ -50,10 +50,9 @@ from refinery.results.owned_files import Belongings
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import left_out, summarise, write_statistics
 from refinery.stats import step as merging
-from refinery.storage.holdings import Holdings
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
-from refinery.storage.urls import is_stdout, is_url
+from refinery.storage.urls import is_url
 from refinery.storage.workplace import Workplace
 from refinery.workers import process_guard
 from refinery.workers.threads import give_back
@@ -245,41 +244,6 @@ class _Job:
     overwrite: bool
 
 
-@dataclass(frozen=True)
-class _Exported:
-    """The export of a run.
-
-    written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
-    holdings: the list of objects that runs have put at URLs. beside: the file of the samples' statistics, once it
-    exists. statistics: paths or URLs of statistics files, once they exist. withheld: no row could be read, so neither
-    export nor statistics are written, and those of an earlier run stay.
-    """
-
-    written: Future[list[Written]]
-    delivery: Delivery
-    keep: bool
-    stages: Stages
-    holdings: Holdings
-    withheld: bool = False
-    beside: list[Written] = field(default_factory=list)
-    statistics: list[str] = field(default_factory=list)
-
-    @contextmanager
-    def vouched_for(self) -> Iterator[None]:
-        """Remove the exported files if the next steps fail, because no tables would account for the files."""
-        try:
-            yield
-        except BaseException:
-            if not self.written.cancel() and self.written.exception() is None:
-                output = self.stages.output
-                copied = self.stages.exported_stats()
-                files = [] if output is not None else self.written.result()
-                self.delivery.take_back([*files, *self.beside, *([copied] if copied else [])])
-                if output is not None and not self.withheld:
-                    output.take_back()
-            raise
-
-
 def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
     prepared, run_dir = job.prepared, job.place.run_dir
     belongings, written = Belongings(run_dir, job.overwrite, bool(job.place.url)), targets.of_run(prepared, run_dir)
@@ -320,7 +284,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
             keep = prepared.recipe.use_cache and stages.output is not None
             holdings = job.place.holdings(job.overwrite)
             delivery = Delivery(prepared.recipe.export_path, holdings)
-            exported = _Exported(exporting, delivery, keep, stages, holdings, withheld)
+            exported = Exported(exporting, delivery, keep, stages, holdings, withheld)
             with exported.vouched_for():
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
@@ -329,35 +293,12 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
         if stages.kept is not None and not withheld:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
     if not withheld:
-        _supersede(job, belongings, exported, description)
+        supersede(prepared.recipe, prepared.stats, belongings, exported, description)
     return outcome
 
 
-def _supersede(job: _Job, belongings: Belongings, exported: _Exported, description: dict[str, Any]) -> None:
-    """Remove files of earlier exports to the same place after the new export: readers would read both together."""
-    recipe = job.prepared.recipe
-    _supersede_statistics(recipe.stat_summary, belongings, exported)
-    if recipe.export_format == "none":
-        return
-    exported.delivery.end()
-    files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]
-    if not is_url(recipe.export_path) and not is_stdout(recipe.export_path):
-        belongings.supersede(recipe.export_path, targets.of_export(recipe, job.prepared.stats), files)
-
-
-def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported: _Exported) -> None:
-    """Remove statistics files of earlier runs that this run does not replace: a merge would count them in."""
-    if summary.export is None:
-        return
-    if is_url(summary.export):
-        exported.holdings.keep(summary.export, exported.statistics)
-    else:
-        name = os.path.join(summary.export, f"{summary.rank:05d}.json")
-        belongings.supersede(name, targets.of_statistics(summary), exported.statistics)
-
-
 def _accounted(
-    job: _Job, db: Database, done: list[StageResult], fill: Callable[[], None], exported: _Exported, store: Store
+    job: _Job, db: Database, done: list[StageResult], fill: Callable[[], None], exported: Exported, store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
     """Make the tables, check them against the written samples, and publish them; return outcome and manifest."""
     prepared, run_dir = job.prepared, job.place.run_dir
@@ -441,8 +382,9 @@ def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path]]:
 
 def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
     """Remove traces and report of an earlier run, and unfinished files of a killed run."""
+    current = run_dir.aside(run_dir.status)  # is written meanwhile
     for old in run_dir.unfinished():
-        if not old.name.endswith(f".{os.getpid()}"):  # the state of this run is written meanwhile
+        if old != current:
             old.unlink(missing_ok=True)
     for old in (*run_dir.traces(), run_dir.report):
         belongings.remove(old)

@@ -291,10 +291,6 @@ class Stages:
         self.store.publish(path, name)
         return str(self.store.fetch(name))
 
-    def _found(self, planned: Planned, kind: str) -> str:
-        """The file of duplicates or clusters."""
-        return str(self.store.place(f"{folder_of(planned)}/{kind}.parquet"))
-
     def _comparison(self, done: Sequence[StageResult]) -> Comparison:
         """Comparison of the samples after a stage, before the deduplicator removes any."""
         current = done[-1]

@@ -1,4 +1,4 @@
-"""The fields of some samples of an input, of every kind of file that it holds: the first ones, or more from all over it."""
+"""Field names and types of some samples of an input, for every kind of file in it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from refinery.io.text_columns import is_bytes, is_text, kinds_of
 from refinery.recipe.fields import field_name, keys_of
 from refinery.storage.urls import is_url
 
-# Read at once; a line that is longer than _LINE is left out.
+# Bytes read at once, and samples of a batch; a line longer than _LINE is skipped.
 _BYTES = 64 << 10
 _SAMPLES = 200
 _LINE = 4 << 20
 # Number of batches without a sample that are skipped.
 _BATCHES = 8
-# A closer look: so much of each kind of files, of up to so many of them, at so many places of one that can be read from anywhere.
+# Limits of a closer look at each kind of file: bytes, samples, files, files at URLs, ranges of a file that can be cut.
 _CLOSER_BYTES = 4 << 20
 _CLOSER_SAMPLES = 20_000
 _CLOSER_FILES = 16
 _CLOSER_URLS = 4
 _PLACES = 16
-# Members of members are named down to here: `meta.source.url`.
+# Deepest level of nested members that is named: `meta.source.url` has level 3.
 _DEPTH = 6
 _JSON_TYPES = {str: "text", float: "a number", bool: "a boolean", list: "a list", dict: "an object", type(None): "null"}
 
 
 @dataclass(frozen=True)
 class Glimpse:
-    """Fields of samples of one file, as `field_name` spells them. samples: how many were looked at.
+    """Fields of samples of one file, as `field_name` spells them. samples: number of samples read.
 
     typed: the file itself declares its columns. others: types of the fields that hold neither text nor null in any
     of the samples. texts: fields of text, or of bytes, which are read as text.
@@ -61,28 +61,28 @@ class Glimpse:
 
 @dataclass(frozen=True)
 class Look:
-    """Fields of samples of several files. whole: nothing of the input was left out."""
+    """Fields of samples of several files. whole: the samples are the whole input."""
 
     glimpses: tuple[Glimpse, ...]
     whole: bool = False
 
     @property
     def is_typed(self) -> bool:
-        """Whether all files say themselves which columns their samples have."""
+        """Return whether all files declare their columns."""
         return all(glimpse.typed for glimpse in self.glimpses)
 
 
 @dataclass(frozen=True)
 class _Budget:
-    """How much is read of one shard."""
+    """Limits of what is read of one shard, in bytes and samples; 0 for no limit."""
 
     bytes: int = 0
     samples: int = 0
-    first: bool = False  # no more than the first batch that has samples
+    first: bool = False  # stop after the first batch that has samples
 
 
 def first_look(shards: Sequence[Shard]) -> Look:
-    """The first samples of up to three files of each kind, and of the middle of large ones; at URLs of one file.
+    """Fields of the first samples of up to three files of each kind; at URLs, of one file.
 
     Costs a read of 64 KiB each. Files without a readable sample are left out. Raises DataError for an unreadable file.
     """
@@ -96,7 +96,7 @@ def first_look(shards: Sequence[Shard]) -> Look:
 
 
 def closer_look(shards: Sequence[Shard]) -> Look:
-    """Samples from all over the input, those of the first look among them; all of an input of a few MiB.
+    """Fields of samples from all over the input, with those of `first_look`; of all samples if the input has a few MiB.
 
     Costs a read of 4 MiB, or 20,000 samples, of each kind of file. Raises DataError for a file that cannot be read.
     """
@@ -131,7 +131,7 @@ def _kind(shard: Shard) -> tuple[int, str, str, str]:
 
 
 def _apart(shards: list[Shard]) -> list[Shard]:
-    """The shards that can be read by themselves, each of one file."""
+    """Shards that can be read without others, each of one file."""
     return [
         replace(shard, sources=(source,), rows_of=(), end=shard.end if len(shard.sources) == 1 else -1)
         for shard in shards
@@ -141,7 +141,7 @@ def _apart(shards: list[Shard]) -> list[Shard]:
 
 
 def _of_shard(shard: Shard, budget: _Budget) -> tuple[Glimpse | None, bool]:
-    """The fields of samples of a shard, None where there are none; and whether they are all of its samples."""
+    """Fields of samples of a shard, or None; and True if these are all of its samples."""
     if shard.source.format not in ("jsonl", "json"):
         return _of_schema(shard), True
     samples = _Samples()
@@ -161,7 +161,7 @@ def _of_schema(shard: Shard) -> Glimpse | None:
 
 
 def _pieces(shard: Shard, size: int) -> list[Shard]:
-    """The shard, or places all over it where it is larger than `size` and can be read from anywhere."""
+    """The shard; if it is larger than `size` and can be cut, ranges from all over it."""
     length = (shard.source.size if shard.end < 0 else shard.end) - shard.start
     if shard.source.format != "jsonl" or shard.source.compression or length <= size:
         return [shard]
@@ -172,7 +172,7 @@ def _pieces(shard: Shard, size: int) -> list[Shard]:
 
 
 class _Samples:
-    """The samples that were looked at: their fields, with the types that their values have."""
+    """Collects the fields of samples, with the types of their values."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -180,7 +180,7 @@ class _Samples:
         self._top: dict[str, None] = {}
 
     def read(self, shard: Shard, budget: _Budget) -> bool:
-        """Look at samples of a shard; whether they are all that it has."""
+        """Read samples of a shard; return True if these are all of its samples."""
         before, passed = self.count, 0
         with closing(read(shard, _BYTES, _SAMPLES, _LINE)) as batches:  # type: ignore[type-var]
             for number, batch in enumerate(batches, 1):
@@ -195,7 +195,7 @@ class _Samples:
         return True
 
     def glimpse(self, path: str) -> Glimpse:
-        """What is known of the file."""
+        """Fields of all samples so far, as those of one file."""
         others = {
             name: " or ".join(sorted(found)) for name, found in self._types.items() if not found & {"text", "null"}
         }

@@ -39,6 +39,7 @@ def files(name: str) -> list[str]:
 
 
 def _path_of(name: str) -> str:
+    """The path of a name that DuckDB reads, which also takes `file:/x` and `file://localhost/x`."""
     return os.path.expanduser(re.sub(r"^file:(//(localhost)?(?=/))?", "", name))
 
 

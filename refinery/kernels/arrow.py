@@ -1,3 +1,7 @@
 """Old name (before 0.2) of `refinery.kernels.core.arrow`, kept for user operators."""
 
-from refinery.kernels.core.arrow import *  # noqa: F403
+import sys
+
+from refinery.kernels.core import arrow
+
+sys.modules[__name__] = arrow

@@ -119,7 +119,7 @@ def _concerned() -> list[Traces]:
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open":
         _note_file(*arguments)
-    elif event == "sqlite3.connect":
+    elif event == "sqlite3.connect" and arguments[0] not in (":memory:", b":memory:", "", b""):
         _note_file(arguments[0], None, os.O_CREAT)
     elif event in _LISTS and isinstance(arguments[0], (str, bytes, os.PathLike, type(None))):
         for traces in _by_operators():

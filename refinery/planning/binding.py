@@ -76,7 +76,7 @@ def bind(
 def _of_keys(
     whole: Program, compiled: Callable[..., Program], shards: list[Shard], summary: StatSummary
 ) -> list[Problem]:
-    """What DuckDB refuses of what statistics are summed up by."""
+    """Problems that DuckDB finds in the grouping expressions of `stat_summary`."""
     program = _alone(whole, compiled([], summary), whole.seconds)
     try:
         _run_over_nothing(program, shards)

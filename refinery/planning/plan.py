@@ -248,7 +248,7 @@ def _problems_of_rest(
     earlier: Sequence[Stat],
     shards: list[Shard] | None,
 ) -> Sequence[Problem]:
-    """What DuckDB refuses of the parts of a stage that have no problem yet."""
+    """Problems that DuckDB finds in the parts of a stage that have none yet."""
     wrong, summary = {problem.where for problem in error.problems}, recipe.stat_summary
     steps = tuple(step for step in stage.steps if step.where not in wrong)
     before, after = (step if step is None or step.where not in wrong else None for step in (stage.before, stage.after))

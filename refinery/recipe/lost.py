@@ -37,9 +37,9 @@ class Lost:
         return "NULL" if self.since is not None and self.since < step else None
 
     def may_be(self, name: str) -> bool:
-        """Whether some step may compute a statistic of this name."""
+        """Return whether a step may compute a statistic of this name."""
         return self.since is not None or name in self.stats
 
     def copy(self) -> Lost:
-        """The same, to be added to."""
+        """A copy that can be added to."""
         return Lost(dict(self.stats), self.since)

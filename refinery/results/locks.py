@@ -12,12 +12,15 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from refinery.errors import OutputError
 from refinery.storage.run_folder import hold, let_go
+
+_PATIENCE = 1.0  # seconds; the last holder of a shared lock holds it alone for a moment while it removes the file
 
 
 @contextmanager
@@ -56,6 +59,7 @@ def _one(folder: Path, name: str, alone: bool) -> Iterator[None]:
 
 def _taken(path: Path, name: str, alone: bool) -> int:
     """Take a lock; returns its open file, which still has its name. Raises OutputError when another run holds it."""
+    end = time.monotonic() + _PATIENCE
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -65,6 +69,9 @@ def _taken(path: Path, name: str, alone: bool) -> int:
         except OSError as error:
             os.close(file)
             if error.errno in (errno.EAGAIN, errno.EACCES):
+                if time.monotonic() < end:
+                    time.sleep(0.02)
+                    continue
                 what = name.removeprefix("folder:").removesuffix("-*-of-*")
                 raise OutputError(
                     f"{what}: another run is writing here. Wait for it, or choose another place"

@@ -70,6 +70,13 @@ DOINGS = {
 }
 
 
+def test_a_database_in_memory_is_no_file(tmp_path: Path) -> None:
+    body = "import sqlite3\nfor name in (':memory:', ''): sqlite3.connect(name).close()\nreturn text + '!'"
+    recipe = recipe_of(tmp_path, body)
+    run = refinery.run(recipe)
+    assert not run.warnings and reused(refinery.run(recipe)) == 1
+
+
 def recipe_of(tmp_path: Path, body: str, header: str = "", **keys: Any) -> dict[str, Any]:
     lists = tmp_path / "lists"
     lists.mkdir()

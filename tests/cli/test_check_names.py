@@ -27,7 +27,7 @@ OF_FIRST = [
 
 
 def problems(call: Call, process: list[Any], **keys: Any) -> list[str]:
-    """What is wrong with a recipe of these steps, in order, without the places."""
+    """Problems that `check` finds in a recipe of these steps, in order, without their places."""
     recipe = {"dataset_path": "docs.jsonl", "export_path": "out/kept.jsonl", **keys, "process": process}
     Path("r.json").write_text(json.dumps(recipe, indent=1))
     done = call("check", "--json", "r.json")

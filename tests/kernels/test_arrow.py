@@ -66,3 +66,10 @@ numbers(ints(np.arange(3))), flags(np.ones(3, np.bool_)), of_texts(["a", None])
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_name_before_0_2_is_the_same_module() -> None:
+    import refinery.kernels.arrow as old
+    from refinery.kernels.core import arrow
+
+    assert old is arrow

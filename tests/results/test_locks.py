@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def locks(folder: Path, export: str, **keys: Any) -> dict[str, bool]:
 )  # fmt: skip
 def test_what_meets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Any, other: Any, meet: bool) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("refinery.results.locks._PATIENCE", 0.3)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to("a")
@@ -92,6 +94,20 @@ def test_locks_leave_nothing_behind(tmp_path: Path) -> None:
         held = set(os.listdir(folder)) - before
         assert len(held) >= 2
     assert not held & set(os.listdir(folder))
+
+
+def test_runs_that_share_a_folder_never_refuse_each_other(tmp_path: Path) -> None:
+    """The last holder of a shared lock holds it alone for a moment, to remove its file."""
+    shared = {f"folder:{folder}": False for folder in (tmp_path, *tmp_path.parents)}
+
+    def come_and_go(_: int) -> int:
+        for _ in range(200):
+            with locked(shared):
+                pass
+        return 200
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(come_and_go, range(4))) == 800
 
 
 def test_a_second_run_is_refused_while_the_first_works(tmp_path: Path) -> None:

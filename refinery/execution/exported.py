@@ -1,0 +1,80 @@
+"""The export of a run: its files, their removal when the run fails, and the removal of earlier exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from refinery.compiler.model import Stat
+from refinery.execution.stage_runner import Stages
+from refinery.io.model import Written
+from refinery.recipe import Recipe
+from refinery.recipe.model import StatSummary
+from refinery.results import targets
+from refinery.results.delivery import Delivery
+from refinery.results.owned_files import Belongings
+from refinery.storage.holdings import Holdings
+from refinery.storage.urls import is_stdout, is_url
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The export of a run.
+
+    written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
+    holdings: the list of objects that runs have put at URLs. beside: the file of the samples' statistics, once it
+    exists. statistics: paths or URLs of statistics files, once they exist. withheld: no row could be read, so neither
+    export nor statistics are written, and those of an earlier run stay.
+    """
+
+    written: Future[list[Written]]
+    delivery: Delivery
+    keep: bool
+    stages: Stages
+    holdings: Holdings
+    withheld: bool = False
+    beside: list[Written] = field(default_factory=list)
+    statistics: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def vouched_for(self) -> Iterator[None]:
+        """Remove the exported files if the next steps fail, because no tables would account for the files."""
+        try:
+            yield
+        except BaseException:
+            if not self.written.cancel() and self.written.exception() is None:
+                output = self.stages.output
+                copied = self.stages.exported_stats()
+                files = [] if output is not None else self.written.result()
+                self.delivery.take_back([*files, *self.beside, *([copied] if copied else [])])
+                if output is not None and not self.withheld:
+                    output.take_back()
+            raise
+
+
+def supersede(
+    recipe: Recipe, stats: Sequence[Stat], belongings: Belongings, exported: Exported, description: dict[str, Any]
+) -> None:
+    """Remove files of earlier exports to the same place after the new export: readers would read both together."""
+    _supersede_statistics(recipe.stat_summary, belongings, exported)
+    if recipe.export_format == "none":
+        return
+    exported.delivery.end()
+    files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]
+    if not is_url(recipe.export_path) and not is_stdout(recipe.export_path):
+        belongings.supersede(recipe.export_path, targets.of_export(recipe, stats), files)
+
+
+def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported: Exported) -> None:
+    """Remove statistics files of earlier runs that this run does not replace: a merge would count them in."""
+    if summary.export is None:
+        return
+    if is_url(summary.export):
+        exported.holdings.keep(summary.export, exported.statistics)
+    else:
+        name = os.path.join(summary.export, f"{summary.rank:05d}.json")
+        belongings.supersede(name, targets.of_statistics(summary), exported.statistics)
