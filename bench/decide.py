@@ -112,8 +112,8 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    told = machine()
-    print(f"{told['cores']} cores, {told['cpu']}, load before {told['load_before']}")
+    said = machine()
+    print(f"{said['cores']} cores, {said['cpu']}, load before {said['load_before']}")
     with tempfile.TemporaryDirectory(prefix="decide-") as name:
         work = Path(name)
         bench = Bench(work, arguments.repeat)

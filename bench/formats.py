@@ -74,8 +74,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.folder:
         arguments.folder.mkdir(parents=True, exist_ok=True)
-    told = machine()
-    print(f"{told['cores']} cores, load {told['load_before']} before; {arguments.megabytes} MB of text in one file")
+    said = machine()
+    print(f"{said['cores']} cores, load {said['load_before']} before; {arguments.megabytes} MB of text in one file")
     print(f"{'format':10} {'1 worker':>9} {'2 workers':>9} {'gain':>5} {'processor, 1':>13} {'processor, 2':>13}")
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="formats-") as name:
         folder = Path(name)

@@ -132,8 +132,8 @@ def main() -> int:
                 for workers in arguments.workers:
                     found, shards = run(folder, path, workers, arguments.shard_size * MB)
                     memory = f"{shards / MB:,.0f} MB", f"{found.largest_rss / MB:,.0f} MB"
-                    told = f"{size:,} MB", workers, *memory, f"{found.seconds:.1f}", f"{found.cpu_seconds:.1f}"
-                    print("{:10} {:>9} {:>7} {:>9} {:>9} {:>8} {:>9}".format(form, *told), flush=True)
+                    said = f"{size:,} MB", workers, *memory, f"{found.seconds:.1f}", f"{found.cpu_seconds:.1f}"
+                    print("{:10} {:>9} {:>7} {:>9} {:>9} {:>8} {:>9}".format(form, *said), flush=True)
                 path.unlink()
     return 0
 

@@ -203,9 +203,9 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
     rows = json.loads(next(line for line in reversed(text.splitlines()) if line.startswith("{")))["rows"]
     marks = list(work.rglob("*.marks.parquet"))
     weight, bands = sum(path.stat().st_size for path in marks), _bands(marks[0])
-    told = phases(work / ".refinery" / "log" / "run.jsonl")
+    said = phases(work / ".refinery" / "log" / "run.jsonl")
     shutil.rmtree(work)
-    return Measured(run, told, size, rows["read"], rows["removed"], weight, bands)
+    return Measured(run, said, size, rows["read"], rows["removed"], weight, bands)
 
 
 # Tables
@@ -318,9 +318,9 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
         middle.loglog(CORES, [one / 60 for one in times], color=f"C{number}", label=name)
         rates = [size / MB / one / cores for one, cores in zip(times, CORES, strict=True)]
         right.semilogx(CORES, rates, color=f"C{number}", label=name)
-        told = {cores: minutes for (cores, bytes_), minutes in PUBLISHED.items() if bytes_ == size}
-        middle.plot(list(told), list(told.values()), "x", color=f"C{number}")
-        right.plot(list(told), [size / MB / (m * 60) / c for c, m in told.items()], "x", color=f"C{number}")
+        said = {cores: minutes for (cores, bytes_), minutes in PUBLISHED.items() if bytes_ == size}
+        middle.plot(list(said), list(said.values()), "x", color=f"C{number}")
+        right.plot(list(said), [size / MB / (m * 60) / c for c, m in said.items()], "x", color=f"C{number}")
     middle.set(title="Simulated: minutes against cores", xlabel="cores", ylabel="minutes")
     right.set(title="Simulated: MB/s of each core", xlabel="cores", ylim=(0, None))
     right.legend(frameon=False, title="lines: ours, simulated\nx: Data-Juicer, published")

@@ -66,8 +66,8 @@ def main() -> None:
         print("| statistic | mean, fast | mean, spacy | mean absolute difference | correlation | texts that differ |")
         print("|---|---|---|---|---|---|")
         for name, fast, spacy, difference, correlation, differing, texts in compare(*runs):
-            told = "-" if correlation is None else f"{correlation:.8f}"
-            print(f"| `{name}` | {fast:.6g} | {spacy:.6g} | {difference:.2g} | {told} | {differing:,} of {texts:,} |")
+            said = "-" if correlation is None else f"{correlation:.8f}"
+            print(f"| `{name}` | {fast:.6g} | {spacy:.6g} | {difference:.2g} | {said} | {differing:,} of {texts:,} |")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 
 from refinery.common import process_end
 
-_UNTOLD = 120  # Python's own exit code for output that could not be written
+_OUTPUT_LOST = 120  # Python's own exit code for output that could not be written
 
 
 def start() -> None:
@@ -23,7 +23,7 @@ def start() -> None:
 
     def leave() -> None:
         if os.getpid() == process:  # not in a forked process
-            process_end.leave(code if _flushed() else code or _UNTOLD)
+            process_end.leave(code if _flushed() else code or _OUTPUT_LOST)
 
     atexit.register(leave)  # registered first, so called after all other handlers
     try:

@@ -13,10 +13,10 @@ import duckdb
 from refinery.common.paths import shorter
 from refinery.common.version import __version__
 from refinery.compiler.column_names import OF_BATCH
-from refinery.compiler.model import Around
+from refinery.compiler.model import CompileContext
 from refinery.compiler.program import build
 from refinery.compiler.script.between_stages import ScriptStage
-from refinery.compiler.script.script import Export, File, script
+from refinery.compiler.script.script import ScriptExport, ScriptInput, script
 from refinery.dedup.script_functions import SET_FUNCTIONS
 from refinery.errors import DataError
 from refinery.execution.open import open_recipe
@@ -26,7 +26,7 @@ from refinery.io.schema import common_schema, partitions_beside, texts_anew
 from refinery.io.script_functions import LINE_FUNCTIONS
 from refinery.io.writers.export import stats_path
 from refinery.operators import Function, Library
-from refinery.planning.plan import Planned, Prepared
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
 from refinery.results.database import Counts
@@ -105,13 +105,13 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)
     stats = stats_path(recipe.export_path) if writes else None
     path = "/dev/stdout" if is_stdout(recipe.export_path) else recipe.export_path
-    export = Export(path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
+    export = ScriptExport(path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     _refuse_columns(prepared)
     parts = [_part(prepared, planned) for planned in prepared.stages]
     return script(parts, _files(prepared), export, title, _differences(recipe, prepared), recipe.stat_summary)
 
 
-def _refuse_columns(prepared: Prepared) -> None:
+def _refuse_columns(prepared: Plan) -> None:
     """Raise DataError for columns of the input whose names clash in a script, which reads columns by name."""
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     seen: set[str] = set()
@@ -126,27 +126,27 @@ def _refuse_columns(prepared: Prepared) -> None:
         seen.add(name.lower())
 
 
-def _part(prepared: Prepared, planned: Planned) -> ScriptStage:
+def _part(prepared: Plan, planned: CompiledStage) -> ScriptStage:
     """The parts of a stage that a script needs."""
     step, comparison = planned.stage.after, None
     operator = None if step is None else prepared.library.operators[step.name]
     if step is not None and step.params.get("verify"):
         inferred = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
-        around = Around(after=step, compare=True)
+        around = CompileContext(after=step, compare=True)
         comparison = build([], prepared.library, inferred, planned.program.text_key, around=around)[1]
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     columns = () if schema is None else tuple(schema.names)
     return ScriptStage(planned.stage, planned.program, planned.chain, operator, comparison, columns)
 
 
-def _taken(prepared: Prepared) -> tuple[str, ...]:
+def _taken(prepared: Plan) -> tuple[str, ...]:
     """Columns of a table that the recipe writes anew."""
     wanted = {"__dj__stats__": prepared.stages[-1].program.stats_json, "__dj__suffix__": prepared.recipe.add_suffix}
     schema = prepared.shards[0].schema if prepared.shards else None
     return tuple(name for name, new in wanted.items() if new and schema is not None and name in schema.names)
 
 
-def _files(prepared: Prepared) -> list[File]:
+def _files(prepared: Plan) -> list[ScriptInput]:
     found = []
     for source in prepared.sources:
         columns: tuple[tuple[str, str], ...] = ()
@@ -156,11 +156,13 @@ def _files(prepared: Prepared) -> list[File]:
             columns = tuple((field.name, _CSV_TYPES.get(str(field.type), "VARCHAR")) for field in schema)
         folders = partitions_beside(source)
         columns = tuple(column for column in columns if column[0] not in {key for key, *_ in folders})
-        found.append(File(source.path, source.suffix, source.format, columns, folders, tuple(texts_anew(source))))
+        found.append(
+            ScriptInput(source.path, source.suffix, source.format, columns, folders, tuple(texts_anew(source)))
+        )
     return found
 
 
-def _differences(recipe: Recipe, prepared: Prepared) -> list[str]:
+def _differences(recipe: Recipe, prepared: Plan) -> list[str]:
     """Lines on the settings of the recipe that a plain script does not follow."""
     found = []
     if recipe.export_shard_size:

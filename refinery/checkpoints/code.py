@@ -9,7 +9,7 @@ from typing import Any
 
 from refinery.io.side_files import files
 from refinery.operators import KINDS, Library, local_modules
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 from refinery.security.sql_paths import is_own
 from refinery.storage.run_folder import RunDir
 
@@ -17,7 +17,7 @@ _FOLDERS = {*KINDS, "features"}
 _CODE = (".py", ".sql", ".so", ".pyd")
 
 
-def code_of(planned: Planned, library: Library, elsewhere: Collection[str]) -> dict[str, str]:
+def code_of(planned: CompiledStage, library: Library, elsewhere: Collection[str]) -> dict[str, str]:
     """Names in keys, by path, of the code files of a stage's operators that are none of refinery's.
 
     elsewhere: paths that the recipe reads and writes, which are never code.
@@ -34,7 +34,7 @@ def code_of(planned: Planned, library: Library, elsewhere: Collection[str]) -> d
     return found
 
 
-def _operators(planned: Planned, library: Library) -> Iterator[Any]:
+def _operators(planned: CompiledStage, library: Library) -> Iterator[Any]:
     """Operators and features of the stage that are Python files of a person."""
     stage = planned.stage
     steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]

@@ -10,11 +10,11 @@ from refinery.checkpoints.code import code_of
 from refinery.common.paths import CONTENTS
 from refinery.io.side_files import digests
 from refinery.operators import Library
-from refinery.planning.plan import Planned, Prepared, compile_comparison
+from refinery.planning.plan import CompiledStage, Plan, compile_comparison
 from refinery.storage.urls import is_url
 
 
-def with_digests(prepared: Prepared) -> None:
+def with_digests(prepared: Plan) -> None:
     """Add to every stage's program the present digests of the files that it depends on. Raises DataError."""
     known: dict[str, str] = {}
     stages, elsewhere = [], _elsewhere(prepared)
@@ -28,7 +28,7 @@ def with_digests(prepared: Prepared) -> None:
     prepared.stages = tuple(stages)
 
 
-def _elsewhere(prepared: Prepared) -> set[str]:
+def _elsewhere(prepared: Plan) -> set[str]:
     """Local paths that the recipe reads and writes."""
     recipe = prepared.recipe
     places = {recipe.work_dir, recipe.temp_dir, recipe.export_path}
@@ -36,7 +36,7 @@ def _elsewhere(prepared: Prepared) -> set[str]:
     return {place for place in places if place and not is_url(place)}
 
 
-def assets(planned: Planned, library: Library) -> Iterator[str]:
+def assets(planned: CompiledStage, library: Library) -> Iterator[str]:
     """Files and folders that parameters of the stage's steps name."""
     for step in _steps(planned):
         for name, param in library.operators[step.name].params.items():
@@ -45,12 +45,12 @@ def assets(planned: Planned, library: Library) -> Iterator[str]:
                 yield value
 
 
-def _steps(planned: Planned) -> list[Any]:
+def _steps(planned: CompiledStage) -> list[Any]:
     stage = planned.stage
     return [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
 
 
-def _compared(prepared: Prepared, planned: Planned) -> tuple[str, ...]:
+def _compared(prepared: Plan, planned: CompiledStage) -> tuple[str, ...]:
     """Files read by the SQL with which a deduplicator verifies candidates."""
     step = planned.stage.after
     if step is None or not step.params.get("verify") or not prepared.library.operators[step.name].compare:

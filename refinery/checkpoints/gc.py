@@ -19,7 +19,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredResults:
     """Stored results of a run folder.
 
     used: the last begin or end of a run with it (seconds since 1970). live: a run is in it now. ended: the last run ended
@@ -42,9 +42,9 @@ def seconds(age: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
-def find(folders: Iterable[Path]) -> list[Kept]:
+def find(folders: Iterable[Path]) -> list[StoredResults]:
     """Stored results of run folders, these and all below them; the longest unused first."""
-    found: dict[tuple[Path, bool], Kept] = {}
+    found: dict[tuple[Path, bool], StoredResults] = {}
     for top in folders:
         for root, below, _ in os.walk(top):
             below[:] = sorted(name for name in below if not name.startswith("."))
@@ -81,14 +81,14 @@ def why_not_flat(folder: Path) -> str:
     return f"it also holds {others[0]!r}" if others else ""
 
 
-def _kept(folder: Path, flat: bool) -> Kept:
+def _kept(folder: Path, flat: bool) -> StoredResults:
     run_dir = RunDir(folder, flat)
     store = open_store(str(run_dir.parts))
     used = (run_dir.parts / NAME).stat().st_mtime
-    return Kept(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")), flat)
+    return StoredResults(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")), flat)
 
 
-def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: float) -> list[Kept]:
+def choose(found: Sequence[StoredResults], budget: int | None, age: float | None, now: float) -> list[StoredResults]:
     """The stored results to free, of `find`'s result.
 
     budget: bytes that may stay, of all folders together. age: seconds since the last use of all results to free.
@@ -105,7 +105,7 @@ def choose(found: Sequence[Kept], budget: int | None, age: float | None, now: fl
     return chosen
 
 
-def free(kept: Kept) -> bool:
+def free(kept: StoredResults) -> bool:
     """Remove stored results; False (nothing is removed) when a run has come in between."""
     run_dir = RunDir(kept.folder, kept.flat)
     try:

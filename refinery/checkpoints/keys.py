@@ -21,7 +21,7 @@ from refinery.io.model import Shard
 from refinery.operators import Function, Library, is_shipped
 from refinery.operators.assets import by_contents
 from refinery.operators.local_code import stamp
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
 from refinery.workers.tasks import ShardResult, Task
@@ -30,7 +30,7 @@ from refinery.workers.tasks import ShardResult, Task
 _COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
 
 
-def program_key(planned: Planned, library: Library, limits: dict[str, Any]) -> str:
+def program_key(planned: CompiledStage, library: Library, limits: dict[str, Any]) -> str:
     """Key of a stage's computation on a sample: SQL, functions, side files, versions. limits: of a row."""
     program, named = planned.program, sorted({*assets(planned, library)})
     fields = (
@@ -58,7 +58,7 @@ def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None
     return key_of([program, asked, shard.index, before.key, _digest(shard.part.picked), _units(shard, task)])
 
 
-def barrier_key(planned: Planned, library: Library, results: Sequence[ShardResult], more: Any) -> str:
+def barrier_key(planned: CompiledStage, library: Library, results: Sequence[ShardResult], more: Any) -> str:
     """Key of a deduplicator's findings. more: further plain data that counts."""
     step = planned.stage.after
     assert step is not None

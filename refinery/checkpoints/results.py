@@ -15,15 +15,15 @@ import numpy as np
 
 from refinery import kernels
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
-from refinery.dedup.barrier import Findings
+from refinery.dedup.barrier import DedupResult
 from refinery.dedup.index import Index
 from refinery.io.model import Shard
-from refinery.io.writers.shared_file import Known, Placed
-from refinery.planning.plan import Planned, Prepared
+from refinery.io.writers.shared_file import EarlierExport, WrittenRange
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.shard_plan import remember
 from refinery.storage.store import Store
 from refinery.workers import done_marks
-from refinery.workers.done_marks import Mark
+from refinery.workers.done_marks import DoneMark
 from refinery.workers.tasks import ShardResult, Task
 
 EXPORT = "export.json"
@@ -37,7 +37,7 @@ Tasks = Callable[[Shard], Task]
 class Checkpoints:
     """Stored results of a run, in its store."""
 
-    def __init__(self, prepared: Prepared, store: Store) -> None:
+    def __init__(self, prepared: Plan, store: Store) -> None:
         self.prepared, self.store = prepared, store
         self._before: dict[str, set[str]] = {}  # by folder: done marks at the beginning of the stage
         self._held: dict[str, int] = {}  # by folder: number of them that are valid
@@ -53,7 +53,7 @@ class Checkpoints:
 
     # Shards
 
-    def keyed(self, planned: Planned, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
+    def keyed(self, planned: CompiledStage, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
         """The tasks of a stage with their keys. before: results of the previous stage."""
         limit = self.prepared.recipe.row_timeout
         program = program_key(planned, self.prepared.library, {} if limit is None else {"row_timeout": limit})
@@ -64,7 +64,7 @@ class Checkpoints:
 
         return made
 
-    def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, Mark]:
+    def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
         """The valid done marks, by shard number; inputs that look unchanged are not read."""
         known = self._before[folder] = self._marks(folder)
         look = [shard for shard in shards if done_marks.name_of(folder, shard.index) in known]
@@ -84,16 +84,16 @@ class Checkpoints:
         new = sum(len(self._marks(folder) - before) for folder, before in self._before.items())
         return new + sum(self._held.values())
 
-    def _look(self, folder: str, task: Tasks, shard: Shard) -> Mark | None:
+    def _look(self, folder: str, task: Tasks, shard: Shard) -> DoneMark | None:
         mark = done_marks.read(self.store, folder, shard.index)
         return None if mark is None else done_marks.holds(self.store, mark, shard, task(shard))
 
     # The export
 
-    def export(self) -> Known | None:
+    def export(self) -> EarlierExport | None:
         """The export file that an earlier run or attempt has written together; None without one."""
         try:
-            return Known.read(self.store.read_text(EXPORT))
+            return EarlierExport.read(self.store.read_text(EXPORT))
         except OSError:
             return None
 
@@ -101,29 +101,29 @@ class Checkpoints:
         """Store the facts of the export that another attempt needs."""
         self.store.write_text(EXPORT, text)
 
-    def placed(self, folder: str, marks: dict[int, Mark], shard: int, place: Placed) -> None:
+    def placed(self, folder: str, marks: dict[int, DoneMark], shard: int, place: WrittenRange) -> None:
         """Store the new place of a shard in the export."""
         done_marks.write(self.store, folder, replace(marks[shard], placed=place))
 
     # Deduplicators
 
     def barrier(
-        self, planned: Planned, results: Sequence[ShardResult], sources: Sequence[str], index: Index | None
+        self, planned: CompiledStage, results: Sequence[ShardResult], sources: Sequence[str], index: Index | None
     ) -> str:
         """The key of a deduplicator's findings."""
         step = planned.stage.after
         assert step is not None
-        told = step.params.get("max_removed_share") is not None
+        limited = step.params.get("max_removed_share") is not None
         generations = None if index is None else [index.made_by, index.generations]
-        return barrier_key(planned, self.prepared.library, results, [list(sources) if told else [], generations])
+        return barrier_key(planned, self.prepared.library, results, [list(sources) if limited else [], generations])
 
-    def findings(self, folder: str, key: str, where: str) -> Findings | None:
+    def findings(self, folder: str, key: str, where: str) -> DedupResult | None:
         """The stored findings, if they have this key; else None. where: the step's place in the recipe."""
         try:
             plain = json.loads(self.store.read_text(f"{folder}/{_BARRIER}"))
             if plain["key"] != key or not all(self.store.sound(name, *known) for name, known in plain["files"].items()):
                 return None
-            found = Findings(plain["step"], np.load(self.store.fetch(plain["removed"])), seconds=plain["seconds"])
+            found = DedupResult(plain["step"], np.load(self.store.fetch(plain["removed"])), seconds=plain["seconds"])
             for kind in ("duplicates", "clusters"):
                 setattr(found, kind, str(self.store.fetch(plain[kind])) if plain[kind] else "")
             found.units = {int(shard): name for shard, name in plain["units"]}
@@ -133,7 +133,7 @@ class Checkpoints:
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def keep_findings(self, folder: str, key: str, where: str, found: Findings) -> None:
+    def keep_findings(self, folder: str, key: str, where: str, found: DedupResult) -> None:
         """Store findings; their files are in the store already, but for the removed samples."""
         removed = f"{folder}/removed.npy"
         aside = self.store.scratch() / f"{folder}-removed.npy"
@@ -166,7 +166,7 @@ class Checkpoints:
 def forget(store: Store) -> None:
     """Remove all stored results, with an unfinished export."""
     try:
-        known = Known.read(store.read_text(EXPORT))
+        known = EarlierExport.read(store.read_text(EXPORT))
     except OSError:
         known = None
     if known is not None:

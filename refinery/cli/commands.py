@@ -37,8 +37,8 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     """`refinery run`."""
     recipe, library = opened
     if not quiet:
-        _tell_notes(recipe)
-        _tell_compiling(recipe, library)
+        _print_notes(recipe)
+        _announce_compiling(recipe, library)
     keep_memory()
     if fresh:
         begin_anew(recipe)
@@ -58,12 +58,12 @@ def _warn(outcome: Outcome) -> None:
         click.secho(f"warning: {shorter(console.shown(str(alarm)))}", err=True, bold=True, fg="red")
 
 
-def _tell_notes(recipe: Recipe) -> None:
+def _print_notes(recipe: Recipe) -> None:
     for note in recipe.ignored:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _tell_compiling(recipe: Recipe, library: Any) -> None:
+def _announce_compiling(recipe: Recipe, library: Any) -> None:
     if kernels.core.cache.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
         print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
 
@@ -190,7 +190,7 @@ def lineage(opened: Opened, column: str) -> None:
     prepared = ready(*opened, probes=False)
     operators = prepared.library.operators
     ends = [(planned, planned.stage.after) for planned in prepared.stages]
-    stages = [origins.Passed(p.program, after, operators[after.name] if after else None) for p, after in ends]
+    stages = [origins.LineageStage(p.program, after, operators[after.name] if after else None) for p, after in ends]
     found = origins.through_stages(stages, column)
     places = {step.index: f"step {step.index} {step.name} ({step.where})" for step in prepared.recipe.steps}
     click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")
@@ -210,8 +210,8 @@ def analyze(request: Any, as_json: bool) -> None:
     from refinery.cli.render.analyze import as_data, show
     from refinery.inspect.analyze.analyze import analyze
 
-    _tell_notes(request.recipe)
-    _tell_compiling(request.recipe, request.library)
+    _print_notes(request.recipe)
+    _announce_compiling(request.recipe, request.library)
     keep_memory()
     with console.progress(as_json) as progress:
         found = analyze(request, progress)
@@ -241,10 +241,10 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
 def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) -> None:
     """`refinery tune`."""
     from refinery.cli.render import tune as tuning
-    from refinery.inspect.finished_run import Stored
+    from refinery.inspect.finished_run import FinishedRun
     from refinery.inspect.tune import tune as tried
 
-    with Stored.open(work_dir) as stored:
+    with FinishedRun.open(work_dir) as stored:
         found = tried(stored, operator, params)
         recipe = str(stored.run_dir.recipe)  # with the changes by the command line of the run
     if as_json:
@@ -265,12 +265,12 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
     streamed = pour(found.outcome)
     _warn(found.outcome)
     if as_json:
-        told = as_data(found.outcome) | {
+        data = as_data(found.outcome) | {
             "rows_again": found.again,
             "deciding": round(found.deciding, 3),
             "notes": list(found.notes),
         }
-        click.echo(json.dumps(told, ensure_ascii=False), err=streamed)
+        click.echo(json.dumps(data, ensure_ascii=False), err=streamed)
     elif not quiet:
         out = console.console(streamed)
         report(out, found.outcome, False)
@@ -281,11 +281,11 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
 def status(work_dir: Path, watched: bool, as_json: bool) -> None:
     """`refinery status`."""
     from refinery.cli.render.status import lines, watch, watch_in_place
-    from refinery.monitoring.status import status as told
+    from refinery.monitoring.status import status as state_of
     from refinery.storage.run_folder import RunDir
 
     def look() -> dict[str, Any]:
-        return told(RunDir.of_finished(work_dir))
+        return state_of(RunDir.of_finished(work_dir))
 
     if watched and as_json:
         found = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))
@@ -317,18 +317,18 @@ def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run
 
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
     """`refinery why`."""
-    from refinery.cli.render.why import tell
-    from refinery.inspect.why.query import Histories
+    from refinery.cli.render.why import history_text
+    from refinery.inspect.why.query import RowHistories
     from refinery.results.delivery import not_as_left
 
     out = console.console()
-    with Histories(work_dir) as histories:
+    with RowHistories(work_dir) as histories:
         for note in not_as_left(histories.manifest):
             click.echo(f"note: {note}", err=True)
         rows = [row] if row is not None else histories.find(where or "")
         for number in rows:
-            history = histories.tell(number)
+            history = histories.of(number)
             if as_json:
                 click.echo(history.json())
             else:
-                out.print(tell(history))
+                out.print(history_text(history))

@@ -37,9 +37,9 @@ def end_well(command: click.Command) -> None:
         sys.exit(130)
     except RefineryError as error:
         _end_if_interrupted(interrupts, error)
-        told = shorter(hide(str(error)))
-        told = f"refinery: {told}" if "\n" not in told else told
-        _say("\n".join([told, *_notes(error)]))
+        message = shorter(hide(str(error)))
+        message = f"refinery: {message}" if "\n" not in message else message
+        _say("\n".join([message, *_notes(error)]))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         _nobody_reads_on()

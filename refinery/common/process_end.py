@@ -27,7 +27,7 @@ _expendable = False
 _ours = False
 
 
-class Misdeed(BaseException):
+class ExitAttempt(BaseException):
     """An attempt of operator code to end its process. Its text continues a sentence that begins with the function."""
 
 
@@ -46,7 +46,7 @@ def reserve() -> None:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Run operator code. Raises Misdeed if the code has tried to end the process, even if it caught the exception.
+    """Run operator code. Raises ExitAttempt if the code has tried to end the process, even if it caught the exception.
 
     A process that the code has forked ends when the code returns; else it would continue the run a second time.
     """
@@ -67,7 +67,7 @@ def held() -> Iterator[None]:
         else:
             _running[thread] = before
         if done:
-            raise Misdeed(done[0])
+            raise ExitAttempt(done[0])
 
 
 def _install() -> None:
@@ -100,7 +100,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _refuse(deed: str) -> None:
-    """Raise Misdeed for an attempt of operator code. A fork of the process, or a new program, may end itself."""
+    """Raise ExitAttempt for an attempt of operator code. A fork of the process, or a new program, may end itself."""
     if _expendable or os.getpid() != _owner:
         return
     thread = threading.get_ident()
@@ -109,4 +109,4 @@ def _refuse(deed: str) -> None:
         what = f"{deed}. {_CURE}"
         for done in concerned:
             done.append(what)
-        raise Misdeed(what)
+        raise ExitAttempt(what)

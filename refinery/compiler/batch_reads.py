@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from refinery.compiler.column_names import OF_BATCH, Keys, Names, stem
-from refinery.compiler.model import REST, Given, Schema
+from refinery.compiler.column_names import OF_BATCH, ColumnNames, Keys, stem
+from refinery.compiler.model import REST, BatchColumn, Schema
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.compiler.user_names import text_of_columns, text_of_line
 
@@ -19,7 +19,7 @@ _TRAILING_COMMA = (
 
 
 @dataclass(frozen=True)
-class Read:
+class BatchRead:
     """One value of a sample. sql: over the batch. of_rest: over the line without main text, if the value is in it."""
 
     sql: str
@@ -34,48 +34,48 @@ class BatchReads:
 
     def __init__(self, schema: Schema, text_key: Keys) -> None:
         self._schema, self._text_key = schema, text_key
-        self._columns: dict[str, Read] = {"_i": Read("_i")}
-        self._names = Names(OF_BATCH)
-        self.given: dict[str, Given] = {}
+        self._columns: dict[str, BatchRead] = {"_i": BatchRead("_i")}
+        self._names = ColumnNames(OF_BATCH)
+        self.given: dict[str, BatchColumn] = {}
 
     @property
     def columns(self) -> set[str]:
         """Names of the columns."""
         return {*self._columns}
 
-    def add(self, name: str, read: Read) -> None:
+    def add(self, name: str, read: BatchRead) -> None:
         """Make a column, unless it is made already."""
         self._columns.setdefault(name, read)
 
     def judge(self, text: str) -> None:
         """Make the column `_bad`, the reason a row has no text (`sql` does for lines). text: the main text's column."""
         if not self._schema.lines:
-            self.add("_bad", Read(f"CASE WHEN {self._columns[text].sql} IS NULL THEN 'no text' END"))
+            self.add("_bad", BatchRead(f"CASE WHEN {self._columns[text].sql} IS NULL THEN 'no text' END"))
 
-    def text(self, keys: Keys) -> Read:
+    def text(self, keys: Keys) -> BatchRead:
         """The text of a field."""
         if self._schema.lines and keys == self._text_key:
-            return Read(f"_line ->> {lit(json_path(keys))}")
+            return BatchRead(f"_line ->> {lit(json_path(keys))}")
         if self._schema.lines:
             return self.of_line(lambda line: text_of_line(keys, line), [keys])
         head = self.give("input", keys[0], keys[0], otherwise=f"_input_{stem(keys[:1])}")
-        return Read(text_of_columns((head, *keys[1:])))
+        return BatchRead(text_of_columns((head, *keys[1:])))
 
-    def of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> Read:
+    def of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> BatchRead:
         """A value of a line. make: returns the SQL over a column of lines. fields: those that the SQL reads."""
         rest = all(keys[0] != self._text_key[0] for keys in fields)
-        return Read(make("_line"), make(REST) if rest else None)
+        return BatchRead(make("_line"), make(REST) if rest else None)
 
     def give(self, kind: str, name: str, wanted: str, otherwise: str = "") -> str:
         """Require a column of the batch; return its name there."""
         found = self._names.free(wanted, kind, name, otherwise=otherwise)
-        self.given[found] = Given(found, kind, name)
+        self.given[found] = BatchColumn(found, kind, name)
         return found
 
     def give_fixed(self, kind: str, name: str | None = None) -> str:
         """Require a column of the batch that always has the same name."""
         found = name or f"_{kind}"
-        self.given[found] = Given(found, kind, name or "")
+        self.given[found] = BatchColumn(found, kind, name or "")
         return found
 
     def sql(self, text: str, plain: bool = False) -> str:
@@ -106,7 +106,7 @@ class BatchReads:
             found[text] = f"CASE WHEN _text IS NULL THEN {read} ELSE _text END AS {ident(text)}"
         return f"SELECT {', '.join(found.values())}, {bad_line} FROM (SELECT *, {kind} AS _kind FROM batch)"
 
-    def _line_or_rest(self, read: Read, known: bool) -> str:
+    def _line_or_rest(self, read: BatchRead, known: bool) -> str:
         """SQL for a value of a line, over the line without its main text where the batch has that."""
         if not known or read.of_rest is None:
             return read.sql

@@ -12,13 +12,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from refinery.compiler.batch_reads import BatchReads, Read
+from refinery.compiler.batch_reads import BatchRead, BatchReads
 from refinery.compiler.bounds import in_range, order_terms
-from refinery.compiler.column_names import Keys, Names, called, column, stem
+from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
 from refinery.compiler.deduplicators import MARK
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
-from refinery.compiler.model import ALONE, Around, Chain, Change, Order, Schema, Stat
+from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.stability import unstable
 from refinery.compiler.stat_groups import Reader, key_columns
 from refinery.compiler.templates import arguments, asks_for, ident, json_path, lit, template
@@ -35,7 +35,7 @@ def compile_chain(
     schema: Schema,
     text_key: Keys = ("text",),
     share: bool = True,
-    around: Around = ALONE,
+    around: CompileContext = ALONE,
 ) -> Chain:
     """Compile the steps of one stage.
 
@@ -53,12 +53,12 @@ class _Compiler:
         schema: Schema,
         text_key: Keys,
         share: bool,
-        around: Around,
+        around: CompileContext,
     ) -> None:
         self.steps, self.library, self.schema, self.text_key, self.share = steps, library, schema, text_key, share
         self.around = around
         self.version: dict[Keys, tuple[str, int]] = {}
-        self.names = Names(taken=[stat.column for stat in around.stats])
+        self.names = ColumnNames(taken=[stat.column for stat in around.stats])
         self.alive = self.names.fixed("alive", 0)
         self.latest: dict[str, str] = {}  # statistic name -> its newest column
         self.numbered: dict[str, str] = {}  # statistic name with the step's number -> its column
@@ -182,7 +182,7 @@ class _Compiler:
         keys = self._keys(step)
         name = self.names.fixed("removed", step.index)
         self.chain.removed = name
-        self._from_source(name, Read(self.reads.give_fixed("removed", name)))
+        self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
         note = f"{step.where} step {step.index} {step.name}"
         self._mapper(step, keys, self._render(step, operator, keys, operator.apply), note)
         if step.params.get(operator.rule.get("drop_empty", "")):
@@ -202,7 +202,7 @@ class _Compiler:
             self._define_mark(step, MARK + name, expression, note)
         for number, (expression, direction) in enumerate(terms):
             name = self._define_mark(step, f"{MARK}order_{number}", expression, "the order in which one is kept")
-            self.chain.order.append(Order(name, direction))
+            self.chain.order.append(OrderTerm(name, direction))
 
     def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
         """Expressions, with directions, that choose the kept sample of several."""
@@ -292,7 +292,7 @@ class _Compiler:
         self.version[keys] = (after, step.index)
         if keys == self.text_key:
             self.chain.versions[step.index] = after
-        self.chain.changes.append(Change(step.index, keys, before, after, changed))
+        self.chain.changes.append(TextChange(step.index, keys, before, after, changed))
 
     def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         columns = self._measure(step, operator, select, note)
@@ -391,9 +391,9 @@ class _Compiler:
             path = lit(json_path((field,)))
             read = self.reads.of_line(lambda line: f"coalesce({line} ->> {path}, {of_file})", [(field,)])
         elif field in self.schema.columns:
-            read = Read(f"coalesce({ident(self.reads.give('input', field, field))}, {of_file})")
+            read = BatchRead(f"coalesce({ident(self.reads.give('input', field, field))}, {of_file})")
         else:
-            read = Read(of_file)
+            read = BatchRead(of_file)
         return self._from_source("_file_suffix", read)
 
     def _known(self) -> list[str]:
@@ -413,7 +413,7 @@ class _Compiler:
         if (name,) in self.version:
             return column(self.version[(name,)][0])
         if name == "_row":
-            return column(self._from_source("_row", Read(self.reads.give_fixed("row"))))
+            return column(self._from_source("_row", BatchRead(self.reads.give_fixed("row"))))
         if name in self.schema.columns or (not user_sql and self.schema.lines):
             return column(self._input(name))
         if not user_sql:
@@ -427,7 +427,7 @@ class _Compiler:
             return name
         taken = not self.schema.lines and name.lower() in {known.lower() for known in self.schema.columns}
         given = self.reads.give("carried", name, f"_carried_{stem((name,))}" if taken else name)
-        return self._from_source(name, Read(ident(given)))
+        return self._from_source(name, BatchRead(ident(given)))
 
     def _shadowing(self, keys: Keys) -> set[str]:
         return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()
@@ -449,6 +449,6 @@ class _Compiler:
     def _from_line(self, name: str, make: Callable[[str], str], fields: Sequence[Keys]) -> str:
         return self._from_source(name, self.reads.of_line(make, fields))
 
-    def _from_source(self, name: str, read: Read) -> str:
+    def _from_source(self, name: str, read: BatchRead) -> str:
         self.reads.add(name, read)
         return self.chain.layers.provide(name)

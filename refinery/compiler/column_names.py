@@ -22,7 +22,7 @@ LIGHT = GUARDS | {"changed"}
 # Names that code outside of a chain relies on: columns of `batch`, of results and of tables, and relations.
 # A name made from a text field, a parameter or an operator's own column is never one of them.
 _FIXED = re.compile(
-    r"batch|kept|_(i|row|line|text|bad|kind|rest|suffix|file|file_suffix|read|dropped|stats|told|tokens|units|rows)"
+    r"batch|kept|_(i|row|line|text|bad|kind|rest|suffix|file|file_suffix|read|dropped|stats|grouping|tokens|units|rows)"
     r"|_s\d+|_(alive|pass|delta|changed|bytes|chars|removed|dropped)_\d+|_(key|mark)_.*",
     re.DOTALL,
 )
@@ -32,7 +32,7 @@ OF_BATCH = re.compile(r"batch|_(i|row|line|text|bad|kind|rest|suffix|file)|_remo
 _LONGEST = 40
 
 
-class Names:
+class ColumnNames:
     """Names of one relation's columns, unique regardless of letter case, as SQL requires."""
 
     def __init__(self, fixed: re.Pattern[str] = _FIXED, taken: Iterable[str] = ()) -> None:

@@ -11,7 +11,7 @@ _WORTH = 0.02
 
 
 @dataclass(frozen=True)
-class Needs:
+class StepColumns:
     """Inputs and outputs of one step of a stage.
 
     reads: names of the text fields that the step measures or changes. writes: the field that it changes. asked: names
@@ -28,7 +28,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Move:
+class FilterMove:
     """A filter that runs earlier. passed: the steps that it overtakes, each with the reason that allows it."""
 
     step: int
@@ -36,7 +36,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Ordering:
+class FilterOrder:
     """The order of a stage's steps, with the costs that it is based on.
 
     steps: numbers of the steps as they run. costs: seconds per megabyte of each step alone, without the features that
@@ -46,7 +46,7 @@ class Ordering:
 
     strategy: str
     steps: tuple[int, ...]
-    moves: tuple[Move, ...] = ()
+    moves: tuple[FilterMove, ...] = ()
     costs: Mapping[int, float] = field(default_factory=dict)
     passes: Mapping[int, float] = field(default_factory=dict)
     before: float = 0.0
@@ -73,13 +73,13 @@ class Ordering:
         }
 
     @staticmethod
-    def of_json(value: Mapping[str, Any]) -> Ordering:
+    def of_json(value: Mapping[str, Any]) -> FilterOrder:
         """Ordering from the output of `json`. Raises KeyError, TypeError or ValueError for anything else."""
-        return Ordering(
+        return FilterOrder(
             strategy=str(value["strategy"]),
             steps=tuple(int(step) for step in value["steps"]),
             moves=tuple(
-                Move(int(move["step"]), tuple((int(p["step"]), str(p["allowed"])) for p in move["passes"]))
+                FilterMove(int(move["step"]), tuple((int(p["step"]), str(p["allowed"])) for p in move["passes"]))
                 for move in value["moves"]
             ),
             costs={int(step): float(cost) for step, cost in value["costs"].items()},
@@ -89,7 +89,7 @@ class Ordering:
         )
 
 
-def obstacle(before: Needs, later: Needs) -> str | None:
+def obstacle(before: StepColumns, later: StepColumns) -> str | None:
     """Reason that `later` may not run before `before`, the step in front of it; None if the same rows stay."""
     if later.kind != "filter":
         return f"it is a {later.kind}" if later.kind != "stats" else "it measures all samples that reach it"
@@ -106,7 +106,7 @@ def obstacle(before: Needs, later: Needs) -> str | None:
     return None
 
 
-def reason(before: Needs, later: Needs) -> str:
+def reason(before: StepColumns, later: StepColumns) -> str:
     """Reason that `later` may run before `before`, given that there is no obstacle."""
     reads = ", ".join(sorted(later.reads)) or "no text"
     if before.writes is not None:
@@ -114,18 +114,18 @@ def reason(before: Needs, later: Needs) -> str:
     return f"{before.name} is a filter too; neither names or measures what the other does"
 
 
-def movable(needs: Sequence[Needs]) -> bool:
+def movable(needs: Sequence[StepColumns]) -> bool:
     """Return whether any filter may overtake the step in front of it."""
     return bool(_earlier([need.step for need in needs], {need.step: need for need in needs}))
 
 
 def arranged(
     strategy: str,
-    needs: Sequence[Needs],
+    needs: Sequence[StepColumns],
     expected: Callable[[Sequence[int]], float],
     costs: Mapping[int, float],
     passes: Mapping[int, float],
-) -> Ordering:
+) -> FilterOrder:
     """Order the steps for the least expected cost, moving one filter at a time to the front while that helps.
 
     needs: of the steps, in the recipe's order. expected: returns the cost of an order of step numbers.
@@ -142,10 +142,10 @@ def arranged(
     first = expected(original)
     if cost > first * (1 - _WORTH):
         order, cost = original, first
-    return Ordering(strategy, tuple(order), _moves(order, by_step), dict(costs), dict(passes), first, cost)
+    return FilterOrder(strategy, tuple(order), _moves(order, by_step), dict(costs), dict(passes), first, cost)
 
 
-def _earlier(order: list[int], needs: Mapping[int, Needs]) -> list[list[int]]:
+def _earlier(order: list[int], needs: Mapping[int, StepColumns]) -> list[list[int]]:
     """Every order in which one filter has overtaken some of the steps in front of it."""
     found = []
     for at, step in enumerate(order):
@@ -156,11 +156,11 @@ def _earlier(order: list[int], needs: Mapping[int, Needs]) -> list[list[int]]:
     return found
 
 
-def _moves(order: Sequence[int], needs: Mapping[int, Needs]) -> tuple[Move, ...]:
+def _moves(order: Sequence[int], needs: Mapping[int, StepColumns]) -> tuple[FilterMove, ...]:
     """The filters that run before a step that precedes them in the recipe."""
     moves = []
     for at, step in enumerate(order):
         passed = sorted(other for other in order[at + 1 :] if other < step)
         if passed:
-            moves.append(Move(step, tuple((other, reason(needs[other], needs[step])) for other in passed)))
+            moves.append(FilterMove(step, tuple((other, reason(needs[other], needs[step])) for other in passed)))
     return tuple(moves)

@@ -9,7 +9,7 @@ from typing import Any
 from refinery.compiler.column_names import Keys
 from refinery.compiler.layers import Layers
 from refinery.compiler.templates import ident
-from refinery.recipe.lost import Lost
+from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 
 # Column of a batch of JSON lines: the lines with an empty main text, from which other fields are read much faster.
@@ -31,7 +31,7 @@ class Schema:
     lines: bool
     columns: Mapping[str, str] = field(default_factory=dict)
     unknown: bool = False  # there is no sample to tell the columns by, so any name may be one, and is NULL
-    lost: Lost = field(default_factory=Lost)
+    lost: MissingStatistics = field(default_factory=MissingStatistics)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Stat:
 
 
 @dataclass(frozen=True)
-class Change:
+class TextChange:
     """Result of a mapper step: the columns of the text before and after, and of the flag."""
 
     step: int
@@ -58,7 +58,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Given:
+class BatchColumn:
     """A column of the relation `batch`, besides `_i` and the columns of lines.
 
     kind: "row", "suffix", "rest", "input", "carried" or "removed". name: of the input's column, or of the statistic or
@@ -71,7 +71,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderTerm:
     """One SQL term of the order in which the samples of a cluster are preferred."""
 
     column: str
@@ -79,7 +79,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Around:
+class CompileContext:
     """Context of a chain in a recipe of several stages.
 
     before: the deduplicator whose findings are applied first. after: the deduplicator that marks are computed for.
@@ -99,7 +99,7 @@ class Around:
     summary: StatSummary | None = None
 
 
-ALONE = Around()
+ALONE = CompileContext()
 
 
 @dataclass
@@ -110,18 +110,18 @@ class Chain:
     layers: Layers
     source: str
     stats: list[Stat]
-    changes: list[Change]
+    changes: list[TextChange]
     texts: dict[Keys, str]  # field -> column of its last version
     read: dict[Keys, str]  # field -> column of the version that was read
     alive: dict[int, str]  # filter step -> its flag
     features: dict[str, list[int]]  # feature column -> steps that use it
     functions: set[str]
-    given: dict[str, Given] = field(default_factory=dict)  # columns that the batch must have, by their names
+    given: dict[str, BatchColumn] = field(default_factory=dict)  # columns that the batch must have, by their names
     outs: dict[Keys, str] = field(default_factory=dict)  # field that a step changes -> result column with the new text
     used_features: set[str] = field(default_factory=set)  # names of the features
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
     marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
-    order: list[Order] = field(default_factory=list)
+    order: list[OrderTerm] = field(default_factory=list)
     removed: str | None = None  # column of the batch with the units that the deduplicator before the chain removes
     plain_source: str = ""  # `source` for a batch without `_text`
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by

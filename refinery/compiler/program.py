@@ -12,7 +12,7 @@ from sqlglot import exp
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
-from refinery.compiler.model import ALONE, Around, Chain, Change, Given, Order, Schema, Stat
+from refinery.compiler.model import ALONE, BatchColumn, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.templates import ident, lit
 from refinery.operators import Function, Library
 from refinery.recipe.fields import keys_of
@@ -58,16 +58,16 @@ class Program:
     trials: tuple[tuple[str, str], ...]
     functions: tuple[Function, ...]
     stats: tuple[Stat, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[TextChange, ...]
     read: dict[Keys, str]
     outs: dict[Keys, str]
-    given: tuple[Given, ...]
+    given: tuple[BatchColumn, ...]
     facts: tuple[str, ...]
     kinds: Mapping[str, str]
     stats_json: bool
     names: dict[int, str]
     marks: tuple[str, ...] = ()
-    order: tuple[Order, ...] = ()
+    order: tuple[OrderTerm, ...] = ()
     carried: tuple[str, ...] = ()
     removed: str | None = None
     keys: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ def build(
     text_key: Keys,
     share: bool = True,
     stats_json: bool = False,
-    around: Around = ALONE,
+    around: CompileContext = ALONE,
 ) -> tuple[Program, Chain]:
     """Compile steps to a program; `stats_json` adds each kept row's statistics as a JSON object (`_stats`)."""
     measured = any(library.operators[step.name].stats for step in steps) or bool(around.stats)
@@ -183,7 +183,7 @@ def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
     return StepInfo(step.index, step.name, kind, step.where, keys_of(own) if own else text_key)
 
 
-def _functions(chain: Chain, library: Library, features: set[str], around: Around) -> tuple[Function, ...]:
+def _functions(chain: Chain, library: Library, features: set[str], around: CompileContext) -> tuple[Function, ...]:
     found: dict[str, Function] = {}
     ends = [step for step in (around.before, around.after) if step is not None]
     for name in sorted(features):

@@ -111,7 +111,7 @@ def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
         return {}
     if reader.schema.lines:  # all fields from one read of the line
         names = ", ".join(lit(json_path(path)) for path in paths.values())
-        read = reader.line("_told", lambda line: f"json_extract_string({line}, [{names}])", [*paths.values()])
+        read = reader.line("_grouping", lambda line: f"json_extract_string({line}, [{names}])", [*paths.values()])
         return {role: f"{read}[{number}]" for number, role in enumerate(paths, 1)}
     found = {}
     for role, (head, *inner) in paths.items():

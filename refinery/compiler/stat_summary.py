@@ -18,7 +18,7 @@ _REAL = {"FLOAT", "DOUBLE", "UBIGINT", "HUGEINT"}  # the last two do not fit a B
 
 
 @dataclass(frozen=True)
-class Summed:
+class SummedStatistic:
     """SQL of a statistic for the templates.
 
     column: quoted. number: as DOUBLE or BIGINT. finite: as a DOUBLE, NULL for NaN and infinities. real: number is a
@@ -56,7 +56,7 @@ def empty_summary() -> str:
     return _written("stat_summary", stats=[])
 
 
-def summed(programs: Sequence[Program], summary: StatSummary) -> list[Summed]:
+def summed(programs: Sequence[Program], summary: StatSummary) -> list[SummedStatistic]:
     """The statistics that are summed up: numeric ones; if the recipe names statistics, only those."""
     return [
         _summed(stat, summary, program.chars.get(stat.step))
@@ -66,14 +66,14 @@ def summed(programs: Sequence[Program], summary: StatSummary) -> list[Summed]:
     ]
 
 
-def _summed(stat: Stat, summary: StatSummary, chars: str | None) -> Summed:
+def _summed(stat: Stat, summary: StatSummary, chars: str | None) -> SummedStatistic:
     column, real = ident(stat.column), stat.type.upper() in _REAL
     number = f"CAST({column} AS {'DOUBLE' if real else 'BIGINT'})"
     finite = f"CASE WHEN isfinite({number}) THEN {number} END" if real else f"CAST({column} AS DOUBLE)"
     digits = summary.histogram_round_digits
     asked = "histogram" in summary.groups
     rounded = _rounded(number, real, digits) if asked else ""
-    return Summed(stat.column, column, number, finite, real, rounded, chars or "")
+    return SummedStatistic(stat.column, column, number, finite, real, rounded, chars or "")
 
 
 def _rounded(value: str, real: bool, digits: int) -> str:

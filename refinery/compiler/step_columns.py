@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from refinery.compiler.column_names import GUARDS
-from refinery.compiler.filter_order import Needs
+from refinery.compiler.filter_order import StepColumns
 from refinery.compiler.layers import Definition
 from refinery.compiler.model import Chain, Keys
 from refinery.compiler.program import StepInfo
 from refinery.recipe.fields import field_name
 
 
-def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
+def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:
     """Needs of every step of the chain, in its order. steps: of its program."""
     infos = {info.index: info for info in steps}
     definitions = {definition.name: definition for definition in chain.layers.definitions()}
@@ -32,7 +32,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[Needs]:
         measures = {name.lower() for stat in stats for name in (stat.name, stat.column, f"{stat.name}_{stat.step}")}
         asked = frozenset(chain.asked.get(step.index, set()) - measures)
         found.append(
-            Needs(
+            StepColumns(
                 step=step.index,
                 name=infos[step.index].name,
                 kind=infos[step.index].kind,

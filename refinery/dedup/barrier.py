@@ -15,7 +15,7 @@ from refinery.compiler.deduplicators import matched
 from refinery.dedup import index as indexes
 from refinery.dedup import limits, pairs, units
 from refinery.dedup.clusters import Clusters, cluster
-from refinery.dedup.marks import Marks, Room, statement
+from refinery.dedup.marks import MatchKeys, SqlLimits, statement
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Operator
 from refinery.workers.dedup_marks import SHARD_BITS
@@ -25,7 +25,7 @@ _LOW = (1 << SHARD_BITS) - 1
 
 
 @dataclass
-class Findings:
+class DedupResult:
     """Result of a deduplicator. Numbers of samples are those of workers.dedup_marks; numbers below 0: of an index.
 
     removed: ascending. duplicates: Parquet file, a row per removed sample or unit. clusters: Parquet file of members;
@@ -49,7 +49,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Given:
+class DedupInput:
     """Input of a deduplicator.
 
     step, operator: of the recipe. files: marks of the shards that have any. order: of survivors. sources: the input of
@@ -65,22 +65,22 @@ class Given:
     alive: Sequence[int]
     first_rows: Sequence[int]
     folder: Path
-    room: Room
-    compare: pairs.Compare
+    room: SqlLimits
+    compare: pairs.ShingleComparison
     run: str = ""
 
 
-def find_duplicates(given: Given) -> Findings:
+def find_duplicates(given: DedupInput) -> DedupResult:
     """Find the samples or units to remove. Raises OperatorError if a safety limit is broken or the index is unfit."""
     started = time.perf_counter()
     step, operator = given.step, given.operator
-    findings = Findings(step.index)
+    findings = DedupResult(step.index)
     named = step.params.get("index")
     findings.index = indexes.open_index(named, step, operator, given.run) if named else None
     if given.files:
         before = indexes.view_of(findings.index) if findings.index is not None else None
         folders = [given.folder, *([findings.index.place.folder] if findings.index is not None else [])]
-        with Marks(given.files, given.room, before, folders) as marks:
+        with MatchKeys(given.files, given.room, before, folders) as marks:
             with register(marks.con, operator.functions).kept():
                 _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
             if findings.index is not None:
@@ -92,19 +92,19 @@ def find_duplicates(given: Given) -> Findings:
     return findings
 
 
-def _of_units(given: Given, marks: Marks, findings: Findings) -> None:
+def _of_units(given: DedupInput, marks: MatchKeys, findings: DedupResult) -> None:
     path = given.folder / "duplicates.parquet"
     if marks.write(units.statement_of(given.operator, given.step.params), str(path)):
         settle_units(given, path, findings)
 
 
-def settle_units(given: Given, duplicates: Path, findings: Findings) -> None:
+def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> None:
     """Record the units to remove in `findings`. duplicates: a file of these units, by sample and unit, not empty."""
     findings.units = units.by_shard(duplicates, f"_removed_{given.step.index}", given.folder)
     findings.duplicates = str(duplicates)
 
 
-def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
+def _of_samples(given: DedupInput, marks: MatchKeys, findings: DedupResult) -> None:
     params = given.step.params
     notes: list[str] = []
     if params.get("verify"):
@@ -115,7 +115,7 @@ def _of_samples(given: Given, marks: Marks, findings: Findings) -> None:
 
 
 def settle(
-    given: Given, marks: Marks, found: Iterable[pairs.Pairs], findings: Findings, notes: Sequence[str] = ()
+    given: DedupInput, marks: MatchKeys, found: Iterable[pairs.Pairs], findings: DedupResult, notes: Sequence[str] = ()
 ) -> None:
     """Record the samples to remove because of matched pairs. marks: at least those of the samples in the pairs."""
     clusters = cluster(found, marks, given.order)
@@ -128,7 +128,7 @@ def settle(
         _write(given, marks, clusters, findings)
 
 
-def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
+def _by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
     """Number of samples of each input before the step, and number that it removes."""
     alive: dict[str, int] = {}
     gone: dict[str, int] = {}
@@ -141,7 +141,7 @@ def _by_source(given: Given, removed: np.ndarray) -> tuple[dict[str, int], dict[
     return alive, gone
 
 
-def _write(given: Given, marks: Marks, clusters: Clusters, findings: Findings) -> None:
+def _write(given: DedupInput, marks: MatchKeys, clusters: Clusters, findings: DedupResult) -> None:
     """Write the clusters, and the match of each removed sample."""
     gone = clusters.removed
     found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}

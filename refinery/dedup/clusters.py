@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from refinery import kernels
 from refinery.compiler.deduplicators import mark_name
-from refinery.dedup.marks import Marks, statement
+from refinery.dedup.marks import MatchKeys, statement
 from refinery.dedup.pairs import Pairs
 from refinery.kernels.core.arrow import ints, numbers
 
@@ -44,7 +44,7 @@ class Clusters:
         return counts[inverse]
 
 
-def cluster(found: Iterable[Pairs], marks: Marks, order: Sequence[Any]) -> Clusters:
+def cluster(found: Iterable[Pairs], marks: MatchKeys, order: Sequence[Any]) -> Clusters:
     """Join pairs to clusters. order: terms of the order that chooses survivors; empty: the first sample stays."""
     components, evidence = kernels.dedup.unionfind.Components(), _Evidence()
     for pairs in found:
@@ -105,7 +105,7 @@ def _rank(pairs: Pairs) -> np.ndarray:
     return ((pairs.via > pairs.row).astype(np.int64) << 32) + pairs.how
 
 
-def _survivors(marks: Marks, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
+def _survivors(marks: MatchKeys, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
     terms = [replace(term, column=mark_name(term.column)) for term in order]
     with marks.relation("members", pa.table({"_row": ints(row), "root": ints(root)})):
         table = marks.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")

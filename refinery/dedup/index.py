@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.templates import lit
-from refinery.dedup.index_place import LIST, Folder, Place
-from refinery.dedup.marks import Marks, statement
+from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace
+from refinery.dedup.marks import MatchKeys, statement
 from refinery.errors import OperatorError, OutputError
 from refinery.io.side_files import digest, digests
 from refinery.operators import Operator, is_shipped, local_modules, read_operator
@@ -44,7 +44,7 @@ class Index:
     run: the run that uses the index, whose own generation does not count. number: of the list.
     """
 
-    place: Place
+    place: IndexPlace
     made_by: dict[str, Any]
     listed: tuple[dict[str, Any], ...]
     run: str = ""
@@ -102,10 +102,10 @@ def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Inde
     return Index(place, made_by, generations, run, number)
 
 
-def place_of(named: str) -> Place:
+def place_of(named: str) -> IndexPlace:
     """The place of an index. Raises OSError if the place cannot hold one."""
     if not is_url(named):
-        return Folder(named)
+        return IndexFolder(named)
     from refinery.dedup.index_url import opened
 
     return opened(named)
@@ -181,7 +181,7 @@ def view_of(index: Index) -> str | None:
     )
 
 
-def extend(marks: Marks, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
+def extend(marks: MatchKeys, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
     """Write the marks of the samples that stay to `target`, for `extending`; return their number.
 
     first_rows: number of each shard's first sample. gone: numbers of the samples that the step removes, as `_row`.
@@ -205,7 +205,7 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
 
         def publish(run_id: str, project: str) -> None:
             for index, aside in ready:
-                with _told(index):
+                with _index_errors(index):
                     _list(index, aside, run_id, project)
 
         yield publish
@@ -215,7 +215,7 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
 def _ready(index: Index, written: Path) -> Iterator[str]:
     """Lock an index and copy the marks beside its others; yield the copy's name. An unlisted copy is removed."""
     with ExitStack() as held:
-        with _told(index):
+        with _index_errors(index):
             held.enter_context(index.place.alone(index.run, index.number))
             if _listed_now(index) != (index.number, index.listed):
                 raise OutputError(
@@ -245,7 +245,7 @@ def _list(index: Index, aside: str, run_id: str, project: str) -> None:
 
 
 @contextmanager
-def _told(index: Index) -> Iterator[None]:
+def _index_errors(index: Index) -> Iterator[None]:
     """Convert an OSError to an OutputError that names the index."""
     try:
         yield

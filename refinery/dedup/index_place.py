@@ -13,7 +13,7 @@ from pathlib import Path
 LIST = "index.json"
 
 
-class Place(ABC):
+class IndexPlace(ABC):
     """A folder, or a URL. Raises OSError, and OutputError if another run extends the index."""
 
     name: str  # as the user wrote it
@@ -81,7 +81,7 @@ def _require_parent(folder: Path) -> None:
         raise OSError(errno.EACCES, f"{there} cannot be written")
 
 
-class Folder(Place):
+class IndexFolder(IndexPlace):
     """A folder on this machine, with one list that is replaced while the folder is locked."""
 
     def __init__(self, path: str) -> None:

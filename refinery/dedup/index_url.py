@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from refinery.dedup.index_place import LIST, Place, is_marks
+from refinery.dedup.index_place import LIST, IndexPlace, is_marks
 from refinery.errors import OutputError
 from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
@@ -26,7 +26,7 @@ from refinery.storage.remote import RemoteStore
 _NUMBERED = re.compile(r"index-(\d{5,})\.json")
 
 
-class Bucket(Place):
+class IndexBucket(IndexPlace):
     """A URL whose storage creates an object only if there is none (S3, Google Cloud Storage, Azure)."""
 
     def __init__(self, url: str) -> None:
@@ -139,9 +139,9 @@ class Bucket(Place):
 _CURE = "a bucket of S3, Google Cloud Storage or Azure, or a folder of this machine"
 
 
-def opened(url: str) -> Bucket:
+def opened(url: str) -> IndexBucket:
     """The place at a URL. Raises OSError if its driver cannot keep two runs apart."""
-    place = Bucket(url)
+    place = IndexBucket(url)
     if not place._store.exclusive:
         raise OSError(f"its driver cannot create an object only if there is none, to keep two runs apart: use {_CURE}")
     return place

@@ -25,7 +25,7 @@ _IN_MEMORY = 256 << 20
 
 
 @dataclass(frozen=True)
-class Room:
+class SqlLimits:
     """Resources of set SQL: threads, memory (in DuckDB's notation; None: DuckDB's default), a folder to spill to."""
 
     threads: int
@@ -33,14 +33,14 @@ class Room:
     folder: str
 
 
-class Marks:
+class MatchKeys:
     """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.dedup_marks).
 
     before: SQL for the marks of samples that precede all others. folders: read and written besides those of `files`.
     """
 
     def __init__(
-        self, files: Sequence[str], room: Room, before: str | None = None, folders: Sequence[str | Path] = ()
+        self, files: Sequence[str], room: SqlLimits, before: str | None = None, folders: Sequence[str | Path] = ()
     ) -> None:
         self._threads = room.threads
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
@@ -108,7 +108,7 @@ class Marks:
         """Close the connection, which removes spilled data."""
         self.con.close()
 
-    def __enter__(self) -> Marks:
+    def __enter__(self) -> MatchKeys:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from refinery.compiler.deduplicators import ROUNDS
 from refinery.compiler.templates import ident
-from refinery.dedup.marks import Marks, column, statement
+from refinery.dedup.marks import MatchKeys, column, statement
 from refinery.kernels.core.arrow import numbers
 
 
@@ -23,12 +23,12 @@ class Pairs(NamedTuple):
     jaccard: np.ndarray
 
 
-def by_key(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
+def by_key(marks: MatchKeys, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples with equal keys."""
     yield from _equal(marks, "key", 0)
 
 
-def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
+def by_band(marks: MatchKeys, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples that share a band, band by band: one column of the marks is read at a time."""
     names = {f"band_{band}": band for band in range(bands(marks))}
     if not marks.small:
@@ -40,7 +40,7 @@ def by_band(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
             yield _pairs(batch, names[name])
 
 
-def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
+def by_distance(marks: MatchKeys, params: Mapping[str, Any]) -> Iterator[Pairs]:
     """Samples whose SimHash differs in at most `hamming_distance` bits; equal values first, then distinct ones."""
     from refinery.kernels.dedup.hamming import pairs
 
@@ -56,14 +56,14 @@ def by_distance(marks: Marks, params: Mapping[str, Any]) -> Iterator[Pairs]:
     yield Pairs(np.maximum(one, other), np.minimum(one, other), distance, np.full(len(a), np.nan))
 
 
-FINDERS: dict[str, Callable[[Marks, Mapping[str, Any]], Iterator[Pairs]]] = {
+FINDERS: dict[str, Callable[[MatchKeys, Mapping[str, Any]], Iterator[Pairs]]] = {
     "keys": by_key,
     "bands": by_band,
     "hamming": by_distance,
 }
 
 
-class Compare(Protocol):
+class ShingleComparison(Protocol):
     """Compares shingles of this run's samples, whose numbers are not below 0."""
 
     def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class Compare(Protocol):
         """A number for each sample that depends on its shingles alone (uint64)."""
 
 
-def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str]) -> Iterator[Pairs]:
+def verified(marks: MatchKeys, compare: ShingleComparison, threshold: float, notes: list[str]) -> Iterator[Pairs]:
     """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
 
     Within a bucket, samples are compared with representatives, not with every other sample: all with a first one, the
@@ -106,7 +106,7 @@ def verified(marks: Marks, compare: Compare, threshold: float, notes: list[str])
     marks.run("DROP TABLE open")
 
 
-def _open_buckets(marks: Marks, compare: Compare) -> None:
+def _open_buckets(marks: MatchKeys, compare: ShingleComparison) -> None:
     """Create the relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`.
 
     The member with the least place represents its bucket. Samples of an index come first, then samples ordered by
@@ -123,7 +123,7 @@ def _open_buckets(marks: Marks, compare: Compare) -> None:
     marks.run("DROP TABLE buckets")
 
 
-def _estimated(marks: Marks, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _estimated(marks: MatchKeys, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Estimated Jaccard of each pair of samples."""
     result = np.zeros(len(a))
     if len(a):
@@ -133,12 +133,12 @@ def _estimated(marks: Marks, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return result
 
 
-def bands(marks: Marks) -> int:
+def bands(marks: MatchKeys) -> int:
     """Number of bands of a signature."""
     return sum(name.startswith("band_") for name in marks.columns)
 
 
-def _equal(marks: Marks, name: str, how: int) -> Iterator[Pairs]:
+def _equal(marks: MatchKeys, name: str, how: int) -> Iterator[Pairs]:
     """Samples with equal values in a column of the marks."""
     for batch in marks.batches(statement_of(name)):
         yield _pairs(batch, how)

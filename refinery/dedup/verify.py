@@ -14,13 +14,13 @@ import pyarrow as pa
 from refinery.compiler.deduplicators import CONTENT
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
-from refinery.dedup.marks import Room
+from refinery.dedup.marks import SqlLimits
 from refinery.io.model import Part, Shard
 from refinery.security.connections import connect
 from refinery.storage.store import Store
 from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.functions import register
-from refinery.workers.threads import Pool
+from refinery.workers.threads import WorkerThreads
 from refinery.workers.worker import Task, Worker
 
 _PAIRS = """
@@ -41,7 +41,7 @@ class Comparison:
         shards: Callable[[], Sequence[Shard]],
         store: Store,
         folder: str,
-        room: Room,
+        room: SqlLimits,
     ):
         self._program, self._shards, self._store, self._folder, self._room = program, shards, store, folder, room
         self._known = np.zeros(0, np.int64)
@@ -95,7 +95,7 @@ class Comparison:
             numbers = wanted[of_shard == shard.index] & ((1 << SHARD_BITS) - 1)
             if len(numbers):
                 jobs.append(_job(_restricted(shard, numbers), task))
-        with Pool(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
+        with WorkerThreads(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
             self._files += [str(self._store.fetch(result.marks)) for result in pool.map(jobs) if result.marks]
         self._known = np.union1d(self._known, wanted)
 

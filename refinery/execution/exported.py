@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.compiler.model import Stat
-from refinery.execution.stage_runner import Stages
+from refinery.execution.stage_runner import StageRunner
 from refinery.io.model import Written
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
 from refinery.results import targets
 from refinery.results.delivery import Delivery
-from refinery.results.owned_files import Belongings
-from refinery.storage.holdings import Holdings
+from refinery.results.owned_files import OwnedFiles
+from refinery.storage.holdings import OwnedObjects
 from refinery.storage.urls import is_stdout, is_url
 
 
 @dataclass(frozen=True)
-class Exported:
+class RunExport:
     """The export of a run.
 
     written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
@@ -34,8 +34,8 @@ class Exported:
     written: Future[list[Written]]
     delivery: Delivery
     keep: bool
-    stages: Stages
-    holdings: Holdings
+    stages: StageRunner
+    holdings: OwnedObjects
     withheld: bool = False
     beside: list[Written] = field(default_factory=list)
     statistics: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Exported:
 
 
 def supersede(
-    recipe: Recipe, stats: Sequence[Stat], belongings: Belongings, exported: Exported, description: dict[str, Any]
+    recipe: Recipe, stats: Sequence[Stat], belongings: OwnedFiles, exported: RunExport, description: dict[str, Any]
 ) -> None:
     """Remove files of earlier exports to the same place after the new export: readers would read both together."""
     _supersede_statistics(recipe.stat_summary, belongings, exported)
@@ -69,7 +69,7 @@ def supersede(
         belongings.supersede(recipe.export_path, targets.of_export(recipe, stats), files)
 
 
-def _supersede_statistics(summary: StatSummary, belongings: Belongings, exported: Exported) -> None:
+def _supersede_statistics(summary: StatSummary, belongings: OwnedFiles, exported: RunExport) -> None:
     """Remove statistics files of earlier runs that this run does not replace: a merge would count them in."""
     if summary.export is None:
         return

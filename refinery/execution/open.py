@@ -14,7 +14,7 @@ from refinery.operators import Library
 from refinery.recipe import Recipe, load
 from refinery.recipe.load import Guard as AnyGuard
 from refinery.recipe.override import Override, overrides_of, parse_overrides, parse_set, parse_variables
-from refinery.security.safe_mode import Guard, default_roots
+from refinery.security.safe_mode import SafeRecipe, default_roots
 
 
 class _Opener:
@@ -69,7 +69,7 @@ def open_from_command_line(
     changes = changes_of(options, sets, variables)
     if recipe is None:
         raise RecipeError([Problem("", "no recipe is given", "Write refinery run recipe.yaml.")])
-    guard = Guard(roots or default_roots(recipe)) if roots is not None else None
+    guard = SafeRecipe(roots or default_roots(recipe)) if roots is not None else None
     if guard is not None and operators:
         raise RecipeError(
             [Problem("--operators", "--safe: folders of operators are code", "Leave out one of the two.")]

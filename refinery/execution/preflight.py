@@ -19,10 +19,10 @@ from refinery.io.sources import carrier, cut, find
 from refinery.operators import Library
 from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields
-from refinery.planning.plan import Prepared, compile_stages, prepare
+from refinery.planning.plan import Plan, compile_stages, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.fields import keys_of
-from refinery.recipe.lost import Lost
+from refinery.recipe.lost import MissingStatistics
 from refinery.results.output_checks import keep_inputs, require_folders, require_own, require_place
 from refinery.stats import step as merging
 from refinery.storage.urls import is_url
@@ -33,9 +33,7 @@ _OURS = (RecipeError, DataError, OutputError)
 Found = list[tuple[RefineryError, str]]
 
 
-def ready(
-    recipe: Recipe, library: Library, dataset: Any = None, probes: bool = True, overwrite: bool = False
-) -> Prepared:
+def ready(recipe: Recipe, library: Library, dataset: Any = None, probes: bool = True, overwrite: bool = False) -> Plan:
     """Prepare the recipe for a run.
 
     probes: test that the URL of the export can be written to. overwrite: accept existing files that no run has written.
@@ -45,7 +43,7 @@ def ready(
         try:
             prepared = prepare(recipe, library, dataset)
         except _OURS as error:
-            found = problems_of_recipe(recipe, library, Lost(), dataset, probes)
+            found = problems_of_recipe(recipe, library, MissingStatistics(), dataset, probes)
             raise joined(found or [(error, "")]) from error
     found = _around(recipe, prepared.sources, probes)
     if found := found or _caught(
@@ -69,7 +67,7 @@ def with_the_rest(error: RecipeError, need_inputs: bool = True) -> RecipeError:
 def problems_of_recipe(
     recipe: Recipe,
     library: Library,
-    lost: Lost,
+    lost: MissingStatistics,
     dataset: Any = None,
     probes: bool = True,
     seen: set[str] | frozenset[str] = frozenset(),
@@ -105,7 +103,7 @@ def _sources(recipe: Recipe) -> tuple[list[Source], Found]:
     return sources, found
 
 
-def _compile(recipe: Recipe, library: Library, lost: Lost, sources: Sequence[Source]) -> None:
+def _compile(recipe: Recipe, library: Library, lost: MissingStatistics, sources: Sequence[Source]) -> None:
     """Compile all stages for the samples of the sources. Raises RecipeError with all problems, or DataError."""
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     if not sources:

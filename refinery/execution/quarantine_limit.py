@@ -13,7 +13,7 @@ from refinery.workers.tasks import ShardResult
 _MARGIN = 2
 
 
-class Allowance:
+class QuarantineLimit:
     """Counts rows in quarantine. most: a number of rows, a share of all rows such as `0.1%`, or None.
 
     fetch: returns the file for a name in the store.

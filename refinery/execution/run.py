@@ -17,18 +17,18 @@ from refinery.checkpoints.dependencies import with_digests
 from refinery.checkpoints.results import clear, forget
 from refinery.dedup import index
 from refinery.errors import ConservationError
-from refinery.execution.exported import Exported, supersede
+from refinery.execution.exported import RunExport, supersede
 from refinery.execution.preflight import ready
-from refinery.execution.stage_runner import BATCH, Stages, folder_of
+from refinery.execution.stage_runner import BATCH, StageRunner, folder_of
 from refinery.io.model import Written
 from refinery.io.readers.read import count_rows
 from refinery.io.side_files import SideFiles
 from refinery.io.unchanged import same_files
 from refinery.io.writers.export import export, write_stats
 from refinery.monitoring.log import logged
-from refinery.monitoring.watch import Watch, last_of
+from refinery.monitoring.watch import RunMonitor, last_of
 from refinery.operators import Library
-from refinery.planning.plan import Prepared, prepare
+from refinery.planning.plan import Plan, prepare
 from refinery.recipe import Recipe, dump
 from refinery.results import database, manifest, resources, tables, targets, trace
 from refinery.results.alarms import Alarm, alarms, none_readable
@@ -46,7 +46,7 @@ from refinery.results.events import (
 )
 from refinery.results.locks import locked
 from refinery.results.output_checks import require_objects
-from refinery.results.owned_files import Belongings
+from refinery.results.owned_files import OwnedFiles
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import left_out, summarise, write_statistics
 from refinery.stats import step as merging
@@ -58,7 +58,7 @@ from refinery.workers import process_guard
 from refinery.workers.threads import give_back
 from refinery.workers.worker import ShardResult
 
-__all__ = ["BATCH", "Outcome", "Prepared", "Progress", "execute", "prepare"]
+__all__ = ["BATCH", "Outcome", "Plan", "Progress", "execute", "prepare"]
 
 Progress = Callable[[int, int], None]
 
@@ -66,10 +66,10 @@ Progress = Callable[[int, int], None]
 class Extension(Protocol):
     """Further tables in the database of a run."""
 
-    def check(self, prepared: Prepared) -> None:
+    def check(self, prepared: Plan) -> None:
         """Check that the tables can be made, before anything is processed. Raises RecipeError."""
 
-    def fill(self, db: Database, prepared: Prepared) -> None:
+    def fill(self, db: Database, prepared: Plan) -> None:
         """Make the tables. The temporary table `facts` has a row per sample, with the bytes of every text version."""
 
 
@@ -128,25 +128,25 @@ def begin_anew(recipe: Recipe) -> None:
         forget(place.parts())
 
 
-def _read(prepared: Prepared) -> tuple[str, ...]:
+def _read(prepared: Plan) -> tuple[str, ...]:
     """Files and folders that a run only reads."""
     return (*(source.path for source in prepared.sources if source.path and source.table is None), *prepared.beside)
 
 
-def engine(recipe: Recipe) -> type[Stages]:
+def engine(recipe: Recipe) -> type[StageRunner]:
     """Class that runs the stages of a recipe: on this machine, or on a Ray cluster."""
     if recipe.executor_type == "default":
-        return Stages
-    from refinery.execution.ray.stages import ClusterStages
+        return StageRunner
+    from refinery.execution.ray.stages import RayStageRunner
 
-    return ClusterStages
+    return RayStageRunner
 
 
 def execute_prepared(
-    prepared: Prepared,
+    prepared: Plan,
     progress: Progress | None = None,
     extension: Extension | None = None,
-    make: type[Stages] | Callable[..., Stages] = Stages,
+    make: type[StageRunner] | Callable[..., StageRunner] = StageRunner,
     clock: tuple[float, datetime] | None = None,
     overwrite: bool = False,
 ) -> Outcome:
@@ -157,9 +157,9 @@ def execute_prepared(
     with_digests(prepared)
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
-    running: list[Stages] = []
+    running: list[StageRunner] = []
     with (
-        _told_how_to_go_on(running),
+        _hint_to_resume(running),
         explained(place.name),
         run_dir.held(),
         locked(targets.locks(prepared.recipe, prepared.stats)),
@@ -180,23 +180,23 @@ def execute_prepared(
 
 
 @contextmanager
-def _told_how_to_go_on(running: list[Stages]) -> Iterator[None]:
+def _hint_to_resume(running: list[StageRunner]) -> Iterator[None]:
     """Report the number of finished shards when a run fails or is ended. running: its stages, once there are any."""
-    last = partial(_how_to_go_on, running, look=False)
+    last = partial(_resume_hint, running, look=False)
     process_guard.last_words.append(last)
     try:
         yield
     except ConservationError:
         raise
     except BaseException as error:
-        if words := _how_to_go_on(running):
+        if words := _resume_hint(running):
             error.add_note(words)
         raise
     finally:
         process_guard.last_words.remove(last)
 
 
-def _how_to_go_on(running: list[Stages], look: bool = True) -> str:
+def _resume_hint(running: list[StageRunner], look: bool = True) -> str:
     """A line about the finished shards; "" for none. look: also count the done marks in the store."""
     kept = [(stages.finished, stages.kept) for stages in running if stages.kept is not None]
     count = sum(max(finished, marks.count() if look else 0) for finished, marks in kept)
@@ -233,20 +233,20 @@ class _Job:
     beside: files besides the samples that results depend on. overwrite: also replace files that no run has written.
     """
 
-    prepared: Prepared
+    prepared: Plan
     place: Workplace
     started: float
     began: datetime
     progress: Progress | None
     extension: Extension | None
-    watch: Watch
+    watch: RunMonitor
     beside: SideFiles
     overwrite: bool
 
 
-def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> Outcome:
+def _execute(job: _Job, make: Callable[..., StageRunner], running: list[StageRunner]) -> Outcome:
     prepared, run_dir = job.prepared, job.place.run_dir
-    belongings, written = Belongings(run_dir, job.overwrite, bool(job.place.url)), targets.of_run(prepared, run_dir)
+    belongings, written = OwnedFiles(run_dir, job.overwrite, bool(job.place.url)), targets.of_run(prepared, run_dir)
     belongings.require(written, but=run_dir.database)  # once more, now that no other run can write
     require_objects(prepared, job.place, job.overwrite)
     _fresh(run_dir, belongings)
@@ -284,7 +284,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
             keep = prepared.recipe.use_cache and stages.output is not None
             holdings = job.place.holdings(job.overwrite)
             delivery = Delivery(prepared.recipe.export_path, holdings)
-            exported = Exported(exporting, delivery, keep, stages, holdings, withheld)
+            exported = RunExport(exporting, delivery, keep, stages, holdings, withheld)
             with exported.vouched_for():
                 fill = partial(stages.tables.fill if stages.tables else database.fill, db, done, made)
                 outcome, description = _accounted(job, db, done, fill, exported, store)
@@ -298,7 +298,7 @@ def _execute(job: _Job, make: Callable[..., Stages], running: list[Stages]) -> O
 
 
 def _accounted(
-    job: _Job, db: Database, done: list[StageResult], fill: Callable[[], None], exported: Exported, store: Store
+    job: _Job, db: Database, done: list[StageResult], fill: Callable[[], None], exported: RunExport, store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
     """Make the tables, check them against the written samples, and publish them; return outcome and manifest."""
     prepared, run_dir = job.prepared, job.place.run_dir
@@ -361,7 +361,7 @@ def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
     return [store.scratch().parent, *exported]
 
 
-def prepared_facts(prepared: Prepared) -> dict[str, Any]:
+def prepared_facts(prepared: Plan) -> dict[str, Any]:
     """Entries of the manifest that are known before the run."""
     return {
         "project_name": prepared.recipe.project_name,
@@ -380,7 +380,7 @@ def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path]]:
     return [(item.index, item.extends) for item in found if item.index is not None and item.extends is not None]
 
 
-def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
+def _fresh(run_dir: RunDir, belongings: OwnedFiles) -> None:
     """Remove traces and report of an earlier run, and unfinished files of a killed run."""
     current = run_dir.aside(run_dir.status)  # is written meanwhile
     for old in run_dir.unfinished():
@@ -392,7 +392,7 @@ def _fresh(run_dir: RunDir, belongings: Belongings) -> None:
         run_dir.trace.rmdir()
 
 
-def _first_rows(prepared: Prepared) -> list[int]:
+def _first_rows(prepared: Plan) -> list[int]:
     """Each shard's first row number, counted beforehand only if a step's SQL names `_row`; else zeros."""
     if not any(planned.program.uses_row for planned in prepared.stages):
         return [0] * len(prepared.shards)
@@ -403,16 +403,16 @@ def _first_rows(prepared: Prepared) -> list[int]:
     return found
 
 
-def _watched(prepared: Prepared, run_dir: RunDir, progress: Progress | None) -> Watch:
+def _watched(prepared: Plan, run_dir: RunDir, progress: Progress | None) -> RunMonitor:
     """Monitor of the run, which also shows its resource use where progress is shown."""
     recipe, stages = prepared.recipe, len(prepared.stages)
     about = {"project_name": recipe.project_name, "recipe": recipe.path, "workers_asked": prepared.workers}
     total = sum(source.size for source in prepared.sources) * stages
-    return Watch(run_dir, about, stages, total, recipe.open_monitor, getattr(progress, "uses", None))
+    return RunMonitor(run_dir, about, stages, total, recipe.open_monitor, getattr(progress, "uses", None))
 
 
 def _reporter(
-    prepared: Prepared, progress: Progress | None, watch: Watch, store: Store
+    prepared: Plan, progress: Progress | None, watch: RunMonitor, store: Store
 ) -> Callable[[ShardResult], None]:
     sizes = [shard.size for shard in prepared.shards]
 
@@ -430,7 +430,7 @@ def _trace(db: Database, done: list[StageResult], recipe: Recipe, run_dir: RunDi
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
-def _export(prepared: Prepared, stages: Stages, last: StageResult, withheld: bool) -> list[Written]:
+def _export(prepared: Plan, stages: StageRunner, last: StageResult, withheld: bool) -> list[Written]:
     if withheld:
         if stages.output is not None:
             stages.output.discard()

@@ -15,28 +15,28 @@ import numpy as np
 
 from refinery.checkpoints.results import Checkpoints
 from refinery.common.paths import shorter
-from refinery.dedup.barrier import Findings, Given, find_duplicates
+from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.dedup.index import name_of_run, open_index, require
-from refinery.dedup.marks import Room
+from refinery.dedup.marks import SqlLimits
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
-from refinery.execution.quarantine_limit import Allowance
+from refinery.execution.quarantine_limit import QuarantineLimit
 from refinery.io.model import Part, Shard, Source, Written
 from refinery.io.readers.shared_decompression import relayed
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.monitoring.log import event
-from refinery.planning.plan import Planned, Prepared, compile_comparison
+from refinery.planning.plan import CompiledStage, Plan, compile_comparison
 from refinery.planning.sizes import BATCH as BATCH
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
-from refinery.workers.backends import Crew
+from refinery.workers.backends import BackendChoice
 from refinery.workers.runner import Runner
-from refinery.workers.threads import Pool
+from refinery.workers.threads import WorkerThreads
 from refinery.workers.worker import ShardResult, Task, Worker
 
 
-class Tables(Protocol):
+class EarlierTables(Protocol):
     """Tables of an earlier run, from which this run's tables are made."""
 
     @property
@@ -51,28 +51,30 @@ def _unwatched(stage: int, phase: str, shards: Sequence[Shard]) -> None:
     """Ignore the beginning of a phase."""
 
 
-class Stages:
+class StageRunner:
     """Runs stages; the workers stay until the end, because traces are made by running chosen rows again."""
 
-    def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
+    def __init__(self, prepared: Plan, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
         """store: for parts. exports: the last stage's shards write the export themselves if they can, not parts."""
         self.prepared, self.store, self.first_rows, self.exports = prepared, store, first_rows, exports
         recipe = prepared.recipe
         self.kept: Checkpoints | None = None
         self.finished = 0  # shards of all stages that are done
         self.output: SharedFile | None = None  # the export, if shards write it themselves
-        self.tables: Tables | None = None  # tables that need no facts of the shards
+        self.tables: EarlierTables | None = None  # tables that need no facts of the shards
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         self.began: Callable[[int, str, Sequence[Shard]], None] = _unwatched  # called when a phase of a stage begins
         self._before: list[ShardResult] | None = None  # results of the stage before
         self._pools = ExitStack()
         self._pools.enter_context(relayed())
-        crew = Crew(recipe, prepared.workers, self.spill, store.scratch, Workplace.of(recipe.work_dir).run_dir.running)
+        crew = BackendChoice(
+            recipe, prepared.workers, self.spill, store.scratch, Workplace.of(recipe.work_dir).run_dir.running
+        )
         self._crew = self._pools.enter_context(closing(crew))
         if crew.not_threads and recipe.workers == "auto":
             prepared.notes.append(f"the last run here {crew.not_threads}: workers are processes this time")
 
-    def __enter__(self) -> Stages:
+    def __enter__(self) -> StageRunner:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -93,7 +95,7 @@ class Stages:
         """
         self._look_at_indexes()
         self._crew.start([planned.program for planned in self.prepared.stages], self.prepared.shards)
-        allowance = Allowance(self.prepared.recipe.max_quarantined, self.prepared.shards, self.store.fetch)
+        allowance = QuarantineLimit(self.prepared.recipe.max_quarantined, self.prepared.shards, self.store.fetch)
         done: list[StageResult] = []
         shards = self.prepared.shards
         for planned in self.prepared.stages:
@@ -122,7 +124,7 @@ class Stages:
                 require(found, step)
 
     def _stage(
-        self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None
+        self, planned: CompiledStage, shards: list[Shard], report: Callable[[ShardResult], None] | None
     ) -> StageResult:
         recipe, workers = self.prepared.recipe, self.prepared.workers
         self.began(planned.stage.number, "shards", shards)
@@ -143,10 +145,10 @@ class Stages:
         if left:
             with closing(self._runner(planned, left, pool)) as runner:
                 results |= {result.shard: result for result in runner.run(left, task, report)}
-        self._tell_undeclared(list(results.values()))
+        self._warn_of_undeclared(list(results.values()))
         return StageResult(planned, pool, shards, [results[shard.index] for shard in shards], task, store=self.store)
 
-    def _tell_undeclared(self, results: Sequence[ShardResult]) -> None:
+    def _warn_of_undeclared(self, results: Sequence[ShardResult]) -> None:
         """Add a note for each undeclared file: operators read it, but results are not known to depend on it."""
         for note in sorted({note for result in results for note in result.undeclared}):
             if note not in self.prepared.notes:
@@ -163,13 +165,13 @@ class Stages:
 
         return counted
 
-    def _tasks(self, planned: Planned, last: bool) -> Callable[[Shard], Task]:
+    def _tasks(self, planned: CompiledStage, last: bool) -> Callable[[Shard], Task]:
         """Per-shard task parameters; with the shard's key if results are kept."""
         task = partial(self._task, planned, last)
         return self.kept.keyed(planned, task, self._before) if self.kept else task
 
     def _reused(
-        self, planned: Planned, last: bool, shards: list[Shard], task: Callable[[Shard], Task]
+        self, planned: CompiledStage, last: bool, shards: list[Shard], task: Callable[[Shard], Task]
     ) -> list[ShardResult]:
         """Valid results of an earlier run or attempt; the export is opened with the samples that it already has."""
         if self.kept is None:
@@ -178,27 +180,27 @@ class Stages:
         marks = self.kept.found(folder, shards, task)
         if last and self.output is not None:
             places = {shard: mark.placed for shard, mark in marks.items() if mark.placed is not None}
-            told = partial(self.kept.placed, folder, marks)
-            there = self.output.resume(self.kept.export(), places, len(shards), told)
+            on_placed = partial(self.kept.placed, folder, marks)
+            there = self.output.resume(self.kept.export(), places, len(shards), on_placed)
             marks = {shard: mark for shard, mark in marks.items() if shard in there}
         return [mark.result for mark in marks.values()]
 
-    def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
+    def _pool(self, planned: CompiledStage, workers: int, memory: str | None) -> WorkerThreads:
         """The workers of a stage."""
         # Only one thread reads a file's rows in order, and a subquery may take the first row.
         threads = 1 if planned.program.files else self.prepared.recipe.threads or 1
         make = partial(Worker, threads=threads)
-        return Pool(planned.program, workers, memory, self.spill, make)
+        return WorkerThreads(planned.program, workers, memory, self.spill, make)
 
-    def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
+    def _apart(self, planned: CompiledStage, shards: Sequence[Shard]) -> bool:
         """Return whether a stage's shards run in other processes, which share no open file with this one."""
         return self._crew.apart(planned.program, shards)
 
-    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
+    def _runner(self, planned: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner of a stage's shards. pool: runs everything else."""
         return self._crew.runner(planned.program, shards, pool)
 
-    def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
+    def _task(self, planned: CompiledStage, last: bool, shard: Shard) -> Task:
         recipe = self.prepared.recipe
         kind = recipe.export_format
         packed = planned.program.lines and kind.startswith("jsonl.") and last
@@ -218,7 +220,7 @@ class Stages:
         """The file of the exported samples' statistics, if `exported` has written it; None: still to be written."""
         return None
 
-    def _barrier(self, done: Sequence[StageResult]) -> Findings:
+    def _barrier(self, done: Sequence[StageResult]) -> DedupResult:
         current, prepared = done[-1], self.prepared
         step = current.planned.stage.after
         assert step is not None
@@ -229,7 +231,7 @@ class Stages:
         starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
         folder = self.store.scratch() / folder_of(current.planned)
         folder.mkdir(exist_ok=True)
-        given = Given(
+        given = DedupInput(
             step=step,
             operator=prepared.library.operators[step.name],
             files=self._marks(current),
@@ -255,7 +257,7 @@ class Stages:
             return ""
         return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
 
-    def _known(self, current: StageResult) -> tuple[Findings | None, str]:
+    def _known(self, current: StageResult) -> tuple[DedupResult | None, str]:
         """The deduplicator's findings of an earlier run or attempt, if valid; and the key of its findings."""
         step = current.planned.stage.after
         if self.kept is None or step is None:
@@ -270,11 +272,11 @@ class Stages:
         """The files of marks for `_find`."""
         return done.files("marks")
 
-    def _find(self, given: Given) -> Findings:
+    def _find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, and the reasons."""
         return find_duplicates(given)
 
-    def _published(self, planned: Planned, findings: Findings) -> Findings:
+    def _published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
         """Publish the files of findings to the store; `units` gets the names in the store, which shards use."""
         for kind in ("duplicates", "clusters"):
             if path := getattr(findings, kind):
@@ -286,7 +288,7 @@ class Stages:
             self.store.publish(Path(path), names[shard])
         return replace(findings, units=names)
 
-    def _publish(self, planned: Planned, path: Path) -> str:
+    def _publish(self, planned: CompiledStage, path: Path) -> str:
         name = f"{folder_of(planned)}/{path.name}"
         self.store.publish(path, name)
         return str(self.store.fetch(name))
@@ -295,7 +297,7 @@ class Stages:
         """Comparison of the samples after a stage, before the deduplicator removes any."""
         current = done[-1]
         step = current.planned.stage.after
-        unchanged = [*done[:-1], replace(current, findings=Findings(0))]
+        unchanged = [*done[:-1], replace(current, findings=DedupResult(0))]
         return Comparison(
             cache(lambda: compile_comparison(self.prepared, step)),
             lambda: [self._left(unchanged, s, r) for s, r in zip(current.shards, current.results, strict=True)],
@@ -305,10 +307,10 @@ class Stages:
         )
 
     @property
-    def room(self) -> Room:
+    def room(self) -> SqlLimits:
         """Resources of set SQL: all threads, and the recipe's memory."""
         limit = self.prepared.recipe.memory_limit
-        return Room(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
+        return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
 
     def _left(self, done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Shard:
         """A shard as input of the next stage."""
@@ -333,14 +335,14 @@ class Stages:
         return replace(shard, part=Part(None, numbers[stays], tables=tables))
 
 
-def _ended(allowance: Allowance, report: Callable[[ShardResult], None] | None, result: ShardResult) -> None:
+def _ended(allowance: QuarantineLimit, report: Callable[[ShardResult], None] | None, result: ShardResult) -> None:
     """Report and count a finished shard."""
     if report is not None:
         report(result)
     allowance.take(result)
 
 
-def folder_of(planned: Planned) -> str:
+def folder_of(planned: CompiledStage) -> str:
     """Folder of a stage's files in the store."""
     return f"stage_{planned.stage.number}"
 
@@ -354,7 +356,7 @@ def _input_of(shard: Shard) -> str:
     return shorter(os.path.dirname(path) or "." if shard.source.format == "text" else path)
 
 
-def _must_write(planned: Planned, shard: Shard) -> bool:
+def _must_write(planned: CompiledStage, shard: Shard) -> bool:
     """Return whether the next stage needs a new file: texts have changed, or reading the input again costs more."""
     if planned.program.outs:
         return True

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
-from refinery.execution.stage_runner import BATCH, Stages
+from refinery.execution.stage_runner import BATCH, StageRunner
 from refinery.io.model import Part, Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
-from refinery.planning.plan import Planned, Prepared
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.workers.worker import Worker
@@ -27,7 +27,7 @@ from refinery.workers.worker import Worker
 _SAMPLE = 16 << 20
 
 
-def planned(prepared: Prepared) -> Iterator[Any]:
+def planned(prepared: Plan) -> Iterator[Any]:
     """Describe each stage: its steps, how each runs, what they share, DuckDB's plan; and the deduplicators between."""
     for stage in prepared.stages:
         yield from _stage(prepared, stage)
@@ -36,7 +36,7 @@ def planned(prepared: Prepared) -> Iterator[Any]:
             yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]))
 
 
-def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
+def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     program, after = stage.program, stage.stage.after
     shards, workers = len(prepared.shards), prepared.workers
     if program.copies:
@@ -51,7 +51,7 @@ def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
     for plan in step_plans(program, stage.chain, prepared.library, after):
         functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
         table.add_row(
-            str(plan.index), _told(plan.name, plan.kind), plan.runs, functions, shared, plan.where.rpartition(":")[2]
+            str(plan.index), _label(plan.name, plan.kind), plan.runs, functions, shared, plan.where.rpartition(":")[2]
         )
     yield table
     yield from _order(prepared, stage)
@@ -63,7 +63,7 @@ def _stage(prepared: Prepared, stage: Planned) -> Iterator[Any]:
         worker.close()
 
 
-def _order(prepared: Prepared, stage: Planned) -> Iterator[Any]:
+def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     """Describe the order of filters: the moved filters, why they may move, and the costs behind the order."""
     if not prepared.orderings:
         return
@@ -92,7 +92,7 @@ def _order(prepared: Prepared, stage: Planned) -> Iterator[Any]:
     yield ""
 
 
-def _told(name: str, kind: str) -> str:
+def _label(name: str, kind: str) -> str:
     """An operator's name, with the part of its work that a row describes."""
     return name + {"marks": ": marks", "deduplicator": ": takes out"}.get(kind, "")
 
@@ -123,7 +123,7 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
     return table
 
 
-def analyzed(prepared: Prepared) -> Iterator[Any]:
+def analyzed(prepared: Plan) -> Iterator[Any]:
     """Report seconds, rows and speed per step, measured on the first 16 MB of the input; see `planned`."""
     with TemporaryDirectory(prefix="refinery_") as folder:
         shards = _sample(prepared, Path(folder))
@@ -136,7 +136,7 @@ def analyzed(prepared: Prepared) -> Iterator[Any]:
         yield from (f"note: {note}" for stage in done if stage.findings is not None for note in stage.findings.notes)
 
 
-def _sample(prepared: Prepared, folder: Path) -> list[Shard]:
+def _sample(prepared: Plan, folder: Path) -> list[Shard]:
     """Write the first samples of the input to files of their own; return these as shards."""
     found: list[Shard] = []
     size = 0
@@ -163,7 +163,7 @@ def _sample(prepared: Prepared, folder: Path) -> list[Shard]:
     return found
 
 
-def _forgiving(planned: Planned) -> Planned:
+def _forgiving(planned: CompiledStage) -> CompiledStage:
     """The stage with a deduplicator that only warns beyond its limits: for a part of the input, limits mean little."""
     after = planned.stage.after
     if after is None or "on_excess" not in after.params:
@@ -172,14 +172,14 @@ def _forgiving(planned: Planned) -> Planned:
     return replace(planned, stage=replace(planned.stage, after=step))
 
 
-def _run(prepared: Prepared, folder: Path) -> list[StageResult]:
+def _run(prepared: Plan, folder: Path) -> list[StageResult]:
     # The run's own notes go into this folder too.
     prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
-    with Stages(prepared, open_store(str(folder)), [0] * len(prepared.shards)) as stages:
+    with StageRunner(prepared, open_store(str(folder)), [0] * len(prepared.shards)) as stages:
         return stages.run(None)
 
 
-def _measured(prepared: Prepared, stage: StageResult) -> Iterator[Any]:
+def _measured(prepared: Plan, stage: StageResult) -> Iterator[Any]:
     """Report the costs of a stage and of the deduplicator at its end."""
     spent: dict[int, float] = defaultdict(float)
     ended: Counter[int | None] = Counter()
@@ -198,7 +198,7 @@ def _measured(prepared: Prepared, stage: StageResult) -> Iterator[Any]:
 
 
 def _costs(
-    prepared: Prepared, stage: StageResult, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
+    prepared: Plan, stage: StageResult, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
 ) -> Any:
     after, findings = stage.planned.stage.after, stage.findings
     found = findings.seconds if findings is not None else 0.0
@@ -214,7 +214,7 @@ def _costs(
 
     left = rows
     for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
-        add(plan.index, _told(plan.name, plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
+        add(plan.index, _label(plan.name, plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
         left -= ended[plan.index]
     if after is not None and findings is not None:
         add(after.index, after.name, "set SQL", left, len(findings.removed), found)

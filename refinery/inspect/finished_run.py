@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from refinery.compiler.chain import compile_chain
-from refinery.compiler.model import Around, Chain, Schema, Stat
+from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OperatorError
 from refinery.execution.open import open_recipe
@@ -32,7 +32,7 @@ class _AnyColumn(dict[str, str]):
 
 
 @dataclass(frozen=True)
-class Stored:
+class FinishedRun:
     """An open run folder. manifest: its content. con: its database, read-only."""
 
     run_dir: RunDir
@@ -42,7 +42,7 @@ class Stored:
     con: duckdb.DuckDBPyConnection
 
     @staticmethod
-    def open(work_dir: Path) -> Stored:
+    def open(work_dir: Path) -> FinishedRun:
         """Open a run folder. Raises DataError when there is no finished run, or an older refinery stored too little."""
         run_dir = RunDir.of_finished(work_dir)
         if not run_dir.manifest.is_file() or not run_dir.database.is_file():
@@ -53,13 +53,13 @@ class Stored:
             con = duckdb.connect(str(run_dir.database), read_only=True)
         except duckdb.Error as error:
             raise DataError(f"{run_dir.database}: cannot be opened: {str(error).splitlines()[0]}") from None
-        stored = Stored(run_dir, manifest, recipe, library, con)
+        stored = FinishedRun(run_dir, manifest, recipe, library, con)
         if "fates" not in stored.columns:
             con.close()
             raise DataError(f"{work_dir}: an earlier version of refinery made this run and stored less; run it again")
         return stored
 
-    def __enter__(self) -> Stored:
+    def __enter__(self) -> FinishedRun:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -81,7 +81,7 @@ class Stored:
         found: list[Chain] = []
         earlier: list[Stat] = []
         for stage in cut_at_barriers(recipe.steps, self.library):
-            around = Around(stage.before, stage.after, tuple(earlier))
+            around = CompileContext(stage.before, stage.after, tuple(earlier))
             found.append(compile_chain(stage.steps, self.library, schema, text_key, recipe.op_fusion, around))
             earlier += found[-1].stats
         return found

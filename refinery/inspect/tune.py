@@ -12,7 +12,7 @@ from refinery.compiler.bounds import in_range
 from refinery.compiler.model import UNBOUNDED, Chain, Stat
 from refinery.compiler.templates import ident, template
 from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.predicates import verdicts
 from refinery.inspect.tune_values import read_values
 from refinery.operators import RANGE_PARAMS, read_sql
@@ -22,7 +22,7 @@ _MOST = 1000
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptAmount:
     """Samples and the UTF-8 bytes of their texts."""
 
     rows: int
@@ -40,9 +40,9 @@ class Trial:
 
     params: dict[str, Any]
     in_force: bool
-    alone: Kept
-    together: Kept
-    unsure: Kept
+    alone: KeptAmount
+    together: KeptAmount
+    unsure: KeptAmount
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Tuning:
     notes: tuple[str, ...]
 
 
-def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
+def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     """Try values for parameters of a filter.
 
     operator: its name, or the step's number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
@@ -86,7 +86,7 @@ def tune(stored: Stored, operator: str, texts: Sequence[str]) -> Tuning:
     return _tuning(stored, step, stats, found, _notes(stored, chains, step))
 
 
-def find_step(stored: Stored, text: str) -> Any:
+def find_step(stored: FinishedRun, text: str) -> Any:
     """Find a step by its number, or by an operator used once. Raises RecipeError that names the choices."""
     steps = stored.recipe.steps
     if text.isdecimal():
@@ -105,7 +105,7 @@ def find_step(stored: Stored, text: str) -> Any:
     return found[0]
 
 
-def _values(stored: Stored, step: Any, spec: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
+def _values(stored: FinishedRun, step: Any, spec: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
     """The values to try for each parameter, in order, including the value in force."""
     bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params]
     bounds = [] if re.search(r"\bAS\s+keep\b", spec.sql, re.IGNORECASE) else bounds  # it has a condition besides
@@ -167,7 +167,7 @@ def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
 
 
 def _counted(
-    stored: Stored, step: Any, stats: Sequence[Stat], combinations: Sequence[dict[str, Any]], others: str
+    stored: FinishedRun, step: Any, stats: Sequence[Stat], combinations: Sequence[dict[str, Any]], others: str
 ) -> list[Trial]:
     """Count the samples that each combination keeps."""
     names = set(combinations[0])
@@ -196,15 +196,15 @@ def _counted(
         Trial(
             params=values,
             in_force=all(step.params.get(name) == value for name, value in values.items()),
-            alone=Kept(int(row[1]), int(row[2])),
-            together=Kept(int(row[3]), int(row[4])),
-            unsure=Kept(int(row[5]), int(row[6])),
+            alone=KeptAmount(int(row[1]), int(row[2])),
+            together=KeptAmount(int(row[3]), int(row[4])),
+            unsure=KeptAmount(int(row[5]), int(row[6])),
         )
         for values, row in zip(combinations, rows, strict=True)
     ]
 
 
-def _removes(stored: Stored, step: Any) -> bool:
+def _removes(stored: FinishedRun, step: Any) -> bool:
     """Return whether a step can remove samples."""
     return stored.operator_of(step).kind in ("filter", "deduplicator")
 
@@ -216,7 +216,7 @@ def _bounds(stat: Stat, step: Any, combinations: Sequence[Mapping[str, Any]]) ->
     return sorted({float(value) for value in found if value not in (None, UNBOUNDED)})
 
 
-def _others(stored: Stored, chains: Sequence[Chain], step: Any) -> str:
+def _others(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> str:
     """SQL for "all other filters keep the sample"; TRUE unless the run's filters only measured."""
     if not stored.recipe.measure_only:
         return "TRUE"
@@ -224,7 +224,7 @@ def _others(stored: Stored, chains: Sequence[Chain], step: Any) -> str:
     return " AND ".join(f"({condition})" for condition in found.values() if condition is not None) or "TRUE"
 
 
-def _notes(stored: Stored, chains: Sequence[Chain], step: Any) -> list[str]:
+def _notes(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> list[str]:
     """Notes on samples and steps that the figures leave out."""
     found = []
     steps = {other.index: other for other in stored.recipe.steps}
@@ -242,7 +242,7 @@ def _notes(stored: Stored, chains: Sequence[Chain], step: Any) -> list[str]:
     return found
 
 
-def _tuning(stored: Stored, step: Any, stats: Sequence[Stat], trials: list[Trial], notes: list[str]) -> Tuning:
+def _tuning(stored: FinishedRun, step: Any, stats: Sequence[Stat], trials: list[Trial], notes: list[str]) -> Tuning:
     rows = stored.manifest["rows"]
     before = stored.count("SELECT count(*) FROM fates WHERE _dropped < ?", [step.index])
     reached = stored.count("SELECT count(*) FROM fates") - before

@@ -10,7 +10,7 @@ from typing import Any
 from refinery.errors import Problem, RecipeError
 from refinery.operators import Param
 from refinery.recipe.parse import parse_option
-from refinery.recipe.tree import Place, Problems
+from refinery.recipe.tree import Problems, SourcePlace
 from refinery.recipe.values import take
 
 # Approximate number of values in a range without a step.
@@ -27,7 +27,7 @@ def read_values(param: Param, text: str) -> list[Any]:
 
     `a..b:c` is a, a + c, ... up to b; without c it is cut at round numbers into about 20 values, both ends included.
     """
-    place, problems = Place(f"--param {param.name}"), Problems()
+    place, problems = SourcePlace(f"--param {param.name}"), Problems()
     found: list[Any] = []
     for piece in text.split(","):
         for value in _spelled(param, piece, str(place)):

@@ -22,7 +22,7 @@ RAW_LIMIT = 16 << 20
 
 
 @dataclass(frozen=True)
-class Bad:
+class BadSample:
     """An unreadable sample.
 
     row: its number within the shard, samples counted good or bad, from 0. line: physical line within the shard from 1
@@ -41,7 +41,7 @@ class Batch:
     """Samples of one shard, in order.
 
     table: the column `_line`, JSON text with its line end, when `lines`, else the samples' own columns. rows and
-    line_numbers (int64): of each good sample, as in `Bad`. lines_seen: physical lines of the shard up to the end of
+    line_numbers (int64): of each good sample, as in `BadSample`. lines_seen: physical lines of the shard up to the end of
     this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: facts of
     earlier stages about each sample, in further columns that are no part of it. chosen: positions of the samples to
     process, where the batch holds others, too. files: index of each sample's file among the shard's files, where the
@@ -52,7 +52,7 @@ class Batch:
     table: pa.Table
     rows: np.ndarray
     line_numbers: np.ndarray
-    bad: list[Bad] = field(default_factory=list)
+    bad: list[BadSample] = field(default_factory=list)
     lines_seen: int = 0
     origins: tuple[str, ...] = ("",)
     carried: pa.Table | None = None

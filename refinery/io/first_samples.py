@@ -35,7 +35,7 @@ _JSON_TYPES = {str: "text", float: "a number", bool: "a boolean", list: "a list"
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class FileFields:
     """Fields of samples of one file, as `field_name` spells them. samples: number of samples read.
 
     typed: the file itself declares its columns. others: types of the fields that hold neither text nor null in any
@@ -60,10 +60,10 @@ class Glimpse:
 
 
 @dataclass(frozen=True)
-class Look:
+class InputFields:
     """Fields of samples of several files. whole: the samples are the whole input."""
 
-    glimpses: tuple[Glimpse, ...]
+    glimpses: tuple[FileFields, ...]
     whole: bool = False
 
     @property
@@ -81,26 +81,26 @@ class _Budget:
     first: bool = False  # stop after the first batch that has samples
 
 
-def first_look(shards: Sequence[Shard]) -> Look:
+def first_look(shards: Sequence[Shard]) -> InputFields:
     """Fields of the first samples of up to three files of each kind; at URLs, of one file.
 
     Costs a read of 64 KiB each. Files without a readable sample are left out. Raises DataError for an unreadable file.
     """
-    found: list[Glimpse] = []
+    found: list[FileFields] = []
     for group in _groups(shards):
         picked = _apart(group)
         few = {0, len(picked) // 2, len(picked) - 1} if not is_url(group[0].source.path) else {0}
         looked = [_of_shard(picked[place], _Budget(first=True))[0] for place in sorted(few) if picked]
         found += [glimpse for glimpse in looked if glimpse is not None]
-    return Look(tuple(found))
+    return InputFields(tuple(found))
 
 
-def closer_look(shards: Sequence[Shard]) -> Look:
+def closer_look(shards: Sequence[Shard]) -> InputFields:
     """Fields of samples from all over the input, with those of `first_look`; of all samples if the input has a few MiB.
 
     Costs a read of 4 MiB, or 20,000 samples, of each kind of file. Raises DataError for a file that cannot be read.
     """
-    found: list[Glimpse] = []
+    found: list[FileFields] = []
     whole = True
     for group in _groups(shards):
         picked = _apart(group)
@@ -110,7 +110,7 @@ def closer_look(shards: Sequence[Shard]) -> Look:
         looked = [_of_shard(picked[place], budget) for place in few]
         found += [glimpse for glimpse, _ in looked if glimpse is not None]
         whole &= len(few) == sum(len(shard.sources) for shard in group) and all(ended for _, ended in looked)
-    return Look(tuple(found), whole)
+    return InputFields(tuple(found), whole)
 
 
 def _groups(shards: Sequence[Shard]) -> Iterator[list[Shard]]:
@@ -140,7 +140,7 @@ def _apart(shards: list[Shard]) -> list[Shard]:
     ]
 
 
-def _of_shard(shard: Shard, budget: _Budget) -> tuple[Glimpse | None, bool]:
+def _of_shard(shard: Shard, budget: _Budget) -> tuple[FileFields | None, bool]:
     """Fields of samples of a shard, or None; and True if these are all of its samples."""
     if shard.source.format not in ("jsonl", "json"):
         return _of_schema(shard), True
@@ -151,13 +151,13 @@ def _of_shard(shard: Shard, budget: _Budget) -> tuple[Glimpse | None, bool]:
     return (samples.glimpse(shard.source.path) if samples.count else None), ended == [True]
 
 
-def _of_schema(shard: Shard) -> Glimpse | None:
+def _of_schema(shard: Shard) -> FileFields | None:
     schema = shard.schema if shard.schema is not None else schema_of(shard.source)
     kinds = kinds_of(schema)
     others = {name: str(kind) for name, kind in kinds.items() if not is_text(kind)}
     texts = tuple(name for name, kind in kinds.items() if is_text(kind) or is_bytes(kind))
     top = tuple(schema.names)
-    return Glimpse(shard.source.path, frozenset(kinds), top, 0, True, others, texts) if kinds else None
+    return FileFields(shard.source.path, frozenset(kinds), top, 0, True, others, texts) if kinds else None
 
 
 def _pieces(shard: Shard, size: int) -> list[Shard]:
@@ -194,13 +194,13 @@ class _Samples:
                     return next(batches, None) is None
         return True
 
-    def glimpse(self, path: str) -> Glimpse:
+    def glimpse(self, path: str) -> FileFields:
         """Fields of all samples so far, as those of one file."""
         others = {
             name: " or ".join(sorted(found)) for name, found in self._types.items() if not found & {"text", "null"}
         }
         texts = tuple(name for name, found in self._types.items() if found - {"null"} == {"text"})
-        return Glimpse(path, frozenset(self._types), tuple(self._top), self.count, False, others, texts)
+        return FileFields(path, frozenset(self._types), tuple(self._top), self.count, False, others, texts)
 
     def _add(self, sample: dict[str, Any] | None) -> None:
         if sample is None:

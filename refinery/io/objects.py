@@ -58,7 +58,7 @@ def forget() -> None:
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
+def storage_errors(url: str) -> Iterator[None]:
     """Turn any error of a driver into DataError with the URL and the cure."""
     try:
         yield
@@ -101,7 +101,7 @@ def changed_at(version: str) -> int:
 
 def info_of(url: str) -> dict[str, Any]:
     """The driver's present facts about a URL. Raises DataError."""
-    with told(url):
+    with storage_errors(url):
         fs, path = located(url)
         fs.invalidate_cache()
         return dict(fs.info(path))
@@ -109,14 +109,14 @@ def info_of(url: str) -> dict[str, Any]:
 
 def head_of(url: str, size: int) -> bytes:
     """The first bytes of an object."""
-    with told(url):
+    with storage_errors(url):
         fs, path = located(url)
         return bytes(fs.cat_file(path, start=0, end=size)) if size else b""
 
 
 def open_exactly(source: Source) -> Any:
     """An object as a file that reads exactly the requested bytes. Raises DataError when the object has changed."""
-    with told(source.path):
+    with storage_errors(source.path):
         fs, path = located(source.path)
         fs.invalidate_cache()  # the driver caches listings
         file = fs.open(path, "rb", cache_type="none")
@@ -203,7 +203,7 @@ class Stream(io.RawIOBase):
         return min(at + self._length, max(self._stop, at + _FIRST), self._size)
 
     def _fetch(self, start: int, end: int) -> bytes:
-        with told(self._url):
+        with storage_errors(self._url):
             self._file.seek(start)
             found = bytes(self._file.read(end - start))
             if len(found) != end - start:
@@ -232,7 +232,7 @@ def beside(work: Any, items: Sequence[Any]) -> list[Any]:
 def _whole(source: Source) -> bytes:
     file = open_exactly(source)
     try:
-        with told(source.path):
+        with storage_errors(source.path):
             return bytes(file.read(source.size)) if source.size else b""
     finally:
         file.close()

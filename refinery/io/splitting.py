@@ -22,7 +22,7 @@ _EXPANDS = 4
 _LEAST = 16 << 10
 
 
-class Piece(NamedTuple):
+class ShardFields(NamedTuple):
     """Fields of a shard, of the same names."""
 
     sources: tuple[Source, ...]
@@ -39,7 +39,7 @@ class Cutter:
         self.shard_size, self.workers, self.lines = shard_size, workers, lines
         self.schemas: dict[str, pa.Schema] = {}
 
-    def pieces(self, sources: Sequence[Source]) -> Iterator[Piece]:
+    def pieces(self, sources: Sequence[Source]) -> Iterator[ShardFields]:
         """The pieces of all files; small files of one kind that follow each other are one piece."""
         small: list[Source] = []
         size = 0
@@ -63,7 +63,7 @@ class Cutter:
         alike = not self.lines or source.format in ("jsonl", "json")
         return alike and source.table is None and 2 * weight(source) <= self.shard_size
 
-    def _together(self, files: list[Source]) -> Iterator[Piece]:
+    def _together(self, files: list[Source]) -> Iterator[ShardFields]:
         """One piece of whole files."""
         if len(files) == 1 and files[0].format != "text":
             yield from self._cut(files[0])
@@ -73,9 +73,9 @@ class Cutter:
             from refinery.io.schema import row_groups
 
             rows = tuple(sum(count for count, _ in row_groups(source)) for source in files)
-        yield Piece(tuple(files), 0, sum(rows) if rows else -1, sum(source.size for source in files), rows)
+        yield ShardFields(tuple(files), 0, sum(rows) if rows else -1, sum(source.size for source in files), rows)
 
-    def _cut(self, source: Source) -> Iterator[Piece]:
+    def _cut(self, source: Source) -> Iterator[ShardFields]:
         """The pieces of one file."""
         large = weight(source) > self.shard_size
         if source.format in ("parquet", "arrow"):
@@ -85,18 +85,18 @@ class Cutter:
         if large and source.format == "jsonl":
             return self._packed_lines(source)
         if large and source.format == "json":
-            from refinery.io.readers.json_lines import Limits, value_cuts
+            from refinery.io.readers.json_lines import ReadLimits, value_cuts
 
-            return self._between(source, *value_cuts(source, self.shard_size, Limits()))
+            return self._between(source, *value_cuts(source, self.shard_size, ReadLimits()))
         if large and source.format in ("csv", "tsv"):
             from refinery.io.readers.delimited import survey
 
             found, cuts, whole = survey(source, self.shard_size, self.workers)
             self.schemas[source.path] = with_columns(found.empty_table(), source.partitions).schema
             return self._between(source, cuts, whole)
-        return iter([Piece((source,), 0, -1, source.size)])
+        return iter([ShardFields((source,), 0, -1, source.size)])
 
-    def _packed_lines(self, source: Source) -> Iterator[Piece]:
+    def _packed_lines(self, source: Source) -> Iterator[ShardFields]:
         """Even parts of the compressed bytes, for which the file need not be read."""
         from refinery.io.readers.shared_decompression import expansion
 
@@ -106,13 +106,13 @@ class Cutter:
         yield from pieces[:-1]
         yield last._replace(end=-1)  # with any bytes after the compressed data
 
-    def _between(self, source: Source, cuts: list[int], whole: int) -> Iterator[Piece]:
+    def _between(self, source: Source, cuts: list[int], whole: int) -> Iterator[ShardFields]:
         """The pieces between cuts of the file's text, which has `whole` bytes."""
         last = -1 if source.compression or len(cuts) == 1 else source.size
         before = 0
         for start, end in zip(cuts, [*cuts[1:], last], strict=True):
             after = source.size * end // max(1, whole) if end != last else source.size
-            yield Piece((source,), start, end, after - before)
+            yield ShardFields((source,), start, end, after - before)
             before = after
 
 
@@ -123,15 +123,15 @@ def _kind_of(source: Source) -> tuple[Any, ...]:
     return source.format, source.suffix, source.dataset
 
 
-def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[Piece]:
+def _even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[ShardFields]:
     """Bytes or rows [first, last) in `count` equal pieces, at least one."""
     count = max(1, min(count, last - first))
     for k in range(count):
         low, high = first + (last - first) * k // count, first + (last - first) * (k + 1) // count
-        yield Piece((source,), low, high, size * (k + 1) // count - size * k // count)
+        yield ShardFields((source,), low, high, size * (k + 1) // count - size * k // count)
 
 
-def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
+def _row_ranges(source: Source, shard_size: int) -> Iterator[ShardFields]:
     """Row groups joined up to the shard size; a larger one in pieces, if it is very large or groups are few."""
     from refinery.io.schema import row_groups
 
@@ -146,7 +146,7 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
     for rows, size in groups:
         if first > start and pending + size > shard_size:
-            yield Piece((source,), start, first, share(pending, before))
+            yield ShardFields((source,), start, first, share(pending, before))
             start, pending, before = first, 0, before + pending
         if size > longest:
             count = min(-(-size // longest), _CUTS_PER_ROW_GROUP)
@@ -156,7 +156,7 @@ def _row_ranges(source: Source, shard_size: int) -> Iterator[Piece]:
             pending += size
         first += rows
     if first > start or first == 0:
-        yield Piece((source,), start, first, share(pending, before))
+        yield ShardFields((source,), start, first, share(pending, before))
 
 
 def weight(source: Source) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from refinery.errors import DataError, did_you_mean
 from refinery.io.formats import shape_of_start
-from refinery.io.objects import beside, head_of, info_of, located, told, version_of
+from refinery.io.objects import beside, head_of, info_of, located, storage_errors, version_of
 from refinery.io.table_folders import roots
 
 # First bytes of an object that are read; and the number if these do not show the format.
@@ -17,7 +17,7 @@ _START, _MORE = 64 << 10, 1 << 20
 
 
 @dataclass
-class Object:
+class ListedObject:
     """An object, with its first bytes once they are fetched."""
 
     url: str
@@ -42,17 +42,17 @@ class Object:
         self.start = head_of(self.url, min(self.size, _START))
 
 
-def look_into(objects: Sequence[Object]) -> None:
+def look_into(objects: Sequence[ListedObject]) -> None:
     """Fetch the first bytes of objects."""
-    beside(Object.look, objects)
+    beside(ListedObject.look, objects)
 
 
-def objects_of(url: str) -> tuple[dict[str, Object], bool | None]:
+def objects_of(url: str) -> tuple[dict[str, ListedObject], bool | None]:
     """The objects of a URL by their URLs, sorted; True for a folder, False for a pattern, None for one object.
 
     Raises DataError when there is none, or no access.
     """
-    with told(url):
+    with storage_errors(url):
         fs, root = located(url)
         fs.invalidate_cache()
         plain = url.rstrip("/")
@@ -75,7 +75,7 @@ def logs_beside(folders: Iterable[str]) -> list[str]:
     """Objects in the logs of the tables that folders at URLs can belong to."""
     found: list[str] = []
     for root in sorted({root for folder in folders for root in roots(folder)}):
-        with told(root):
+        with storage_errors(root):
             fs, path = located(root)
             for name in ("_delta_log", ".hoodie", "metadata"):
                 found += [f"{root}/{name}/{child}" for child in _names(fs, f"{path}/{name}") or []]
@@ -107,7 +107,7 @@ def _matching(fs: Any, pattern: str) -> list[tuple[str, Any]]:
     return list(found.items())
 
 
-def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, Object]:
+def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, ListedObject]:
     """Objects by their URLs, without folders that are empty objects with a name that ends in `/`."""
     listed = {}
     for path, info in sorted(found, key=_path):
@@ -117,7 +117,7 @@ def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, Object]:
         if size is None:
             raise DataError(f"{url}: its size is not told, so it cannot be read in pieces. Download it first")
         if not (path.endswith("/") and size == 0):
-            listed[url] = Object(url, int(size), version_of(info, url))
+            listed[url] = ListedObject(url, int(size), version_of(info, url))
     return listed
 
 

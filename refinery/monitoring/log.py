@@ -95,7 +95,7 @@ def detach(handlers: list[logging.Handler]) -> None:
         handler.close()
 
 
-def attach_where_told() -> None:
+def attach_from_environment() -> None:
     """Attach a worker process to the log of the run that started it."""
     folder = os.environ.get(_VARIABLE)
     if folder:

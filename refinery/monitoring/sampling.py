@@ -13,7 +13,7 @@ _THREADS = "refinery_"
 
 
 @dataclass(frozen=True)
-class Use:
+class ResourceUse:
     """Use of the machine by one worker, or by the whole run.
 
     worker: `all`, `thread 0`, `process 4711`. cpu: busy cores since the last measurement. memory: resident bytes, None
@@ -44,7 +44,7 @@ class Sampler:
         self._at = time.monotonic()
         self.measure(workers=False)
 
-    def measure(self, workers: bool) -> list[Use]:
+    def measure(self, workers: bool) -> list[ResourceUse]:
         """Measure the use of the whole run, then of each process that it started; with `workers`, of threads too."""
         now = time.monotonic()
         elapsed, self._at = max(now - self._at, 1e-3), now
@@ -67,7 +67,7 @@ class Sampler:
         self._children = {pid: self._children.get(pid, child) for pid, child in now.items()}
         return list(self._children.values())
 
-    def _of(self, process: Any, elapsed: float, seen: dict[Any, float]) -> Use | None:
+    def _of(self, process: Any, elapsed: float, seen: dict[Any, float]) -> ResourceUse | None:
         """Use of one process; None if it has ended."""
         try:
             with process.oneshot():
@@ -80,7 +80,7 @@ class Sampler:
         if read is not None and written is not None:
             read = self._since((process.pid, "read"), read, seen) / elapsed
             written = self._since((process.pid, "written"), written, seen) / elapsed
-        return Use(f"process {process.pid}", process.pid, cpu, memory, read, written)
+        return ResourceUse(f"process {process.pid}", process.pid, cpu, memory, read, written)
 
     def _traffic(self, process: Any) -> tuple[float | None, float | None]:
         try:
@@ -94,7 +94,7 @@ class Sampler:
         seen[what] = total
         return max(0.0, total - self._before.get(what, total))
 
-    def _threads(self, elapsed: float, seen: dict[Any, float]) -> list[Use]:
+    def _threads(self, elapsed: float, seen: dict[Any, float]) -> list[ResourceUse]:
         """Use of worker threads by name: pools share names, but only one pool works at a time."""
         try:
             spent = {thread.id: thread.user_time + thread.system_time for thread in self._own.threads()}
@@ -106,13 +106,13 @@ class Sampler:
                 name = f"thread {thread.name.removeprefix(_THREADS)}"
                 used = self._since((thread.native_id, "thread"), spent[thread.native_id], seen)
                 busy[name] = busy.get(name, 0.0) + used / elapsed
-        return [Use(name, self._own.pid, cpu) for name, cpu in sorted(busy.items())]
+        return [ResourceUse(name, self._own.pid, cpu) for name, cpu in sorted(busy.items())]
 
 
-def _together(uses: list[Use], pid: int) -> Use:
+def _together(uses: list[ResourceUse], pid: int) -> ResourceUse:
     reads = [use.read for use in uses if use.read is not None]
     writes = [use.written for use in uses if use.written is not None]
-    return Use(
+    return ResourceUse(
         "all",
         pid,
         sum(use.cpu for use in uses),

@@ -38,9 +38,9 @@ def look(run_dir: RunDir) -> dict[str, Any]:
     A run that no longer holds its folder and has not recorded its end was killed: `interrupted`.
     """
     found = read(run_dir.status)
-    told = found.get("state")
-    if told is None:
+    state = found.get("state")
+    if state is None:
         return {"state": FINISHED if run_dir.database.exists() else NONE}
-    if told == RUNNING and not run_dir.is_held():
-        told = INTERRUPTED
-    return {**found, "state": told}
+    if state == RUNNING and not run_dir.is_held():
+        state = INTERRUPTED
+    return {**found, "state": state}

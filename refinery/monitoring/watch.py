@@ -45,7 +45,7 @@ MONITOR = pa.schema(
 
 
 @dataclass
-class Far:
+class RunProgress:
     """Progress of the run. total: bytes of all stages. since: rows and bytes of shards since the last measurement."""
 
     stage: int = 0
@@ -60,7 +60,7 @@ class Far:
     since: list[int] = field(default_factory=lambda: [0, 0])
 
 
-class Watch:
+class RunMonitor:
     """Context of a run: entered when the run holds its folder, left when it has ended, well or not."""
 
     def __init__(
@@ -70,12 +70,12 @@ class Watch:
         stages: int,
         total: int,
         detail: bool = False,
-        told: Callable[[str], None] | None = None,
+        show: Callable[[str], None] | None = None,
     ) -> None:
-        """about: plain data for the state. detail: measure every worker and the GPUs. told: gets a line each second."""
-        self._path, self._about, self._detail, self._say = run_dir.status, about, detail, told
+        """about: plain data for the state. detail: measure every worker and the GPUs. show: gets a line each second."""
+        self._path, self._about, self._detail, self._say = run_dir.status, about, detail, show
         self._root = str(run_dir.root)
-        self.far = Far(stages=stages, total=total)
+        self.far = RunProgress(stages=stages, total=total)
         self._began, self._started = datetime.now(UTC), time.monotonic()
         self._rows: list[dict[str, Any]] = []
         self._workers: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ class Watch:
 
     # Called by the run
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> RunMonitor:
         event("began", f"run of {self._about.get('recipe') or 'a recipe'} begins", **self._about)
         self._write(state.RUNNING)
         self._thread.start()
@@ -125,9 +125,11 @@ class Watch:
             far.since = [far.since[0] + result.rows, far.since[1] + size]
             far.quarantined += result.quarantined
             self._quarantine = quarantine if result.quarantined else self._quarantine
-        told = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
-        told |= {"seconds": round(sum(result.seconds.values()), 3), "reused": result.reused}
-        event("shard", f"shard {result.shard} done: {result.rows} rows, {result.kept} left", shard=result.shard, **told)
+        counted = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
+        counted |= {"seconds": round(sum(result.seconds.values()), 3), "reused": result.reused}
+        event(
+            "shard", f"shard {result.shard} done: {result.rows} rows, {result.kept} left", shard=result.shard, **counted
+        )
         if result.quarantined:
             what = f"shard {result.shard}: {result.quarantined} rows quarantined"
             event("quarantine", what, 30, shard=result.shard, rows=result.quarantined)

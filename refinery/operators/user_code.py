@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from refinery.common.process_end import Misdeed, held
+from refinery.common.process_end import ExitAttempt, held
 from refinery.errors import OperatorError
 from refinery.operators.opened_files import noted
 
@@ -18,7 +18,7 @@ def running(path: Path, what: str) -> Iterator[None]:
     try:
         with noted(path), held():
             yield
-    except Misdeed as misdeed:
+    except ExitAttempt as misdeed:
         raise OperatorError(f"{path}: {what} {misdeed}") from None
     except SystemExit as left:
         raise OperatorError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refinery.errors import Problem, suggestion
-from refinery.io.first_samples import Glimpse, Look, closer_look, first_look
+from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
 from refinery.io.model import Shard
 from refinery.operators import Library
 from refinery.recipe import Recipe
@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedField:
     """A field that a recipe names; dots separate the keys of a nested field.
 
     where: the place. by: the setting or step that names it. is_text: rows without it cannot be read. is_either: a name
@@ -35,24 +35,28 @@ class Named:
     is_text: bool = False
     is_either: bool = False
 
-    def stands_in(self, seen: Glimpse) -> bool:
+    def stands_in(self, seen: FileFields) -> bool:
         """Return whether the samples have the field."""
         return seen.has(self.field) or (self.is_either and seen.has(field_name((self.field,))))
 
 
-def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[Named]:
+def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[NamedField]:
     """The fields that a recipe and its steps name, except in SQL, where DuckDB looks them up itself."""
-    found = [Named(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
+    found = [NamedField(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
     for step in steps:
         if key := step.params.get("text_key"):
-            found.append(Named(key, step.where, f"{step.name}.text_key", True))
+            found.append(NamedField(key, step.where, f"{step.name}.text_key", True))
         for asked in _ASKED.finditer(library.operators[step.name].sql):
             param = asked["param"]
             value = step.params.get(param) if param else asked["name"]
             if isinstance(value, str) and value:
-                found.append(Named(field_name((value,)), step.where, f"{step.name}.{param}" if param else step.name))
+                found.append(
+                    NamedField(field_name((value,)), step.where, f"{step.name}.{param}" if param else step.name)
+                )
     if recipe.open_tracer:
-        found += [Named(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys]
+        found += [
+            NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
+        ]
     return [named for named in found if named.field not in _OWN]
 
 
@@ -76,7 +80,7 @@ def missing_fields(recipe: Recipe, library: Library, shards: Sequence[Shard]) ->
     return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
 
 
-def _compared(recipe: Recipe, library: Library, look: Look, whole: bool) -> tuple[list[Problem], list[str]]:
+def _compared(recipe: Recipe, library: Library, look: InputFields, whole: bool) -> tuple[list[Problem], list[str]]:
     problems: list[Problem] = []
     notes: list[str] = []
     seen = look.glimpses
@@ -94,7 +98,7 @@ def _compared(recipe: Recipe, library: Library, look: Look, whole: bool) -> tupl
     return problems, notes
 
 
-def _of_other_types(named: Named, seen: Sequence[Glimpse], judged: bool) -> list[Problem]:
+def _of_other_types(named: NamedField, seen: Sequence[FileFields], judged: bool) -> list[Problem]:
     """Text fields that hold something else: in a file with types, or in all the other samples that were looked at.
 
     judged: the samples decide, for the recipe does not say how many of them may be unreadable.
@@ -108,7 +112,7 @@ def _of_other_types(named: Named, seen: Sequence[Glimpse], judged: bool) -> list
     return []
 
 
-def _problem_of_type(named: Named, glimpse: Glimpse) -> Problem:
+def _problem_of_type(named: NamedField, glimpse: FileFields) -> Problem:
     kind, member = glimpse.kind_of(named.field), keys_of(named.field)
     what = f"{'column' if len(member) == 1 else 'field'} {named.field!r} is {kind}, not text"
     if not glimpse.typed:
@@ -120,18 +124,18 @@ def _problem_of_type(named: Named, glimpse: Glimpse) -> Problem:
     return Problem(named.where, f"{named.by}: {glimpse.path}: {what}", cure)
 
 
-def _problem(named: Named, seen: Sequence[Glimpse]) -> Problem:
+def _problem(named: NamedField, seen: Sequence[FileFields]) -> Problem:
     near = _near(named, seen)
     return Problem(named.where, _missing(named, seen), f"{_there(seen)}{f' {near}' if near else ''}")
 
 
-def _note_of_none(named: Named, seen: Sequence[Glimpse]) -> str:
+def _note_of_none(named: NamedField, seen: Sequence[FileFields]) -> str:
     rest = "The rest of the input was not looked at: rows without the field"
     effect = "go into quarantine" if named.is_text else "have NULL in its place"
     return f"{named.where}: {_missing(named, seen)}. {rest} {effect}. {_there(seen)}"
 
 
-def _missing(named: Named, seen: Sequence[Glimpse]) -> str:
+def _missing(named: NamedField, seen: Sequence[FileFields]) -> str:
     paths = list(dict.fromkeys(glimpse.path for glimpse in seen))
     files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
     looked = sum(glimpse.samples for glimpse in seen)
@@ -139,24 +143,24 @@ def _missing(named: Named, seen: Sequence[Glimpse]) -> str:
     return f"{named.by} names the field {named.field!r}, which {samples}"
 
 
-def _near(named: Named, seen: Sequence[Glimpse]) -> str | None:
+def _near(named: NamedField, seen: Sequence[FileFields]) -> str | None:
     """The question whether a field of a similar name is meant."""
     names = sorted({name for glimpse in seen for name in glimpse.names}, key=lambda name: (name.count("."), name))
     return suggestion(named.field, names)
 
 
-def _there(seen: Sequence[Glimpse]) -> str:
+def _there(seen: Sequence[FileFields]) -> str:
     top = list(dict.fromkeys(name for glimpse in seen for name in glimpse.top))
     return f"Fields there: {', '.join(top[:_SHOWN])}{', ...' if len(top) > _SHOWN else ''}."
 
 
-def _notes_of_some(named: Named, seen: Sequence[Glimpse], lacking: Sequence[Glimpse]) -> list[str]:
+def _notes_of_some(named: NamedField, seen: Sequence[FileFields], lacking: Sequence[FileFields]) -> list[str]:
     """Notes on files in which no sample has a text field that others have."""
     having = {glimpse.path for glimpse in seen if named.stands_in(glimpse)}
     return [_note(named, glimpse) for glimpse in lacking if glimpse.path not in having]
 
 
-def _note(named: Named, glimpse: Glimpse) -> str:
+def _note(named: NamedField, glimpse: FileFields) -> str:
     shown = ", ".join(glimpse.top[:_SHOWN])
     cure = f"it has {shown}"
     return f"{glimpse.path}: no sample looked at has the field {named.field!r} of {named.by}: {cure}"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from refinery.compiler.column_names import called
-from refinery.compiler.filter_order import Needs, Ordering, arranged
+from refinery.compiler.filter_order import FilterOrder, StepColumns, arranged
 from refinery.compiler.model import Chain, Stat, bytes_name
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
@@ -93,35 +93,35 @@ class Costs:
         return {step: round(self._left(frozenset({step})), 4) for step in sorted(self.kept)}
 
 
-def ordering(strategy: str, needs: Sequence[Needs], costs: Costs) -> Ordering:
+def ordering(strategy: str, needs: Sequence[StepColumns], costs: Costs) -> FilterOrder:
     """The order of the steps by their costs."""
     own = {need.step: float(f"{costs.spent[need.step]:.3g}") for need in needs}
     return arranged(strategy, needs, costs.expected(), own, costs.passes())
 
 
-def recorded(path: Path, key: str) -> list[Ordering]:
+def recorded(path: Path, key: str) -> list[FilterOrder]:
     """The orders in a file of an earlier run; empty if that run had another recipe or other inputs."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return [Ordering.of_json(stage) for stage in found["stages"]] if found["key"] == key else []
+        return [FilterOrder.of_json(stage) for stage in found["stages"]] if found["key"] == key else []
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 
 
-def orderings_of(run_dir: RunDir) -> list[Ordering]:
+def orderings_of(run_dir: RunDir) -> list[FilterOrder]:
     """The orders in which the stages of a finished run ran; empty for the recipe's order."""
     plan = json.loads(run_dir.plan.read_text(encoding="utf-8"))
-    return [Ordering.of_json(stage) for stage in plan.get("orderings", ())]
+    return [FilterOrder.of_json(stage) for stage in plan.get("orderings", ())]
 
 
-def keep(path: Path, key: str, orderings: Sequence[Ordering]) -> None:
+def keep(path: Path, key: str, orderings: Sequence[FilterOrder]) -> None:
     """Write the orders for `recorded`, because another measurement may give another order."""
     unfinished = aside(path)
     unfinished.write_text(json.dumps({"key": key, "stages": [stage.json() for stage in orderings]}, indent=2))
     os.replace(unfinished, path)
 
 
-def told(orderings: Sequence[Ordering], stats: Sequence[Stat]) -> list[str]:
+def order_notes(orderings: Sequence[FilterOrder], stats: Sequence[Stat]) -> list[str]:
     """A line for each stage whose filters were moved: the order of steps, and the statistics that removed rows lack."""
     found = []
     for stage in orderings:

@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from refinery.common.paths import shorter
-from refinery.compiler.filter_order import Ordering, movable
-from refinery.compiler.model import Around, Chain, Schema, Stat
+from refinery.compiler.filter_order import FilterOrder, movable
+from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.program import Program, build, pretty
 from refinery.compiler.stages import Stage, cut_at_barriers, ordered
 from refinery.compiler.step_columns import needs_of
@@ -28,11 +28,11 @@ from refinery.io.unchanged import Stamps, stamps
 from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
-from refinery.planning.filter_costs import by_class, keep, measured, ordering, recorded, told
+from refinery.planning.filter_costs import by_class, keep, measured, order_notes, ordering, recorded
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row, shard_bytes
 from refinery.recipe import Recipe
 from refinery.recipe.fields import keys_of
-from refinery.recipe.lost import Lost
+from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 from refinery.security.sql_paths import folders_of
 from refinery.storage.run_folder import RunDir
@@ -49,7 +49,7 @@ _COLUMNS = 3
 
 
 @dataclass(frozen=True)
-class Planned:
+class CompiledStage:
     """A stage with its compiled program and chain."""
 
     stage: Stage
@@ -64,18 +64,18 @@ class Planned:
 
 
 @dataclass
-class Prepared:
+class Plan:
     """A recipe with its inputs found and cut, and its stages compiled."""
 
     recipe: Recipe
     library: Library
-    stages: tuple[Planned, ...]
+    stages: tuple[CompiledStage, ...]
     sources: list[Source]
     shards: list[Shard]
     workers: int
     shard_size: int
     notes: list[str] = field(default_factory=list)
-    orderings: tuple[Ordering, ...] = ()
+    orderings: tuple[FilterOrder, ...] = ()
     sizes: Sizes = Sizes()
     stamps: Stamps = field(default_factory=dict)
 
@@ -125,9 +125,9 @@ def prepare(
     library: Library,
     dataset: Any = None,
     shard_size: int | None = None,
-    orderings: Sequence[Ordering] | None = None,
+    orderings: Sequence[FilterOrder] | None = None,
     binds: bool = True,
-) -> Prepared:
+) -> Plan:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
     dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of an earlier run that
@@ -153,14 +153,14 @@ def prepare(
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
     notes = [*notes, *few, *lacking, *_left_out(recipe, library)]
-    prepared = Prepared(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)
+    prepared = Plan(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
         prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
     return _reordered(prepared, schema, orderings) if recipe.reorders or orderings else prepared
 
 
-def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering] | None) -> Prepared:
+def _reordered(prepared: Plan, schema: Schema, orderings: Sequence[FilterOrder] | None) -> Plan:
     """Put the filters of the stages into the order of `fusion_strategy`."""
     recipe, library = prepared.recipe, prepared.library
     if not orderings:
@@ -171,22 +171,22 @@ def _reordered(prepared: Prepared, schema: Schema, orderings: Sequence[Ordering]
     moved = ordered(stages, [found.steps for found in orderings])
     if any(found.moved for found in orderings):
         prepared.stages = compile_stages(recipe, library, moved, schema, prepared.shards)
-        prepared.notes += told(orderings, prepared.stats)
+        prepared.notes += order_notes(orderings, prepared.stats)
     prepared.orderings = tuple(orderings)
     return prepared
 
 
-def _ordering(prepared: Prepared, planned: Planned, schema: Schema) -> Ordering:
+def _ordering(prepared: Plan, planned: CompiledStage, schema: Schema) -> FilterOrder:
     """Find the order in which the steps of a stage should run."""
     recipe, library, stage = prepared.recipe, prepared.library, planned.stage
     strategy, infos = str(recipe.reorders), planned.program.steps
     needs = needs_of(planned.chain, infos)
     if not movable(needs):
-        return Ordering(strategy, tuple(need.step for need in needs))
+        return FilterOrder(strategy, tuple(need.step for need in needs))
     if strategy == "greedy":
         return ordering(strategy, needs, by_class(planned.program, planned.chain, library))
     earlier = [stat for p in prepared.stages if p.stage.number < stage.number for stat in p.program.stats]
-    around = Around(stage.before, stage.after, tuple(earlier), probe=True)
+    around = CompileContext(stage.before, stage.after, tuple(earlier), probe=True)
     program, chain = build(stage.steps, library, schema, planned.program.text_key, recipe.op_fusion, around=around)
     sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
     probing = replace(program, pass_sql=sql, folders=planned.program.folders)
@@ -202,13 +202,13 @@ def _left_out(recipe: Recipe, library: Library) -> list[str]:
 
 def compile_stages(
     recipe: Recipe, library: Library, stages: Sequence[Stage], schema: Schema, shards: list[Shard] | None
-) -> tuple[Planned, ...]:
+) -> tuple[CompiledStage, ...]:
     """Compile and bind every stage. shards: None to compile without binding.
 
     Raises RecipeError with the problems of all stages.
     """
     text_key = keys_of(recipe.text_key)
-    found: list[Planned] = []
+    found: list[CompiledStage] = []
     problems: list[Problem] = []
     earlier: list[Stat] = []
     for stage in stages:
@@ -275,7 +275,7 @@ def _sure(problems: Sequence[Problem], schema: Schema) -> Sequence[Problem]:
     return [problem for problem in problems if not ("best candidate" in problem.what and '"NULL"' in problem.what)]
 
 
-def _unknown_stats(summary: StatSummary, stats: Sequence[Stat], lost: Lost) -> list[Problem]:
+def _unknown_stats(summary: StatSummary, stats: Sequence[Stat], lost: MissingStatistics) -> list[Problem]:
     """Statistics that are to be summed up, and that no step computes."""
     known = [*(stat.column for stat in stats), *lost.stats]
     wrong = [name for name in summary.stats if name not in known and not lost.may_be(name)]
@@ -293,25 +293,25 @@ def compile_stage(
     text_key: tuple[str, ...],
     earlier: Sequence[Stat],
     last: bool,
-) -> Planned:
+) -> CompiledStage:
     """Compile one stage. earlier: statistics of the stages before. Raises RecipeError."""
     around, stats = around_of(stage, recipe, earlier), recipe.keep_stats_in_res_ds and last
     program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
     program = replace(program, folders=folders_of(recipe, library), seconds=seconds_of(recipe.row_timeout))
-    return Planned(stage, program, chain)
+    return CompiledStage(stage, program, chain)
 
 
-def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> Around:
+def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> CompileContext:
     """Context of a stage in its recipe."""
     summary = recipe.stat_summary if recipe.stat_summary.grouped else None
-    return Around(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+    return CompileContext(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
 
 
-def compile_comparison(prepared: Prepared, step: Any) -> Program:
+def compile_comparison(prepared: Plan, step: Any) -> Program:
     """The program that computes the shingles for a deduplicator's exact comparison, over its input samples."""
     text_key = prepared.stages[0].program.text_key
     schema = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
-    around = Around(after=step, compare=True)
+    around = CompileContext(after=step, compare=True)
     return build([], prepared.library, schema, text_key, around=around)[0]
 
 
@@ -329,7 +329,7 @@ def _only(
     after = stage.after if stage.after in steps else None
     chain = [step for step in steps if step is not before and step is not after]
     schema = _without(schema, library, [step for step in stage.steps if step not in chain])
-    around = Around(before, after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+    around = CompileContext(before, after, tuple(earlier), measure=recipe.measure_only, summary=summary)
     return build(chain, library, schema, keys_of(recipe.text_key), around=around)[0]
 
 

@@ -13,13 +13,13 @@ from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.absolute_paths import located
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
-from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, Key
-from refinery.recipe.lost import Lost
+from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, RecipeKey
+from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
-from refinery.recipe.tree import Entry, Mapping, Place, Problems, Scalar, order, plain_value
+from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, SourcePlace, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
 from refinery.storage.urls import is_stdout
 
@@ -33,15 +33,15 @@ _SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentia
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedRecipe:
     """A checked recipe, the library of the check, and the steps left out because of problems."""
 
     recipe: Recipe
     library: LibraryLike
-    lost: Lost
+    lost: MissingStatistics
 
 
-def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> Checked:
+def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> CheckedRecipe:
     """Make the recipe of a tree. On errors, `problems` has them, and the recipe lacks the faulty parts."""
     return _Checker(root, library, problems, need_inputs).run()
 
@@ -50,20 +50,20 @@ class _Checker:
     def __init__(self, root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool) -> None:
         self.root, self.source, self.problems, self.need_inputs = root, library, problems, need_inputs
         self.notes: Notes = []
-        self.lost = Lost()
+        self.lost = MissingStatistics()
         self.unknown: list[tuple[str, Entry]] = []
 
-    def run(self) -> Checked:
+    def run(self) -> CheckedRecipe:
         credentials = self._credentials()  # first: no message shows them after this
         values = self._keys()
         library = self._library(values.get("operators") or ())
-        self._tell_unknown(library)
+        self._report_unknown(library)
         inputs, most = self._inputs()
         steps = self._steps(library)
         self._trace_list(values.get("op_list_to_trace") or (), library)
         summary = read_summary(self.root.entries.get("stat_summary"), self.problems)
         self._folders(values)
-        self._tell(values, inputs, most)
+        self._report_values(values, inputs, most)
         notes = sorted(self.notes, key=lambda note: order(note[0]))
         recipe = Recipe(
             steps=steps,
@@ -76,7 +76,7 @@ class _Checker:
             ignored=tuple(Note(str(place), text) for place, text in notes),
             **values,
         )
-        return Checked(located(recipe), library, self.lost)
+        return CheckedRecipe(located(recipe), library, self.lost)
 
     # Keys
 
@@ -98,21 +98,21 @@ class _Checker:
         return values
 
     @staticmethod
-    def _is_field(key: Key) -> bool:
+    def _is_field(key: RecipeKey) -> bool:
         return not key.note and not key.refuses and key.name not in _SEPARATE and key.name not in ALIASES
 
-    def _nested(self, name: str) -> Key | None:
+    def _nested(self, name: str) -> RecipeKey | None:
         """The key of a dotted name: Data-Juicer also writes `checkpoint.enabled: true`."""
         root = KEYS.get(name.partition(".")[0])
         return root if "." in name and root is not None and root.note else None
 
-    def _tell_unknown(self, library: LibraryLike) -> None:
+    def _report_unknown(self, library: LibraryLike) -> None:
         for name, entry in self.unknown:
             misplaced = name in library.operators
             hint = f"Operators stand below process: '- {name}:'" if misplaced else suggestion(name, KEYS)
             self.problems.add(entry.place, f"there is no key {name!r}", hint)
 
-    def _value(self, key: Key, entry: Entry, values: dict[str, Any]) -> None:
+    def _value(self, key: RecipeKey, entry: Entry, values: dict[str, Any]) -> None:
         value = take(entry.node, key, key.name, self.problems, key.default)
         if key.refuses:
             if value != key.default:
@@ -216,7 +216,7 @@ class _Checker:
         elif values["export_type"] is None and found is None:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
 
-    def _stream(self, place: Place, values: dict[str, Any]) -> None:
+    def _stream(self, place: SourcePlace, values: dict[str, Any]) -> None:
         """Check that the export can go to standard output."""
         if values["executor_type"] != "default":
             self.problems.add(place, "a cluster exports a folder of parts, not to standard output", "Name a folder.")
@@ -242,7 +242,7 @@ class _Checker:
         self.notes.append((place, "{job_id} is left out of work_dir: a run is known by its folder"))
         return head.rstrip("/") or "."
 
-    def _tell(self, values: dict[str, Any], inputs: AnySequence[Any], most: int | None) -> None:
+    def _report_values(self, values: dict[str, Any], inputs: AnySequence[Any], most: int | None) -> None:
         entries = self.root.entries
         if values["executor_type"] == "default" and "ray_address" in entries:
             self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))

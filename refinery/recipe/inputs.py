@@ -8,14 +8,14 @@ import shlex
 
 from refinery.common.redaction import has_credentials, hide, remember
 from refinery.errors import suggestion
-from refinery.recipe.keys import READABLE, Key
+from refinery.recipe.keys import READABLE, RecipeKey
 from refinery.recipe.model import InputConfig
-from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, plain_value
+from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, plain_value
 from refinery.recipe.values import CREDENTIALS, take
 
-_WEIGHT = Key("weight", "float", 1.0, min=0)
-_PATH = Key("path", "str", "")
-_MOST = Key("max_sample_num", "int", None, min=1, nullable=True)
+_WEIGHT = RecipeKey("weight", "float", 1.0, min=0)
+_PATH = RecipeKey("path", "str", "")
+_MOST = RecipeKey("max_sample_num", "int", None, min=1, nullable=True)
 _FIELDS = ("type", "path", "weight", "source", "format")
 _PLACES = ("s3", "huggingface")
 # Data-Juicer's keys beside the URL of a source, and the place from which refinery reads each.
@@ -61,7 +61,7 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _mixture(text: str, place: Place, problems: Problems) -> tuple[InputConfig, ...]:
+def _mixture(text: str, place: SourcePlace, problems: Problems) -> tuple[InputConfig, ...]:
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -177,7 +177,9 @@ def _local(node: Node, label: str, weight: float, form: str | None, problems: Pr
     return _checked(path, weight, form, node.place, problems)
 
 
-def _checked(path: str, weight: float, form: str | None, place: Place, problems: Problems) -> tuple[InputConfig, ...]:
+def _checked(
+    path: str, weight: float, form: str | None, place: SourcePlace, problems: Problems
+) -> tuple[InputConfig, ...]:
     if has_credentials(path):
         problems.add(place, f"the path {hide(path)} holds credentials", CREDENTIALS)
         return ()

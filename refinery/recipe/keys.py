@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Key:
+class RecipeKey:
     """One top-level key.
 
     type: as for parameters of operators, and `strings` (one text or a list of texts), `count_or_all`, `count_or_share`
@@ -37,16 +37,20 @@ FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet")
 READABLE = ("jsonl", "json", "jsonl.gz", "jsonl.zst", "parquet", "csv", "tsv", "txt")
 
 _USED = (
-    Key("project_name", "str", "hello_world", "Name of the project, for the tables and the report."),
-    Key(
+    RecipeKey("project_name", "str", "hello_world", "Name of the project, for the tables and the report."),
+    RecipeKey(
         "dataset_path",
         "paths",
         (),
         "A file, directory, glob or URL, or a list of them; `0.5 a.jsonl 0.5 b.jsonl` weighs them.",
     ),
-    Key("dataset", "mapping", None, "`configs`, a list of `type, path, weight`, and `max_sample_num`.", nullable=True),
-    Key("export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go, a path or URL."),
-    Key(
+    RecipeKey(
+        "dataset", "mapping", None, "`configs`, a list of `type, path, weight`, and `max_sample_num`.", nullable=True
+    ),
+    RecipeKey(
+        "export_path", "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go, a path or URL."
+    ),
+    RecipeKey(
         "export_type",
         "str",
         None,
@@ -54,30 +58,34 @@ _USED = (
         choices=(*FORMATS, "none"),
         nullable=True,
     ),
-    Key("export_shard_size", "size", 0, "Size of each exported file; 0 for one file.", min=0),
-    Key("export_in_parallel", "bool", False, "Write several files of the export at once."),
-    Key("export_aws_credentials", "mapping", None, "Has no effect; never written anywhere.", nullable=True),
-    Key("work_dir", "str", None, "The run folder; by default the directory of export_path.", nullable=True),
-    Key("temp_dir", "str", None, "Where DuckDB puts data that does not fit into memory.", nullable=True),
-    Key("text_keys", "strings", ("text",), "Field with the text, dots for nested ones; the first of a list is used."),
-    Key("suffixes", "strings", (), "Suffixes of the files to read from a directory; else all readable.", nullable=True),
-    Key("np", "int", 4, "Number of workers.", min=1),
-    Key(
+    RecipeKey("export_shard_size", "size", 0, "Size of each exported file; 0 for one file.", min=0),
+    RecipeKey("export_in_parallel", "bool", False, "Write several files of the export at once."),
+    RecipeKey("export_aws_credentials", "mapping", None, "Has no effect; never written anywhere.", nullable=True),
+    RecipeKey("work_dir", "str", None, "The run folder; by default the directory of export_path.", nullable=True),
+    RecipeKey("temp_dir", "str", None, "Where DuckDB puts data that does not fit into memory.", nullable=True),
+    RecipeKey(
+        "text_keys", "strings", ("text",), "Field with the text, dots for nested ones; the first of a list is used."
+    ),
+    RecipeKey(
+        "suffixes", "strings", (), "Suffixes of the files to read from a directory; else all readable.", nullable=True
+    ),
+    RecipeKey("np", "int", 4, "Number of workers.", min=1),
+    RecipeKey(
         "executor_type",
         "str",
         "default",
         "Where shards run: here, or on a Ray cluster.",
         choices=("default", "ray", "ray_partitioned"),
     ),
-    Key("ray_address", "str", "auto", "The Ray cluster: auto, local, host:port, ray://host:port."),
-    Key("open_tracer", "bool", False, "Record changed and removed samples; `use_tracer` is the same."),
-    Key("op_list_to_trace", "list[str]", (), "Operators to trace; all by default.", nullable=True),
-    Key("trace_num", "count_or_all", 10, "Most samples to trace per step, or `all`.", min=0),
-    Key("trace_keys", "list[str]", (), "Fields of the original sample to add to its traces.", nullable=True),
-    Key("keep_stats_in_res_ds", "bool", False, "Export statistics inside the samples."),
-    Key("keep_hashes_in_res_ds", "bool", False, "Export deduplicators' hashes inside the samples."),
-    Key("op_fusion", "bool", True, "Share words, lines and counts between operators; the results are the same."),
-    Key(
+    RecipeKey("ray_address", "str", "auto", "The Ray cluster: auto, local, host:port, ray://host:port."),
+    RecipeKey("open_tracer", "bool", False, "Record changed and removed samples; `use_tracer` is the same."),
+    RecipeKey("op_list_to_trace", "list[str]", (), "Operators to trace; all by default.", nullable=True),
+    RecipeKey("trace_num", "count_or_all", 10, "Most samples to trace per step, or `all`.", min=0),
+    RecipeKey("trace_keys", "list[str]", (), "Fields of the original sample to add to its traces.", nullable=True),
+    RecipeKey("keep_stats_in_res_ds", "bool", False, "Export statistics inside the samples."),
+    RecipeKey("keep_hashes_in_res_ds", "bool", False, "Export deduplicators' hashes inside the samples."),
+    RecipeKey("op_fusion", "bool", True, "Share words, lines and counts between operators; the results are the same."),
+    RecipeKey(
         "fusion_strategy",
         "str",
         None,
@@ -85,17 +93,19 @@ _USED = (
         choices=("probe", "greedy"),
         nullable=True,
     ),
-    Key("adaptive_batch_size", "bool", False, "Batches and shards of a size that fits the samples and the memory."),
-    Key(
+    RecipeKey(
+        "adaptive_batch_size", "bool", False, "Batches and shards of a size that fits the samples and the memory."
+    ),
+    RecipeKey(
         "use_checkpoint",
         "bool",
         False,
         "Go on from the last results that hold; here every run does, so it changes nothing.",
     ),
-    Key(
+    RecipeKey(
         "use_cache", "bool", True, "Keep the results of shards when the run has ended, for the next run in this folder."
     ),
-    Key(
+    RecipeKey(
         "cache_compress",
         "str",
         None,
@@ -103,19 +113,19 @@ _USED = (
         choices=("gzip", "zstd", "lz4"),
         nullable=True,
     ),
-    Key(
+    RecipeKey(
         "open_monitor",
         "bool",
         False,
         "Record what every worker and the GPUs do each second, not only the run as a whole.",
     ),
-    Key("process", "list", (), "The steps: a list of operators with their parameters."),
+    RecipeKey("process", "list", (), "The steps: a list of operators with their parameters."),
 )
 
 _OWN = (
-    Key("use_tracer", "bool", False, "The same as open_tracer.", own=True),
-    Key("add_suffix", "bool", False, "Export the suffix of each sample's file, as `__dj__suffix__`.", own=True),
-    Key(
+    RecipeKey("use_tracer", "bool", False, "The same as open_tracer.", own=True),
+    RecipeKey("add_suffix", "bool", False, "Export the suffix of each sample's file, as `__dj__suffix__`.", own=True),
+    RecipeKey(
         "memory_limit",
         "size",
         None,
@@ -124,8 +134,8 @@ _OWN = (
         min=1,
         own=True,
     ),
-    Key("threads", "int", None, "Threads of each worker's DuckDB; 1 by default.", nullable=True, min=1, own=True),
-    Key(
+    RecipeKey("threads", "int", None, "Threads of each worker's DuckDB; 1 by default.", nullable=True, min=1, own=True),
+    RecipeKey(
         "workers",
         "str",
         "auto",
@@ -133,7 +143,7 @@ _OWN = (
         choices=("auto", "threads", "processes"),
         own=True,
     ),
-    Key(
+    RecipeKey(
         "row_timeout",
         "float",
         None,
@@ -142,7 +152,7 @@ _OWN = (
         min=0.01,
         own=True,
     ),
-    Key(
+    RecipeKey(
         "max_quarantined",
         "count_or_share",
         None,
@@ -151,8 +161,8 @@ _OWN = (
         min=0,
         own=True,
     ),
-    Key("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
-    Key(
+    RecipeKey("shard_size", "size", 128_000_000, "Input bytes that a worker takes at a time.", min=1, own=True),
+    RecipeKey(
         "stat_summary",
         "mapping",
         None,
@@ -160,9 +170,11 @@ _OWN = (
         nullable=True,
         own=True,
     ),
-    Key("measure_only", "bool", False, "Filters measure and remove nothing, deduplicators are left out.", own=True),
-    Key("operators", "strings", (), "Folders with operators of one's own.", nullable=True, own=True),
-    Key("vars", "mapping", None, "Default values for {{ variables }}.", nullable=True, own=True),
+    RecipeKey(
+        "measure_only", "bool", False, "Filters measure and remove nothing, deduplicators are left out.", own=True
+    ),
+    RecipeKey("operators", "strings", (), "Folders with operators of one's own.", nullable=True, own=True),
+    RecipeKey("vars", "mapping", None, "Default values for {{ variables }}.", nullable=True, own=True),
 )
 
 _RAY = "it is for Data-Juicer's Ray engine"
@@ -226,9 +238,9 @@ _NOTED: dict[str, str] = {
 }
 
 _REFUSED = (
-    Key("generated_dataset_config", "any", None, nullable=True, refuses="give a dataset_path"),
-    Key("decrypt_after_reading", "bool", False, refuses="encrypted files are not read; decrypt them before"),
-    Key("encrypt_before_export", "bool", False, refuses="files are not encrypted; encrypt them after the run"),
+    RecipeKey("generated_dataset_config", "any", None, nullable=True, refuses="give a dataset_path"),
+    RecipeKey("decrypt_after_reading", "bool", False, refuses="encrypted files are not read; decrypt them before"),
+    RecipeKey("encrypt_before_export", "bool", False, refuses="files are not encrypted; encrypt them after the run"),
 )
 
 
@@ -239,11 +251,13 @@ NOT_YET: dict[str, str] = {
 }
 
 
-def _by_name(keys: Iterable[Key]) -> dict[str, Key]:
+def _by_name(keys: Iterable[RecipeKey]) -> dict[str, RecipeKey]:
     return {key.name: key for key in keys}
 
 
-KEYS: dict[str, Key] = _by_name([*_USED, *_OWN, *_REFUSED, *(Key(n, "any", None, note=t) for n, t in _NOTED.items())])
+KEYS: dict[str, RecipeKey] = _by_name(
+    [*_USED, *_OWN, *_REFUSED, *(RecipeKey(n, "any", None, note=t) for n, t in _NOTED.items())]
+)
 
 # Two names of one key; if both are given, they must agree.
 ALIASES = {"use_tracer": "open_tracer"}

@@ -18,8 +18,8 @@ from refinery.recipe.model import Recipe
 from refinery.recipe.override import Override, apply
 from refinery.recipe.parse import parse, parse_python
 from refinery.recipe.steps import normalize_process
-from refinery.recipe.template import Values, Variable
-from refinery.recipe.tree import Mapping, Place, Problems
+from refinery.recipe.template import TemplateValues, Variable
+from refinery.recipe.tree import Mapping, Problems, SourcePlace
 
 Guard = Callable[[Mapping, Problems], None]
 
@@ -45,7 +45,7 @@ def load(
     handed over otherwise. guard: checks the recipe before any part of it is used; the recipe then reads no environment.
 
     Raises RecipeError with every problem of the recipe; problems found up to the guard prevent the later checks. The
-    error's `partial` is a `Checked` with the valid rest of the recipe, if any.
+    error's `partial` is a `CheckedRecipe` with the valid rest of the recipe, if any.
     """
     if isinstance(recipe, AnyMapping):
         problems, values = Problems(), _values(variables, environ, guard)
@@ -75,19 +75,19 @@ def loads(
     problems, values = Problems(), _values(variables, environ, guard)
     root = parse(text, name, values, problems)
     if root is None and not problems.found:
-        problems.add(Place(name), "is empty", "Write dataset_path:, export_path: and process:.")
+        problems.add(SourcePlace(name), "is empty", "Write dataset_path:, export_path: and process:.")
     elif root is not None and not isinstance(root, Mapping):
-        problems.add(Place(name), "is not a mapping of keys", "Write keys such as dataset_path: and process:.")
+        problems.add(SourcePlace(name), "is not a mapping of keys", "Write keys such as dataset_path: and process:.")
     if not isinstance(root, Mapping):
         raise RecipeError(problems.sorted())
-    root.place = Place(name)
+    root.place = SourcePlace(name)
     return replace(_finish(root, overrides, values, problems, library, need_inputs, guard), source=text)
 
 
 def _finish(
     root: Mapping,
     overrides: AnySequence[Override],
-    values: Values,
+    values: TemplateValues,
     problems: Problems,
     library: LibrarySource,
     need_inputs: bool,
@@ -110,23 +110,23 @@ def _finish(
     return checked.recipe
 
 
-def _unused(root: Mapping, values: Values, problems: Problems) -> None:
+def _unused(root: Mapping, values: TemplateValues, problems: Problems) -> None:
     """Report variables of the command line that the recipe does not have."""
     declared = root.entries["vars"].node if "vars" in root.entries else None
     known = set(declared.entries) if isinstance(declared, Mapping) else set()
     for variable in values.variables:
         if variable not in values.used and variable not in known:
             hint = suggestion(variable, values.used | known)
-            problems.add(Place(f"--var {variable}"), f"the recipe has no variable {variable!r}", hint)
+            problems.add(SourcePlace(f"--var {variable}"), f"the recipe has no variable {variable!r}", hint)
 
 
 def _values(
     variables: AnyMapping[str, Any] | None, environ: AnyMapping[str, str] | None, guard: Guard | None
-) -> Values:
+) -> TemplateValues:
     given = {n: v if isinstance(v, Variable) else Variable.of(v) for n, v in (variables or {}).items()}
     if guard is not None:
-        return Values(given, {}, closed=True)
-    return Values(given, os.environ if environ is None else environ)
+        return TemplateValues(given, {}, closed=True)
+    return TemplateValues(given, os.environ if environ is None else environ)
 
 
 def _read(path: str) -> str:

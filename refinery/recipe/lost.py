@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass
-class Lost:
+class MissingStatistics:
     """Statistics of steps with problems, which are left out of what is compiled.
 
     stats: name -> number of the first step that computes it, and its type. since: number of the first step whose
@@ -40,6 +40,6 @@ class Lost:
         """Return whether a step may compute a statistic of this name."""
         return self.since is not None or name in self.stats
 
-    def copy(self) -> Lost:
+    def copy(self) -> MissingStatistics:
         """A copy that can be added to."""
-        return Lost(dict(self.stats), self.since)
+        return MissingStatistics(dict(self.stats), self.since)

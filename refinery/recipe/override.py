@@ -18,7 +18,7 @@ from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.parse import parse_option, plain_scalar
 from refinery.recipe.steps import normalize_process, operator_of
 from refinery.recipe.template import Variable
-from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, from_python
+from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, from_python
 
 _SAME = {name: alias for pair in ALIASES.items() for name, alias in (pair, pair[::-1])}
 
@@ -109,7 +109,7 @@ def apply(root: Mapping, overrides: AnySequence[Override], problems: Problems) -
     """Apply overrides to the tree; the last override of a place wins."""
     for override in overrides:
         normalize_process(root)
-        place = Place(override.option)
+        place = SourcePlace(override.option)
         value = parse_option(str(override.value), place) if override.is_text else _python(override, problems)
         if override.every:
             _apply_to_all(root, override, value, problems)
@@ -122,7 +122,7 @@ def _python(override: Override, problems: Problems) -> Node:
 
 
 def _apply_to_all(root: Mapping, override: Override, value: Node, problems: Problems) -> None:
-    name, place, names = override.path[0], Place(override.option), step_names(root)
+    name, place, names = override.path[0], SourcePlace(override.option), step_names(root)
     if name not in names:
         known = [*(n for n in names if n), *KEYS]
         problems.add(place, f"the recipe has no step {name!r}{did_you_mean(name, known)}")
@@ -146,7 +146,7 @@ def _steps(root: Mapping) -> list[Node]:
 
 
 class _Setter:
-    def __init__(self, override: Override, place: Place, value: Node, problems: Problems) -> None:
+    def __init__(self, override: Override, place: SourcePlace, value: Node, problems: Problems) -> None:
         self.override, self.place, self.value, self.problems = override, place, value, problems
 
     def set(self, root: Mapping) -> None:

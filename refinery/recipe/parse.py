@@ -9,18 +9,18 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from refinery.recipe.syntax import Complaint, bad_character, explain
-from refinery.recipe.template import Template, Values, Variable
+from refinery.recipe.syntax import YamlError, bad_character, explain
+from refinery.recipe.template import Template, TemplateValues, Variable
 from refinery.recipe.tree import (
     MAX_DEPTH,
     MAX_NODES,
     Entry,
     Mapping,
     Node,
-    Place,
     Problems,
     Scalar,
     Sequence,
+    SourcePlace,
     from_python,
     plain_value,
 )
@@ -32,7 +32,7 @@ _RESOLVER = Resolver()
 _CONSTRUCTOR = SafeConstructor()
 
 
-def parse(text: str, name: str, values: Values, problems: Problems) -> Node | None:
+def parse(text: str, name: str, values: TemplateValues, problems: Problems) -> Node | None:
     """Parse a recipe's text to a tree; `name` stands for the file in messages.
 
     Returns None for an empty document, or a text that is not YAML. Errors are added to `problems`. The recipe's own
@@ -42,7 +42,7 @@ def parse(text: str, name: str, values: Values, problems: Problems) -> Node | No
     if text.lstrip()[:1] in ("{", "["):
         text = text.replace("\t", " ")  # JSON may be indented with tabs; its texts cannot hold any
     if sum(map(text.count, ",\n")) > MAX_NODES:  # reading it would take a minute
-        problems.add(Place(name), "holds too many values", "Is it the data set?")
+        problems.add(SourcePlace(name), "holds too many values", "Is it the data set?")
         return None
     template = Template(text, name)
     try:
@@ -57,16 +57,16 @@ def parse(text: str, name: str, values: Values, problems: Problems) -> Node | No
         found = bad_character(error, template.masked) if reader else explain(error)
         _complain(found, template, name, problems)
     except RecursionError:
-        problems.add(Place(name), f"is nested deeper than {MAX_DEPTH} levels")
+        problems.add(SourcePlace(name), f"is nested deeper than {MAX_DEPTH} levels")
     return None
 
 
-def _complain(found: Complaint, template: Template, name: str, problems: Problems) -> None:
+def _complain(found: YamlError, template: Template, name: str, problems: Problems) -> None:
     what, hint = template.restore(found.what), found.hint
-    problems.add(Place(name, found.line), what, hint and template.restore(hint))
+    problems.add(SourcePlace(name, found.line), what, hint and template.restore(hint))
 
 
-def parse_python(recipe: AnyMapping[str, Any], values: Values, problems: Problems) -> Mapping:
+def parse_python(recipe: AnyMapping[str, Any], values: TemplateValues, problems: Problems) -> Mapping:
     """Make the tree of a dict recipe, with the variables in its texts filled in."""
     root = from_python(recipe, "recipe", problems)
     assert isinstance(root, Mapping)
@@ -79,7 +79,7 @@ def parse_python(recipe: AnyMapping[str, Any], values: Values, problems: Problem
     return root
 
 
-def _fill(node: Node, values: Values, problems: Problems) -> None:
+def _fill(node: Node, values: TemplateValues, problems: Problems) -> None:
     if isinstance(node, Mapping):
         for entry in node.entries.values():
             _fill(entry.node, values, problems)
@@ -94,7 +94,7 @@ def _fill(node: Node, values: Values, problems: Problems) -> None:
             node.broken = filled is None
 
 
-def parse_option(text: str, place: Place) -> Scalar:
+def parse_option(text: str, place: SourcePlace) -> Scalar:
     """Parse a value from the command line: a YAML scalar, which may also stand for a list or mapping."""
     collection: Node | None = None
     value: Any = text
@@ -107,14 +107,14 @@ def parse_option(text: str, place: Place) -> Scalar:
             return Scalar(found.value, found.value, place, plain=False, option=True)
         value = plain_scalar(text.strip())
     elif found is not None and text.lstrip()[:1] in ("[", "{"):
-        built = _Builder(Template("", ""), str(place), Values({}), Problems()).build(found)
+        built = _Builder(Template("", ""), str(place), TemplateValues({}), Problems()).build(found)
         collection = _at(built, place)
     elif not text.strip():
         value = None
     return Scalar(value, text.strip(), place, option=True, collection=collection)
 
 
-def _at(node: Node, place: Place) -> Node:
+def _at(node: Node, place: SourcePlace) -> Node:
     """The same tree with one place for all nodes."""
     node.place = place
     if isinstance(node, Sequence):
@@ -146,7 +146,7 @@ def _construct(tag: str, text: str) -> Any:
 
 
 class _Builder:
-    def __init__(self, template: Template, name: str, values: Values, problems: Problems) -> None:
+    def __init__(self, template: Template, name: str, values: TemplateValues, problems: Problems) -> None:
         self.template, self.name, self.values, self.problems = template, name, values, problems
         self.left = MAX_NODES
         self.open: list[yaml.Node] = []
@@ -182,7 +182,7 @@ class _Builder:
         finally:
             self.open.pop()
 
-    def _scalar(self, node: yaml.ScalarNode, place: Place) -> Node:
+    def _scalar(self, node: yaml.ScalarNode, place: SourcePlace) -> Node:
         if node.tag not in _SCALARS:
             self._unknown_tag(node, place)
         text, tag = node.value, node.tag
@@ -199,7 +199,7 @@ class _Builder:
         explicit = node.style is None and tag == _TAG + "str" != _RESOLVER.resolve(type(node), text, (True, False))
         return Scalar(_construct(tag, text), text, place, plain=node.style is None and not explicit)
 
-    def _unpaired(self, text: str, place: Place) -> str:
+    def _unpaired(self, text: str, place: SourcePlace) -> str:
         r"""Join the surrogate pairs that JSON writes as two `\u` escapes."""
         try:
             text.encode()
@@ -240,7 +240,7 @@ class _Builder:
             found |= {name: entry for name, entry in part.entries.items() if name not in found}
         return found
 
-    def _key(self, node: yaml.Node, place: Place) -> str | None:
+    def _key(self, node: yaml.Node, place: SourcePlace) -> str | None:
         if isinstance(node, yaml.ScalarNode) and (node.value or node.style):
             return self._unpaired(self._fill(node) or "", place)
         hint = "Put a value that holds braces or brackets in quotes, and a key before every colon."
@@ -250,12 +250,12 @@ class _Builder:
     def _fill(self, node: yaml.ScalarNode) -> str | None:
         return self.template.fill(node.value, node.style, self.values, self._place(node), self.problems)
 
-    def _unknown_tag(self, node: yaml.Node, place: Place) -> None:
+    def _unknown_tag(self, node: yaml.Node, place: SourcePlace) -> None:
         tag = node.tag.replace(_TAG, "!!")
         self.problems.add(place, f"the YAML tag {tag} is not allowed in recipes", "Remove it, or quote the value.")
 
-    def _place(self, node: yaml.Node) -> Place:
-        return Place(self.name, node.start_mark.line + 1)
+    def _place(self, node: yaml.Node) -> SourcePlace:
+        return SourcePlace(self.name, node.start_mark.line + 1)
 
 
 def _variable(node: Node) -> Variable:

@@ -10,22 +10,22 @@ from typing import Any
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.absolute_paths import located_params
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
-from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, Key
-from refinery.recipe.lost import Lost
+from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, RecipeKey
+from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
-from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, Sequence, describe, order
+from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, order
 from refinery.recipe.values import take
 
-_TEXT_KEY = Key(TEXT_KEY, "str", None, nullable=True)
-_RANGE_KEYS = {name: Key(name, "bool", default) for name, default in RANGE_PARAMS.items()}
+_TEXT_KEY = RecipeKey(TEXT_KEY, "str", None, nullable=True)
+_RANGE_KEYS = {name: RecipeKey(name, "bool", default) for name, default in RANGE_PARAMS.items()}
 _EXAMPLE = "Write - clean_email_mapper: or - text_length_filter: {min_len: 10}"
 
-Notes = list[tuple[Place, str]]
+Notes = list[tuple[SourcePlace, str]]
 Given = dict[str, Entry]
 
 
 def read_steps(
-    entry: Entry, library: LibraryLike, problems: Problems, notes: Notes, lost: Lost | None = None
+    entry: Entry, library: LibraryLike, problems: Problems, notes: Notes, lost: MissingStatistics | None = None
 ) -> tuple[Step, ...]:
     """Read the valid steps of a recipe's `process:`. lost: collects the steps with problems."""
     node = entry.node
@@ -34,7 +34,7 @@ def read_steps(
         return ()
     if not node.items:
         notes.append((entry.place, "process is empty: samples are exported as they are read"))
-    reader = _Reader(library, problems, notes, lost or Lost())
+    reader = _Reader(library, problems, notes, lost or MissingStatistics())
     steps = [reader.step(index, item) for index, item in enumerate(node.items, 1)]
     return tuple(step for step in steps if step is not None)
 
@@ -84,7 +84,7 @@ def operator_of(item: Node) -> tuple[str, Entry] | None:
 
 
 class _Reader:
-    def __init__(self, library: LibraryLike, problems: Problems, notes: Notes, lost: Lost) -> None:
+    def __init__(self, library: LibraryLike, problems: Problems, notes: Notes, lost: MissingStatistics) -> None:
         self.library, self.problems, self.notes, self.lost = library, problems, notes, lost
         self.noted: set[str] = set()
 
@@ -132,7 +132,7 @@ class _Reader:
             what = f"one item of process holds {len(others) + 1} keys, {name} and {others[0][0]}"
             self.problems.add(others[0][1].place, what, hint)
 
-    def _operator(self, name: str, place: Place) -> OperatorLike | None:
+    def _operator(self, name: str, place: SourcePlace) -> OperatorLike | None:
         known = self.library.operators
         if name in known:
             try:
@@ -159,7 +159,7 @@ class _Reader:
         self.problems.add(node.place, what, "Write name: value below it.")
         return None
 
-    def _params(self, operator: OperatorLike, given: Given, place: Place) -> dict[str, Any]:
+    def _params(self, operator: OperatorLike, given: Given, place: SourcePlace) -> dict[str, Any]:
         ranges = {n: k for n, k in _RANGE_KEYS.items() if operator.kind == "filter" and n not in operator.params}
         specs: dict[str, Any] = {TEXT_KEY: _TEXT_KEY, **ranges, **operator.params}
         params = {name: _default(spec) for name, spec in {**operator.params, **ranges}.items()}
@@ -176,7 +176,7 @@ class _Reader:
                 self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
         return located_params(params, operator.params)
 
-    def _unknown(self, operator: OperatorLike, name: str, place: Place, specs: AnyMapping[str, Any]) -> None:
+    def _unknown(self, operator: OperatorLike, name: str, place: SourcePlace, specs: AnyMapping[str, Any]) -> None:
         reason = BASE_PARAMS.get(name) or ("only filters have a range" if name in RANGE_PARAMS else None)
         if reason is None:
             own = ", ".join(operator.params)
@@ -186,7 +186,7 @@ class _Reader:
             self.noted.add(name)
             self.notes.append((place, f"{operator.name}.{name} has no effect: {reason}"))
 
-    def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: Place) -> None:
+    def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: SourcePlace) -> None:
         for low, high in dict.fromkeys(map(tuple, operator.bounds.values())):  # statistics may share their bounds
             self._check_bounds(operator.name, low, high, params, given)
         for module, extra in getattr(operator, "needs", {}).items():
@@ -233,7 +233,12 @@ def _is_empty(node: Node) -> bool:
 
 
 def check_names(
-    label: str, names: AnySequence[str], place: Place, steps: AnySequence[str], library: LibraryLike, problems: Problems
+    label: str,
+    names: AnySequence[str],
+    place: SourcePlace,
+    steps: AnySequence[str],
+    library: LibraryLike,
+    problems: Problems,
 ) -> list[str]:
     """Check a list of operators' names against the recipe's steps.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
-from refinery.recipe.keys import Key
+from refinery.recipe.keys import RecipeKey
 from refinery.recipe.model import GROUPS, StatSummary
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence
 from refinery.recipe.values import CREDENTIALS, take
@@ -15,21 +15,21 @@ from refinery.recipe.values import CREDENTIALS, take
 _DEFAULTS = StatSummary()
 
 # Keys below `stat_summary`, besides `group_by`, which has a structured value.
-FIELDS: dict[str, Key] = {
+FIELDS: dict[str, RecipeKey] = {
     key.name: key
     for key in (
-        Key("groups", "strings", _DEFAULTS.groups, "Groups to compute."),
-        Key("histogram_round_digits", "int", _DEFAULTS.histogram_round_digits, "Decimals of a histogram's keys.", min=-15, max=15),
-        Key("top_k", "int", _DEFAULTS.top_k, "Most keys of a group of top_k_groups.", min=1),
-        Key("top_k_groups", "strings", _DEFAULTS.top_k_groups, "Groups of which only top_k keys are kept."),
-        Key("url_key", "str", _DEFAULTS.url_key, "Field with the address, dots for a nested one."),
-        Key("tokens_key", "str", _DEFAULTS.tokens_key, "Field with the number of tokens, dots for a nested one."),
-        Key("export", "str", _DEFAULTS.export, "Folder or URL for the statistics files.", nullable=True),
-        Key("rank", "int", _DEFAULTS.rank, "Number of this run among those that are merged.", min=0, max=99_999),
-        Key("stats", "strings", _DEFAULTS.stats, "Statistics to sum up; all by default."),
+        RecipeKey("groups", "strings", _DEFAULTS.groups, "Groups to compute."),
+        RecipeKey("histogram_round_digits", "int", _DEFAULTS.histogram_round_digits, "Decimals of a histogram's keys.", min=-15, max=15),
+        RecipeKey("top_k", "int", _DEFAULTS.top_k, "Most keys of a group of top_k_groups.", min=1),
+        RecipeKey("top_k_groups", "strings", _DEFAULTS.top_k_groups, "Groups of which only top_k keys are kept."),
+        RecipeKey("url_key", "str", _DEFAULTS.url_key, "Field with the address, dots for a nested one."),
+        RecipeKey("tokens_key", "str", _DEFAULTS.tokens_key, "Field with the number of tokens, dots for a nested one."),
+        RecipeKey("export", "str", _DEFAULTS.export, "Folder or URL for the statistics files.", nullable=True),
+        RecipeKey("rank", "int", _DEFAULTS.rank, "Number of this run among those that are merged.", min=0, max=99_999),
+        RecipeKey("stats", "strings", _DEFAULTS.stats, "Statistics to sum up; all by default."),
     )
 }  # fmt: skip
-_SQL = Key("group_by", "sql", "")
+_SQL = RecipeKey("group_by", "sql", "")
 
 
 def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:

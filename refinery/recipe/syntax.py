@@ -8,7 +8,7 @@ from typing import NamedTuple
 import yaml
 
 
-class Complaint(NamedTuple):
+class YamlError(NamedTuple):
     """A YAML error. line: from 1, or None if YAML does not report it. what, hint: as in `Problem`."""
 
     line: int | None
@@ -95,12 +95,12 @@ _RULES: list[tuple[str, str, str | None]] = [
 ]
 
 
-def explain(error: yaml.YAMLError) -> Complaint:
+def explain(error: yaml.YAMLError) -> YamlError:
     """Explain a YAML error and its place."""
     if isinstance(error, yaml.reader.ReaderError):
-        return Complaint(None, f"the character U+{_code(error):04X} cannot stand in YAML", "Remove or escape it.")
+        return YamlError(None, f"the character U+{_code(error):04X} cannot stand in YAML", "Remove or escape it.")
     if not isinstance(error, yaml.MarkedYAMLError):
-        return Complaint(None, f"is not YAML: {error}", None)
+        return YamlError(None, f"is not YAML: {error}", None)
     line = error.problem_mark.line + 1 if error.problem_mark else None
     start = error.context_mark.line + 1 if error.context_mark else line
     words = f"{error.context or ''}; {error.problem or ''}".replace("\t", "\\t")
@@ -108,11 +108,11 @@ def explain(error: yaml.YAMLError) -> Complaint:
         match = re.search(pattern, words, re.DOTALL)
         if match:
             group = match.group(1) if match.groups() else ""
-            return Complaint(start if " here " in what else line, what.format(group, start=start), hint)
-    return Complaint(line, f"is not YAML: {words.strip('; ')}", None)
+            return YamlError(start if " here " in what else line, what.format(group, start=start), hint)
+    return YamlError(line, f"is not YAML: {words.strip('; ')}", None)
 
 
-def bad_character(error: yaml.reader.ReaderError, text: str) -> Complaint:
+def bad_character(error: yaml.reader.ReaderError, text: str) -> YamlError:
     """`explain` for a character that YAML forbids, with its line."""
     return explain(error)._replace(line=text.count("\n", 0, error.position) + 1)
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.errors import suggestion
-from refinery.recipe.tree import Place, Problems
+from refinery.recipe.tree import Problems, SourcePlace
 
 _MASKED = re.compile(
     r"""
@@ -52,7 +52,7 @@ class Variable:
 
 
 @dataclass
-class Values:
+class TemplateValues:
     """Values to fill into recipes. used: names of used variables. closed: the recipe may not read the environment."""
 
     variables: dict[str, Variable]
@@ -96,7 +96,9 @@ class Template:
         """The original text."""
         return self._token.sub(lambda token: self._masks[int(token[1])][0], text)
 
-    def fill(self, text: str, style: str | None, values: Values, place: Place, problems: Problems) -> str | None:
+    def fill(
+        self, text: str, style: str | None, values: TemplateValues, place: SourcePlace, problems: Problems
+    ) -> str | None:
         """Fill in the references of a text; None if one has no value. style: the quotes, None for none."""
         broken = False
 
@@ -104,7 +106,7 @@ class Template:
             nonlocal broken
             mask = self._masks[int(token[1])]
             line = None if place.line is None else mask.string.count("\n", 0, mask.start()) + 1
-            where = place if line is None else Place(self.source, line)
+            where = place if line is None else SourcePlace(self.source, line)
             found = self._one(mask, style, values, where, problems)
             broken |= found is None
             return found or ""
@@ -113,7 +115,7 @@ class Template:
         return None if broken else filled
 
     def _one(
-        self, mask: re.Match[str], style: str | None, values: Values, where: Place, problems: Problems
+        self, mask: re.Match[str], style: str | None, values: TemplateValues, where: SourcePlace, problems: Problems
     ) -> str | None:
         if mask["kept"] is not None:
             return f"${mask['kept']}"
@@ -128,7 +130,9 @@ class Template:
         return _expression(mask["expression"].strip(), values, where, problems)
 
 
-def _environment(name: str, default: str | None, values: Values, where: Place, problems: Problems) -> str | None:
+def _environment(
+    name: str, default: str | None, values: TemplateValues, where: SourcePlace, problems: Problems
+) -> str | None:
     found = values.environ.get(name)
     if default is not None:
         return found or default
@@ -139,7 +143,7 @@ def _environment(name: str, default: str | None, values: Values, where: Place, p
     return found
 
 
-def _expression(source: str, values: Values, where: Place, problems: Problems) -> str | None:
+def _expression(source: str, values: TemplateValues, where: SourcePlace, problems: Problems) -> str | None:
     if source in values.variables:
         return values.variables[source].text
     if _NAME.fullmatch(source):

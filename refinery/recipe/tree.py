@@ -16,7 +16,7 @@ MAX_NODES = 200_000
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """Place in the source: a line of a file, an option, or a path into a recipe given as a dict."""
 
     source: str
@@ -37,7 +37,7 @@ class Scalar:
 
     value: Any
     text: str | None
-    place: Place
+    place: SourcePlace
     plain: bool = True
     option: bool = False
     collection: Node | None = None
@@ -49,13 +49,13 @@ class Sequence:
     """A list."""
 
     items: list[Node]
-    place: Place
+    place: SourcePlace
 
 
 class Entry(NamedTuple):
     """A key's place and its value."""
 
-    place: Place
+    place: SourcePlace
     node: Node
 
 
@@ -64,7 +64,7 @@ class Mapping:
     """A mapping with text keys, in source order."""
 
     entries: dict[str, Entry]
-    place: Place
+    place: SourcePlace
 
 
 Node = Scalar | Sequence | Mapping
@@ -74,9 +74,9 @@ Node = Scalar | Sequence | Mapping
 class Problems:
     """Collected problems, reported together: by line of the recipe, then those without a line."""
 
-    found: list[tuple[Place, Problem]] = field(default_factory=list)
+    found: list[tuple[SourcePlace, Problem]] = field(default_factory=list)
 
-    def add(self, place: Place, what: str, hint: str | None = None) -> None:
+    def add(self, place: SourcePlace, what: str, hint: str | None = None) -> None:
         """Add a problem; the same problem at the same place counts once."""
         problem = Problem(str(place), what, hint)
         if all(problem != other for _, other in self.found):
@@ -87,7 +87,7 @@ class Problems:
         return [problem for _, problem in sorted(self.found, key=lambda item: order(item[0]))]
 
 
-def order(place: Place) -> tuple[int, int]:
+def order(place: SourcePlace) -> tuple[int, int]:
     """Sort key: lines of the file by number, all other places after them in their order."""
     return (1, 0) if place.line is None else (0, place.line)
 
@@ -117,9 +117,9 @@ def describe(node: Node) -> str:
 
 def from_python(value: Any, path: str, problems: Problems, depth: int = 0) -> Node:
     """Make the tree of a Python value; `path` names the place in messages (`process.3.max_num`)."""
-    place = Place(path)
+    place = SourcePlace(path)
     if depth > MAX_DEPTH:
-        problems.add(Place(".".join(path.split(".")[:3])), f"is nested deeper than {MAX_DEPTH} levels")
+        problems.add(SourcePlace(".".join(path.split(".")[:3])), f"is nested deeper than {MAX_DEPTH} levels")
         return Scalar(None, None, place)
     if isinstance(value, AnyMapping):
         return _from_mapping(value, path, problems, depth)
@@ -141,14 +141,14 @@ def _from_mapping(value: AnyMapping[Any, Any], path: str, problems: Problems, de
     entries: dict[str, Entry] = {}
     for key, item in value.items():
         if not isinstance(key, str) or not _is_unicode(key):
-            problems.add(Place(path), f"has the key {key!r}, which is not text")
+            problems.add(SourcePlace(path), f"has the key {key!r}, which is not text")
             continue
         where = f"{path}.{key}" if path and path != "recipe" else key
-        entries[key] = Entry(Place(where), from_python(item, where, problems, depth + 1))
-    return Mapping(entries, Place(path))
+        entries[key] = Entry(SourcePlace(where), from_python(item, where, problems, depth + 1))
+    return Mapping(entries, SourcePlace(path))
 
 
-def _from_number(value: Any, place: Place, problems: Problems) -> Scalar:
+def _from_number(value: Any, place: SourcePlace, problems: Problems) -> Scalar:
     if value is None or isinstance(value, bool):
         return Scalar(value, None, place)
     if isinstance(value, Integral):

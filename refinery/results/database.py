@@ -22,7 +22,7 @@ from refinery.errors import ConservationError
 from refinery.kernels.core.arrow import ints, of_texts
 from refinery.results.files import file_table
 from refinery.results.stage_result import StageResult
-from refinery.results.tables import MANY, Statement, quarantine_source
+from refinery.results.tables import MANY, TableStatement, quarantine_source
 from refinery.security.connections import connect
 from refinery.storage.run_folder import aside
 from refinery.workers.machine import cores
@@ -152,7 +152,7 @@ def _run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     con.execute(sql).fetchall()
 
 
-def fill(db: Database, done: Sequence[StageResult], statements: Sequence[Statement]) -> None:
+def fill(db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
     """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, fates and steps from the parts.
 
     statements: those of `tables.statements` for these stages.
@@ -171,7 +171,7 @@ def fill_places(db: Database, done: Sequence[StageResult]) -> None:
     db.table("files", file_table(done[0].shards, done[0].results))
 
 
-def execute(db: Database, done: Sequence[StageResult], statements: Sequence[Statement]) -> None:
+def execute(db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
     """Run the statements that make tables, with the steps' seconds as a table for them."""
     spent = _seconds(done)
     seconds = {
@@ -254,9 +254,9 @@ def check(db: Database, done: Sequence[StageResult]) -> Counts:
             f"{counts.quarantined} quarantined = {accounted}"
         )
     for table in ("facts", "stats"):
-        told = db.count(f"SELECT count(*) FROM {table}")
-        if told != counts.kept + counts.removed:
-            problems.append(f"{table} has {told} rows, but {counts.kept} were kept and {counts.removed} removed")
+        rows = db.count(f"SELECT count(*) FROM {table}")
+        if rows != counts.kept + counts.removed:
+            problems.append(f"{table} has {rows} rows, but {counts.kept} were kept and {counts.removed} removed")
     check_written(counts, sum(result.kept for result in done[-1].results))
     distinct = db.count(_ASCENDING) + db.count(
         "SELECT count(DISTINCT _row) FROM quarantine ANTI JOIN facts USING (_row)"
@@ -280,8 +280,10 @@ def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[st
     problems = []
     expected = counts.read - db.count("SELECT count(*) FROM quarantine WHERE step = 0")
     columns = "step, operator, rows_in, removed, quarantined, rows_out"
-    told = {row[0]: row for row in db.rows(f"SELECT {columns} FROM steps")}
-    for step, name, rows_in, removed, quarantined, rows_out in (told[number] for number in order if number in told):
+    counted = {row[0]: row for row in db.rows(f"SELECT {columns} FROM steps")}
+    for step, name, rows_in, removed, quarantined, rows_out in (
+        counted[number] for number in order if number in counted
+    ):
         if rows_in != expected:
             problems.append(f"step {step} ({name}) was given {rows_in} rows where {expected} were left")
         if rows_in != removed + quarantined + rows_out:

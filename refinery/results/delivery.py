@@ -16,7 +16,7 @@ from refinery.errors import DataError, OutputError
 from refinery.io.model import Written
 from refinery.io.objects import info_of, version_of
 from refinery.io.writers.write import writing
-from refinery.storage.holdings import Holdings
+from refinery.storage.holdings import OwnedObjects
 from refinery.storage.open import open_store
 from refinery.storage.urls import is_url
 
@@ -29,7 +29,7 @@ State = tuple[int, int | str]
 class Delivery:
     """Delivers the files of an export; files of a local export path are in place already."""
 
-    def __init__(self, export_path: str, holdings: Holdings) -> None:
+    def __init__(self, export_path: str, holdings: OwnedObjects) -> None:
         """holdings: the list of objects that runs have put."""
         self.url = export_path.rstrip("/") if is_url(export_path) else ""
         self.folder = self.url.rpartition("/")[0]

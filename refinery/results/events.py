@@ -8,7 +8,7 @@ from typing import Any
 
 from refinery.errors import UnreadableError
 from refinery.monitoring.log import event
-from refinery.planning.plan import Prepared
+from refinery.planning.plan import Plan
 from refinery.results.alarms import KINDS, Alarm, Reason
 from refinery.results.database import Database
 from refinery.storage.run_folder import RunDir
@@ -18,7 +18,7 @@ _UNMOVED = "rows_in > 0 AND removed + changed + quarantined = 0 AND kind <> 'sta
 _MOST = 10
 
 
-def log_plan(prepared: Prepared) -> None:
+def log_plan(prepared: Plan) -> None:
     """Log notes on the recipe, the steps that run as one statement, and their order with its reason."""
     for note in prepared.recipe.ignored:
         event("note", str(note), where=note.where)

@@ -13,11 +13,11 @@ from refinery.errors import OutputError
 from refinery.io.model import Source
 from refinery.io.writers.export import stats_path
 from refinery.io.writers.write import writing
-from refinery.planning.plan import Prepared
+from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.results import targets
 from refinery.results.delivery import why_not
-from refinery.results.owned_files import Belongings
+from refinery.results.owned_files import OwnedFiles
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout, is_url
 from refinery.storage.workplace import Workplace
@@ -74,7 +74,7 @@ def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
             raise OutputError(f"{path}: is where the run puts files of its own. Choose another export_path")
 
 
-def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> None:
+def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
     """Check before a run that it would overwrite only files and objects of runs. Raises OutputError.
 
     remote: check URLs, too.
@@ -82,14 +82,14 @@ def require_own(prepared: Prepared, overwrite: bool, remote: bool = True) -> Non
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
     _not_the_run_s(prepared.recipe, run_dir)
-    belongings = Belongings(run_dir, overwrite, bool(place.url))
+    belongings = OwnedFiles(run_dir, overwrite, bool(place.url))
     require_objects(prepared, place, overwrite or not remote)
     if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
         raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
     belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
 
 
-def require_objects(prepared: Prepared, place: Workplace, overwrite: bool) -> None:
+def require_objects(prepared: Plan, place: Workplace, overwrite: bool) -> None:
     """Check that a run would overwrite only objects that runs have put. Raises OutputError, OSError."""
     recipe = prepared.recipe
     summary = recipe.stat_summary

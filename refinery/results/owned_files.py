@@ -40,7 +40,7 @@ class _Known:
     exports: dict[str, list[str]]
 
 
-class Belongings:
+class OwnedFiles:
     """Files that runs in a folder have written. overwrite: other files may be overwritten, too."""
 
     def __init__(self, run_dir: RunDir, overwrite: bool = False, copied: bool = False) -> None:

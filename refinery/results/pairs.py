@@ -15,7 +15,7 @@ from refinery.kernels.core.arrow import of_records
 from refinery.recipe.fields import keys_of
 from refinery.results.database import Database
 from refinery.results.stage_result import StageResult
-from refinery.workers.replay import Replayed, replay, sample_at
+from refinery.workers.replay import ReplayedRow, replay, sample_at
 from refinery.workers.worker import Worker
 
 # Pairs of samples in memory at once.
@@ -78,14 +78,14 @@ def _samples(stage: StageResult, rows: Sequence[int], firsts: Sequence[int]) -> 
 
         def run(worker: Worker) -> list[tuple[int, tuple[str, Any]]]:
             replayed = replay(worker, shard, wanted[number], stage.task(shard))
-            return [(row.row + firsts[number], _told(stage.program, row, step)) for row in replayed]
+            return [(row.row + firsts[number], _version(stage.program, row, step)) for row in replayed]
 
         return run
 
     return dict(pair for pairs in stage.pool.map([job(number) for number in sorted(wanted)]) for pair in pairs)
 
 
-def _told(program: Program, row: Replayed, step: Any) -> tuple[str, Any]:
+def _version(program: Program, row: ReplayedRow, step: Any) -> tuple[str, Any]:
     sample = sample_at(program, row, step.index)
     text: Any = sample
     own = step.params.get("text_key")

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import of_rows
 from refinery.operators import read_sql
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 from refinery.results.database import Database
 
 _PLACED = pa.schema([("step", pa.int32()), ("stage", pa.int32()), ("phase", pa.string())])
@@ -18,15 +18,15 @@ _PLACED = pa.schema([("step", pa.int32()), ("stage", pa.int32()), ("phase", pa.s
 SHARDS, COMPARING = "shards", "deduplicator"
 
 
-def fill(db: Database, measured: pa.Table, stages: Sequence[Planned]) -> None:
-    """Make both tables. measured: the result of `Watch.table`."""
+def fill(db: Database, measured: pa.Table, stages: Sequence[CompiledStage]) -> None:
+    """Make both tables. measured: the result of `RunMonitor.table`."""
     db.table("monitor", measured)
     db.con.register("placed", of_rows(_placed(stages), _PLACED))
     db.run(read_sql("tables/step_resources.sql"))
     db.con.unregister("placed")
 
 
-def _placed(stages: Sequence[Planned]) -> list[dict[str, Any]]:
+def _placed(stages: Sequence[CompiledStage]) -> list[dict[str, Any]]:
     """The phase in which each step runs: the steps of a stage share a statement, a deduplicator runs alone."""
     found = []
     for planned in stages:

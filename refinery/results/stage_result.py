@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.dedup.barrier import Findings
+from refinery.dedup.barrier import DedupResult
 from refinery.io.model import Shard
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 from refinery.storage.store import Store
-from refinery.workers.threads import Pool
+from refinery.workers.threads import WorkerThreads
 from refinery.workers.worker import ShardResult, Task
 
 
@@ -21,12 +21,12 @@ class StageResult:
     store: has the files that the results name.
     """
 
-    planned: Planned
-    pool: Pool
+    planned: CompiledStage
+    pool: WorkerThreads
     shards: list[Shard]
     results: list[ShardResult]
     task: Callable[[Shard], Task]
-    findings: Findings | None = None
+    findings: DedupResult | None = None
     operator_match: str = ""
     store: Store | None = None
 

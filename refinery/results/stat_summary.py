@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 from refinery import kernels
 from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name, keyed
-from refinery.compiler.stat_summary import Summed, empty_summary, summed
+from refinery.compiler.stat_summary import SummedStatistic, empty_summary, summed
 from refinery.compiler.templates import ident, lit
 from refinery.kernels.core.arrow import ints, numbers, of_texts
 from refinery.recipe.model import StatSummary
 from refinery.results.database import Database
 from refinery.stats.moments import merge_sql
-from refinery.storage.holdings import Holdings
+from refinery.storage.holdings import OwnedObjects
 from refinery.storage.urls import is_url
 from refinery.workers.machine import cores
 
@@ -126,7 +126,7 @@ def _values(block: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     return numbers(column), valid
 
 
-def _column(stat: Summed) -> str:
+def _column(stat: SummedStatistic) -> str:
     """SQL for a statistic as a number, under its own name."""
     return f"{stat.number} AS {stat.column}"
 
@@ -137,7 +137,7 @@ class _Whole:
     key = "'summary'"
     of_many = 1
 
-    def __init__(self, stats: Sequence[Summed]) -> None:
+    def __init__(self, stats: Sequence[SummedStatistic]) -> None:
         self.names = [stat.name for stat in stats]
         self._stats = stats
 
@@ -166,7 +166,7 @@ class _Keys:
     key = "key"
     of_many = 4  # keys are looked up again each time
 
-    def __init__(self, db: Database, stats: Sequence[Summed], column: str, most: int | None) -> None:
+    def __init__(self, db: Database, stats: Sequence[SummedStatistic], column: str, most: int | None) -> None:
         self.names, self.column = [stat.name for stat in stats], column
         self._stats = stats
         limit = f" LIMIT {most}" if most else ""
@@ -200,7 +200,7 @@ class _Histogram:
     # The key is the number as Python writes it.
     key = "CASE WHEN whole IS NOT NULL THEN CAST(whole AS VARCHAR) WHEN isnan(place) THEN 'nan' ELSE CAST(place AS VARCHAR) END"
 
-    def __init__(self, stats: Sequence[Summed], digits: int, tokens: bool) -> None:
+    def __init__(self, stats: Sequence[SummedStatistic], digits: int, tokens: bool) -> None:
         self.stats, self.digits = stats, digits
         self.names = [stat.name + part for stat in stats for part in ("", "__chars", "__tokens")]
         self.sizes = [*dict.fromkeys(stat.chars for stat in stats), *([TOKENS] if tokens else [])]
@@ -245,7 +245,7 @@ def _by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ranks[numbers(encoded.indices)], distinct[order]
 
 
-def write_statistics(db: Database, summary: StatSummary, holdings: Holdings) -> list[str]:
+def write_statistics(db: Database, summary: StatSummary, holdings: OwnedObjects) -> list[str]:
     """Write `stat_summary` as the statistics files of this rank, if the recipe exports them; returns paths or URLs.
 
     holdings: the list of objects that runs have put. Raises OutputError when the files cannot be written.

@@ -11,16 +11,16 @@ from refinery.compiler.deduplicators import judged
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.model import bytes_name
 from refinery.compiler.templates import ident, lit, template
-from refinery.dedup.barrier import Findings
+from refinery.dedup.barrier import DedupResult
 from refinery.operators import read_sql
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 
 # Least number of samples that are joined and sorted at a time.
 MANY = 1 << 19
 
 
 @dataclass(frozen=True)
-class Statement:
+class TableStatement:
     """One statement. table: the table it makes. more: adds further samples, if `sql` covers only the first ones."""
 
     table: str
@@ -29,8 +29,11 @@ class Statement:
 
 
 def statements(
-    stages: Sequence[Planned], findings: Sequence[Findings | None], parameters: Mapping[int, str], samples: int = 0
-) -> list[Statement]:
+    stages: Sequence[CompiledStage],
+    findings: Sequence[DedupResult | None],
+    parameters: Mapping[int, str],
+    samples: int = 0,
+) -> list[TableStatement]:
     """Statements that make the tables, in order.
 
     They read variables (`first_rows`, `facts_1` and on; `first_row` and `last_row` for statements over some samples)
@@ -53,11 +56,11 @@ def statements(
     ]
 
 
-def _statement(name: str, **values: Any) -> Statement:
-    return Statement(name, template(read_sql(f"tables/{name}.sql")).render(values))
+def _statement(name: str, **values: Any) -> TableStatement:
+    return TableStatement(name, template(read_sql(f"tables/{name}.sql")).render(values))
 
 
-def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, many: bool) -> Statement:
+def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, many: bool) -> TableStatement:
     """Table of facts; a view for many samples of one stage. Stages are joined and sorted for some samples at a time."""
     joined = len(stages) > 1 or bool(removing)
     values = {"stages": stages, "removing": removing, "quarantined": quarantined, "joined": joined}
@@ -65,13 +68,13 @@ def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, ma
     return _in_pieces("facts", many and joined, kind=kind, **values)
 
 
-def _ledger(chains: Sequence[Mapping[str, Mapping[int, str]]], removing: Sequence[Any], many: bool) -> Statement:
+def _ledger(chains: Sequence[Mapping[str, Mapping[int, str]]], removing: Sequence[Any], many: bool) -> TableStatement:
     """Table of removed rows; with deduplicators, rows are sorted for some samples at a time."""
     values = {"facts": "facts", "ordered": True, "removing": removing, **_joined(chains)}
     return _in_pieces("ledger", many and bool(removing), **values)
 
 
-def _in_pieces(name: str, pieces: bool, **values: Any) -> Statement:
+def _in_pieces(name: str, pieces: bool, **values: Any) -> TableStatement:
     """A statement that runs for some samples at a time, or for all at once."""
     values["range"] = "getvariable('first_row') AND getvariable('last_row')" if pieces else ""
     first = _statement(name, more=False, **values)
@@ -97,7 +100,7 @@ def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]
     return found
 
 
-def _barriers(stages: Sequence[Planned], findings: Sequence[Findings | None]) -> list[dict[str, Any]]:
+def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> list[dict[str, Any]]:
     """Values of each deduplicator for the SQL templates."""
     found = []
     for planned, known in zip(stages, findings, strict=True):
@@ -123,7 +126,7 @@ def _waterfall(steps: list[dict[str, Any]]) -> dict[str, Any]:
     return {"steps": steps, "texts": list(texts), "changes": list(changes)}
 
 
-def _steps(stages: Sequence[Planned], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
+def _steps(stages: Sequence[CompiledStage], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
     found = []
     order = [number for planned in stages for number in planned.stage.numbers()]
     texts = _texts_of(order, {step for planned in stages for step in planned.chain.versions})
@@ -164,7 +167,7 @@ def _among(order: Sequence[int], step: int, sign: str) -> str:
     return f"IN ({', '.join(map(str, later)) or 'NULL'})"
 
 
-def listed(stages: Sequence[Planned]) -> list[tuple[Any, str]]:
+def listed(stages: Sequence[CompiledStage]) -> list[tuple[Any, str]]:
     """All steps in the recipe's order, with their kinds."""
     found: list[tuple[Any, str]] = []
     for planned in stages:

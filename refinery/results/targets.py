@@ -13,10 +13,10 @@ import duckdb
 from refinery.compiler.model import Stat
 from refinery.errors import OutputError
 from refinery.io.writers.export import names, numbered, stats_path, stem_of
-from refinery.planning.plan import Prepared
+from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
-from refinery.results.owned_files import Belongings, pattern
+from refinery.results.owned_files import OwnedFiles, pattern
 from refinery.results.tables import listed
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
@@ -25,7 +25,7 @@ from refinery.storage.urls import is_stdout, is_url
 _NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
 
 
-def of_run(prepared: Prepared, run_dir: RunDir) -> list[str]:
+def of_run(prepared: Plan, run_dir: RunDir) -> list[str]:
     """All patterns of a run."""
     recipe = prepared.recipe
     exported = of_export(recipe, prepared.stats)
@@ -112,12 +112,12 @@ def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, 
         yield stats_path(path), "file"
 
 
-def of_trace(prepared: Prepared, run_dir: RunDir) -> list[str]:
+def of_trace(prepared: Plan, run_dir: RunDir) -> list[str]:
     """Patterns of the files of the trace."""
     return [pattern(path) for path in traced(prepared, run_dir)]
 
 
-def traced(prepared: Prepared, run_dir: RunDir) -> Iterator[Path]:
+def traced(prepared: Plan, run_dir: RunDir) -> Iterator[Path]:
     """Trace files of all steps that may be traced."""
     seen: set[str] = set()
     for step, _ in listed(prepared.stages):
@@ -134,7 +134,7 @@ def of_statistics(summary: StatSummary) -> list[str]:
     return [os.path.join(folder, "*", "*", f"{summary.rank:05d}.json")]
 
 
-def own_database(path: Path, belongings: Belongings) -> Path | None:
+def own_database(path: Path, belongings: OwnedFiles) -> Path | None:
     """The path if it is free or holds any run's database, else None. Raises OutputError for a leftover WAL file."""
     wal = path.with_name(f"{path.name}.wal")
     if wal.exists():

@@ -23,7 +23,7 @@ from refinery.results.stage_result import StageResult
 from refinery.results.tables import listed
 from refinery.storage.run_folder import RunDir
 from refinery.tracer.records import field
-from refinery.workers.replay import Replayed, replay_all, sample_at, stats_until, versions_before
+from refinery.workers.replay import ReplayedRow, replay_all, sample_at, stats_until, versions_before
 from refinery.workers.worker import Worker
 
 SCHEMA = pa.schema(
@@ -152,7 +152,7 @@ def _job(stage: StageResult, group: Sequence[_Wanted], keys: Sequence[str], path
     return run
 
 
-def _trace(program: Program, row: Replayed, step: StepInfo, first: int, keys: Sequence[str]) -> dict[str, Any]:
+def _trace(program: Program, row: ReplayedRow, step: StepInfo, first: int, keys: Sequence[str]) -> dict[str, Any]:
     change = next((change for change in program.changes if change.step == step.index), None)
     given = sample_at(program, row, step.index)
     original = row.values[versions_before(program, step.index)[step.field]]

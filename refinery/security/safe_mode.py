@@ -13,7 +13,7 @@ from refinery.common.paths import TYPES
 from refinery.operators import Library
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.steps import operator_of
-from refinery.recipe.tree import Entry, Mapping, Node, Place, Problems, Scalar, plain_value
+from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, SourcePlace, plain_value
 from refinery.recipe.tree import Sequence as ListNode
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
@@ -25,7 +25,7 @@ _CLUSTER = (
 )
 
 
-class Guard:
+class SafeRecipe:
     """Check of a recipe before any part of it is used. roots: folders, and URLs, which match up to a slash."""
 
     def __init__(self, roots: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ class Guard:
             for item in process.items:
                 self._step(item, library)
 
-    def _refuse(self, place: Place, what: str, hint: str = _TRUSTED) -> None:
+    def _refuse(self, place: SourcePlace, what: str, hint: str = _TRUSTED) -> None:
         self._problems.add(place, f"--safe: {what}", hint)
 
     def _inputs(self, entries: dict[str, Entry]) -> None:
@@ -65,7 +65,7 @@ class Guard:
         else:
             return
         for source in sources:
-            where = Place(place.source, source.line) if source.line else place
+            where = SourcePlace(place.source, source.line) if source.line else place
             for path in [source.path, *_named_by(source.path)]:
                 if not self._allows(path):
                     self._refuse(where, f"{path!r} is read, which is outside", self._cure())
@@ -143,7 +143,7 @@ def _inside(entry: Entry | None) -> Node | None:
     return node.collection or node if isinstance(node, Scalar) else node
 
 
-def _value_place(entry: Entry | None) -> Place:
+def _value_place(entry: Entry | None) -> SourcePlace:
     assert entry is not None
     return entry.node.place
 

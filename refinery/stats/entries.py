@@ -45,7 +45,7 @@ class Buffers:
 
 
 @dataclass(frozen=True)
-class Rows:
+class EntryRows:
     """Entries of several files from `kernels.read`; they refer to the files' bytes."""
 
     data: np.ndarray
@@ -83,7 +83,7 @@ def room(sizes: np.ndarray, buffers: Buffers | None = None) -> tuple[np.ndarray,
 
 def read(
     data: np.ndarray, starts: np.ndarray, ends: np.ndarray, names: Sequence[str], buffers: Buffers | None = None
-) -> Rows:
+) -> EntryRows:
     """The entries of the files data[starts[k] : ends[k]] (see `joined`); they lie in `buffers`.
 
     Raises DataError with the file and the byte in it where the content is not a JSON object of entries.
@@ -108,7 +108,7 @@ def read(
         _check_utf8(data, starts, ends, names)
     for row, field, start, end in hard[1 : int(hard[0, 0]) + 1].tolist():
         numbers[row, field] = float(data[start:end].tobytes())
-    return Rows(data, texts, facts, numbers, count, names)
+    return EntryRows(data, texts, facts, numbers, count, names)
 
 
 def _check_utf8(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, names: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ def _damage(content: bytes, at: int) -> str:
     return f"byte {at}: not an entry of a statistics file, near {near!r}"
 
 
-class Keys:
+class KeySums:
     """Sums of the entries of each key, added one after another; memory grows with the number of different keys."""
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class Keys:
         """Values of entries whose mean is not finite: one NaN or infinity makes the other values useless, too."""
         return int(self._tallies[sums.NOT_FINITE])
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: EntryRows) -> None:
         """Add the entries of files, in order. Raises DataError with file and key for an entry without meaning."""
         self._name_units(rows)
         at, how = 0, kernels.DONE
@@ -181,7 +181,7 @@ class Keys:
                 raise DataError(f"{name}: the key {rows.key(at)!r} {_MESSAGES[how]}; the file is damaged")
         self._files += len(rows.names)
 
-    def _name_units(self, rows: Rows) -> None:
+    def _name_units(self, rows: EntryRows) -> None:
         """Replace units other than `doc` and `task` by numbers."""
         given = rows.facts[: rows.count, kernels.GIVEN]
         for row in np.flatnonzero(given & kernels.OTHER):

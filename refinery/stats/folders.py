@@ -13,7 +13,7 @@ import numpy as np
 
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, room
-from refinery.stats.placing import PARTIAL, File, replacing
+from refinery.stats.placing import PARTIAL, StatsFile, replacing
 from refinery.storage.run_folder import seal
 
 # As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself.
@@ -21,16 +21,16 @@ from refinery.storage.run_folder import seal
 Location = str | os.PathLike[str] | tuple[str, Any] | Any
 
 
-class Folder(Protocol):
+class StatsFolder(Protocol):
     """Interface of a place of statistics files, for merging; paths are below its root, with `/`."""
 
     def leaves(self) -> list[str]:
         """Folders that hold files and no folders, sorted."""
 
-    def partials(self, leaf: str) -> list[File]:
+    def partials(self, leaf: str) -> list[StatsFile]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
 
-    def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files, as `entries.room` lays them out in buffers."""
 
     def read(self, path: str) -> bytes | None:
@@ -49,7 +49,7 @@ class Folder(Protocol):
         """The path as the user writes it."""
 
 
-def open_folder(location: Location) -> Folder:
+def open_folder(location: Location) -> StatsFolder:
     """The folder at a path or a URL (`s3://...`, `gs://...`, `hf://...`), with or without its driver; see `Location`.
 
     Raises DataError for a URL without a driver, and for an object that is no location.
@@ -75,7 +75,7 @@ def open_folder(location: Location) -> Folder:
     return RemoteFolder(path, options)
 
 
-def _of_driver(fs: Any, path: str) -> Folder:
+def _of_driver(fs: Any, path: str) -> StatsFolder:
     """The folder of a file system that fsspec has opened; on this machine a LocalFolder."""
     root = fs._strip_protocol(path)
     if "file" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol):
@@ -105,18 +105,18 @@ class LocalFolder:
         found = [base for base, folders, files in os.walk(self.root) if files and not folders]
         return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
 
-    def partials(self, leaf: str) -> list[File]:
+    def partials(self, leaf: str) -> list[StatsFile]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
         with os.scandir(self.root / leaf) as entries:
             found = [self._file(leaf, entry) for entry in entries if PARTIAL.fullmatch(entry.name) and entry.is_file()]
         return sorted(found, key=_by_path)
 
     @staticmethod
-    def _file(leaf: str, entry: os.DirEntry[str]) -> File:
+    def _file(leaf: str, entry: os.DirEntry[str]) -> StatsFile:
         status = entry.stat()
-        return File(f"{leaf}/{entry.name}", status.st_size, str(status.st_mtime_ns))
+        return StatsFile(f"{leaf}/{entry.name}", status.st_size, str(status.st_mtime_ns))
 
-    def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files. Raises DataError for an unreadable file."""
         data, starts, ends = room(np.array([file.size for file in files], np.int64), buffers)
         for file, start, end in zip(files, starts.tolist(), ends.tolist(), strict=True):
@@ -159,7 +159,7 @@ class LocalFolder:
             raise OutputError(f"{self.name(path)}: cannot be removed: {error.strerror or error}") from None
 
 
-def _by_path(file: File) -> str:
+def _by_path(file: StatsFile) -> str:
     return file.path
 
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 from refinery.common.paths import printable
 from refinery.errors import DataError, did_you_mean
 from refinery.kernels.core.arrow import ints, numbers, of_texts
-from refinery.stats.entries import Buffers, Keys, Rows, read
+from refinery.stats.entries import Buffers, EntryRows, KeySums, read
 from refinery.stats.files import MERGED, contents, placed_entries
 from refinery.stats.folders import Location, open_folder
-from refinery.stats.placing import File
+from refinery.stats.placing import StatsFile
 from refinery.stats.removal import NOTE, Removal
 from refinery.stats.topk import DEFAULT_TOP_K_CONFIG, TOP_K_GROUPS, TopKConfig, top_k_of
 
@@ -117,7 +117,7 @@ class _Chunk:
     """Neighbouring files of one leaf, to be read at once. last: the leaf's last chunk."""
 
     leaf: str
-    files: list[File]
+    files: list[StatsFile]
     last: bool
 
 
@@ -130,7 +130,7 @@ class _Merge:
         self.source = open_folder(merger.input_folder)
         self.target = open_folder(merger.output_folder)
         self.merged = Merged()
-        self.waiting: list[tuple[str, list[File], pa.Table]] = []
+        self.waiting: list[tuple[str, list[StatsFile], pa.Table]] = []
         self.keys_waiting = 0
         self.damaged: dict[str, list[str]] = {}
         self.buffers: list[Buffers] = []  # free buffers; threads take and return them atomically
@@ -143,8 +143,8 @@ class _Merge:
 
     def folders(self, rank: int, world_size: int) -> Merged:
         """Merge the folders of a rank."""
-        keys = Keys()
-        files: list[File] = []
+        keys = KeySums()
+        files: list[StatsFile] = []
         leaves = self.source.leaves()
         self._look_at_groups(leaves)
         if self.merger.remove_input:  # removals of which only the note is left: their folders hold no file any more
@@ -160,7 +160,7 @@ class _Merge:
                 self.damaged.setdefault(chunk.leaf, []).append(str(error))
             if chunk.last:
                 self._finish(chunk.leaf, files, keys)
-                keys, files = Keys(), []
+                keys, files = KeySums(), []
         self._write()
         if self.damaged:
             said = [line for lines in self.damaged.values() for line in lines]
@@ -180,7 +180,7 @@ class _Merge:
                 what = f"{printable(self.source.name(leaf))}: the name is not UTF-8. Rename the folder"
                 self.damaged[leaf] = [what]
                 continue
-            chunk: list[File] = []
+            chunk: list[StatsFile] = []
             size = 0
             for file in files:
                 if chunk and size + file.size > _CHUNK:
@@ -190,9 +190,9 @@ class _Merge:
                 size += file.size
             yield _Chunk(leaf, chunk, True)
 
-    def _ahead(self, chunks: Iterator[_Chunk]) -> Iterator[tuple[_Chunk, Future[tuple[Rows, Buffers]]]]:
+    def _ahead(self, chunks: Iterator[_Chunk]) -> Iterator[tuple[_Chunk, Future[tuple[EntryRows, Buffers]]]]:
         """Chunks in order with their entries; threads read a few chunks ahead."""
-        queue: deque[tuple[_Chunk, Future[tuple[Rows, Buffers]]]] = deque()
+        queue: deque[tuple[_Chunk, Future[tuple[EntryRows, Buffers]]]] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             for chunk in chunks:
                 queue.append((chunk, pool.submit(self._read, chunk)))
@@ -201,7 +201,7 @@ class _Merge:
             while queue:
                 yield queue.popleft()
 
-    def _read(self, chunk: _Chunk) -> tuple[Rows, Buffers]:
+    def _read(self, chunk: _Chunk) -> tuple[EntryRows, Buffers]:
         names = [self.source.name(file.path) for file in chunk.files]
         try:
             buffers = self.buffers.pop()
@@ -209,7 +209,7 @@ class _Merge:
             buffers = Buffers()
         return read(*self.source.load(chunk.files, buffers), names, buffers), buffers
 
-    def _finish(self, leaf: str, files: list[File], keys: Keys) -> None:
+    def _finish(self, leaf: str, files: list[StatsFile], keys: KeySums) -> None:
         """Keep the result of a leaf that is added up, to be written."""
         if leaf in self.damaged:
             return
@@ -251,7 +251,7 @@ class _Merge:
             for leaf, _, pieces in contents(con.sql(placed_entries("placed"))):
                 self._written(leaf, waiting[leaf][0], pieces)
 
-    def _written(self, leaf: str, files: list[File], pieces: Iterable[bytes]) -> None:
+    def _written(self, leaf: str, files: list[StatsFile], pieces: Iterable[bytes]) -> None:
         path = f"{leaf}/{MERGED}"
         if not self.merger.remove_input:
             self.target.write(path, pieces, durable=False)

@@ -17,7 +17,7 @@ PARTIAL = re.compile(r"[0-9]{5}\.json")
 
 
 @dataclass(frozen=True)
-class File:
+class StatsFile:
     """A file of a folder: its path below the root, its size, and a mark that changes when the file is written again."""
 
     path: str

@@ -9,7 +9,7 @@ import numpy as np
 
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
-from refinery.stats.placing import PARTIAL, File
+from refinery.stats.placing import PARTIAL, StatsFile
 from refinery.storage.urls import filesystem, said
 
 _MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
@@ -46,7 +46,7 @@ class RemoteFolder:
         found = [base for base, folders, files in walked if [name for name in files if name] and not folders]
         return sorted(base[len(self.root) :].strip("/") or "." for base in found)
 
-    def partials(self, leaf: str) -> list[File]:
+    def partials(self, leaf: str) -> list[StatsFile]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
         found = []
         try:
@@ -57,10 +57,10 @@ class RemoteFolder:
             name = entry["name"].rpartition("/")[2]
             if entry["type"] == "file" and PARTIAL.fullmatch(name):
                 mark = next((str(entry[field]) for field in _MARKS if entry.get(field)), "")
-                found.append(File(f"{leaf}/{name}", int(entry.get("size") or 0), mark))
+                found.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), mark))
         return sorted(found, key=_by_path)
 
-    def load(self, files: Sequence[File], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files, fetched concurrently where the driver can. Raises DataError for an unreadable file."""
         found = self.fs.cat([self._at(file.path) for file in files], on_error="return")
         if isinstance(found, bytes):
@@ -109,5 +109,5 @@ class RemoteFolder:
             raise OutputError(f"{self.name(path)}: cannot be removed: {said(error)}") from None
 
 
-def _by_path(file: File) -> str:
+def _by_path(file: StatsFile) -> str:
     return file.path

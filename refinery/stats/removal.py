@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable
 
 from refinery.stats.files import MERGED
-from refinery.stats.folders import Folder
-from refinery.stats.placing import File
+from refinery.stats.folders import StatsFolder
+from refinery.stats.placing import StatsFile
 
 NOTE = ".removing.json"
 
@@ -21,13 +21,13 @@ NOTE = ".removing.json"
 class Removal:
     """The removal of the merged files of one leaf."""
 
-    def __init__(self, source: Folder, target: Folder, leaf: str) -> None:
+    def __init__(self, source: StatsFolder, target: StatsFolder, leaf: str) -> None:
         self.source, self.target = source, target
         self.merged = f"{leaf}/{MERGED}"
         self.note = f"{leaf}/{NOTE}"
         self.leaf = leaf
 
-    def replace(self, path: str, pieces: Iterable[bytes], files: list[File]) -> int:
+    def replace(self, path: str, pieces: Iterable[bytes], files: list[StatsFile]) -> int:
         """Write metric.json of these files, remove them and return their number."""
         content = b"".join(pieces)
         parts = [[file.path, file.size, file.mark] for file in files]
@@ -43,7 +43,7 @@ class Removal:
             return 0
         try:
             note = json.loads(content)
-            files = [File(path, size, mark) for path, size, mark in note["files"]]
+            files = [StatsFile(path, size, mark) for path, size, mark in note["files"]]
             digest = note["metric"]
         except (ValueError, KeyError, TypeError):  # not ours, or cut off: nothing was removed yet
             return 0
@@ -53,7 +53,7 @@ class Removal:
         there = set(self.source.partials(self.leaf))  # files that were written again since are others
         return self._remove([file for file in files if file in there])
 
-    def _remove(self, files: list[File]) -> int:
+    def _remove(self, files: list[StatsFile]) -> int:
         for file in files:
             self.source.remove(file.path)
         self.target.remove(self.note)

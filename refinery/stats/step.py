@@ -85,5 +85,5 @@ def _merged(step: Any) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatsWarning)
         merged = merger.merge()
-    told = f"{merged.files:,} files of {merged.folders:,} folders merged into {params['output_folder']}, {merged.keys:,} keys"
-    return [f"{NAME}: {line}" for line in (told, *merged.notes())]
+    summary = f"{merged.files:,} files of {merged.folders:,} folders merged into {params['output_folder']}, {merged.keys:,} keys"
+    return [f"{NAME}: {line}" for line in (summary, *merged.notes())]

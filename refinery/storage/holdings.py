@@ -17,7 +17,7 @@ from refinery.storage.store import Store
 from refinery.storage.urls import said
 
 
-class Holdings:
+class OwnedObjects:
     """The list of objects in one run folder. overwrite: objects of others may be replaced, too."""
 
     def __init__(self, own: Store, name: str, overwrite: bool = False) -> None:

@@ -51,7 +51,7 @@ class RemoteStore(Store):
 
     def put(self, local: Path, name: str) -> None:
         """Put the file's contents and keep the file. Raises OSError."""
-        with self._told(name):
+        with self._errors_of(name):
             self._fs.put_file(str(local), self._at(name))
         self._drop(name)
 
@@ -62,7 +62,7 @@ class RemoteStore(Store):
         target = self.place(name)
         with self._lock:
             alone = self._fetching.setdefault(name, threading.Lock())
-        with alone, self._told(name):
+        with alone, self._errors_of(name):
             version = self._version(self._fs.info(self._at(name), **self._fresh()))
             if self._here.get(name) == version and target.exists():
                 return target
@@ -80,7 +80,7 @@ class RemoteStore(Store):
     @contextmanager
     def reading(self, name: str) -> Iterator[Any]:
         """An object as a stream; only the bytes that are read are fetched."""
-        with self._told(name):
+        with self._errors_of(name):
             self._fs.invalidate_cache()
             with self._fs.open(self._at(name), "rb") as stream:
                 yield stream
@@ -88,7 +88,7 @@ class RemoteStore(Store):
     def exists(self, name: str) -> bool:
         """Check whether the object exists."""
         try:
-            with self._told(name):
+            with self._errors_of(name):
                 self._fs.info(self._at(name), **self._fresh())
         except FileNotFoundError:
             return False
@@ -97,7 +97,7 @@ class RemoteStore(Store):
     def version(self, name: str) -> str:
         """Size, and the driver's version fields (digest, time)."""
         try:
-            with self._told(name):
+            with self._errors_of(name):
                 info = self._fs.info(self._at(name), **self._fresh())
         except FileNotFoundError:
             return ""
@@ -106,7 +106,7 @@ class RemoteStore(Store):
     def names_in(self) -> list[str]:
         """One listing, whatever else the bucket holds."""
         try:
-            with self._told(""):
+            with self._errors_of(""):
                 self._fs.invalidate_cache()
                 found: Any = self._fs.ls(self._root, detail=True)
         except FileNotFoundError:
@@ -124,19 +124,19 @@ class RemoteStore(Store):
     def sound(self, name: str, size: int, digest: str) -> bool:
         """Check whether the object is there with that size; object storage guards the bytes itself."""
         try:
-            with self._told(name):
+            with self._errors_of(name):
                 return int(self._fs.info(self._at(name), **self._fresh()).get("size") or 0) == size
         except OSError:
             return False
 
     def read_text(self, name: str) -> str:
         """An object's contents as text."""
-        with self._told(name):
+        with self._errors_of(name):
             return self._fs.cat_file(self._at(name)).decode("utf-8")
 
     def write_text(self, name: str, text: str) -> None:
         """Put a text."""
-        with self._told(name):
+        with self._errors_of(name):
             self._fs.pipe_file(self._at(name), text.encode("utf-8"))
         self._drop(name)
 
@@ -161,7 +161,7 @@ class RemoteStore(Store):
             what = f"the driver of {self.url.partition('://')[0]}:// cannot create objects exclusively"
             raise OSError(errno.ENOTSUP, what, f"{self.url}/{name}")
         content = text.encode("utf-8")
-        with self._told(name), _CREATING:  # the driver of memory:// looks and writes, too
+        with self._errors_of(name), _CREATING:  # the driver of memory:// looks and writes, too
             try:
                 self._fs.pipe_file(self._at(name), content, mode="create")
             except Exception:
@@ -178,7 +178,7 @@ class RemoteStore(Store):
         """Remove the objects, many in one request where the driver can."""
         found = [self._at(name) for name in self.names(prefix)]
         if found:
-            with self._told(prefix):
+            with self._errors_of(prefix):
                 self._fs.rm(found)
         for name in [name for name in self._here if name.startswith(prefix)]:
             self._drop(name)
@@ -186,7 +186,7 @@ class RemoteStore(Store):
     def discard(self, name: str) -> None:
         """Remove the object without listing others."""
         try:
-            with self._told(name):
+            with self._errors_of(name):
                 self._fs.rm_file(self._at(name))
         except FileNotFoundError:
             pass
@@ -213,7 +213,7 @@ class RemoteStore(Store):
         """Facts of the objects whose names begin with `prefix`, by name."""
         folder = prefix.rpartition("/")[0]
         root = self._at(folder) if folder else self._root
-        with self._told(prefix):
+        with self._errors_of(prefix):
             self._fs.invalidate_cache()
             listed: Any = self._fs.find(root, detail=True)
         found = {path[len(self._root) :].lstrip("/"): info for path, info in listed.items()}
@@ -248,7 +248,7 @@ class RemoteStore(Store):
         return folder
 
     @contextmanager
-    def _told(self, name: str) -> Iterator[None]:
+    def _errors_of(self, name: str) -> Iterator[None]:
         """Turn any error of a driver into OSError with the object's URL."""
         try:
             yield

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from refinery.storage.holdings import Holdings
+from refinery.storage.holdings import OwnedObjects
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
@@ -84,11 +84,11 @@ class Workplace:
         """A file's name relative to the run folder."""
         return path.relative_to(self.run_dir.root).as_posix()
 
-    def holdings(self, overwrite: bool = False) -> Holdings:
+    def holdings(self, overwrite: bool = False) -> OwnedObjects:
         """The list of the objects that runs of this place have put. overwrite: also replace objects of others."""
-        return Holdings(self.own(), self.run_dir.published.name, overwrite)
+        return OwnedObjects(self.own(), self.run_dir.published.name, overwrite)
 
-    def require(self, holdings: Holdings) -> None:
+    def require(self, holdings: OwnedObjects) -> None:
         """Check that the URL's names are free of objects that no run has put there. Raises OutputError."""
         if self.url:
             traces = open_store(self.url).names(f"{self.run_dir.trace.name}/")

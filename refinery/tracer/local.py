@@ -14,7 +14,7 @@ from refinery.errors import OutputError
 from refinery.storage.file_marks import mark_growing
 from refinery.storage.run_folder import RunDir
 from refinery.tracer.own import require_own
-from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
+from refinery.tracer.records import Sample, TraceSelection, line, of_filter, of_mapper
 
 _BLOCK = 1 << 20
 
@@ -39,7 +39,7 @@ class Tracer:
         Raises ValueError for a negative number.
         """
         self._run = RunDir(Path(absolute(os.fspath(work_dir))))  # another process may have a different current folder
-        self._wanted = Wanted.of(op_list_to_trace, show_num, trace_keys)
+        self._wanted = TraceSelection.of(op_list_to_trace, show_num, trace_keys)
         self._seen: dict[str, tuple[int, int]] = {}  # by operator: bytes of its file read so far, lines in them
 
     def should_trace_op(self, op_name: str) -> bool:

@@ -13,7 +13,7 @@ from refinery.io.writers.write import writing
 from refinery.storage.file_marks import mark_growing
 from refinery.storage.run_folder import RunDir, aside
 from refinery.tracer.own import require_own
-from refinery.tracer.records import Sample, Wanted, line, of_filter, of_mapper
+from refinery.tracer.records import Sample, TraceSelection, line, of_filter, of_mapper
 
 try:
     import ray
@@ -33,7 +33,7 @@ class Collector:
     ) -> None:
         """The arguments are those of `Tracer`; `RayTracer` makes a relative work_dir absolute."""
         self._run = RunDir(Path(work_dir))
-        self._wanted = Wanted.of(op_list_to_trace, show_num, trace_keys)
+        self._wanted = TraceSelection.of(op_list_to_trace, show_num, trace_keys)
         self._found: dict[str, list[bytes]] = {}
 
     def should_trace_op(self, op_name: str) -> bool:

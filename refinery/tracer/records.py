@@ -11,7 +11,7 @@ Sample = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TraceSelection:
     """Selection: operators to trace (empty: all), most samples of each (None: all), further fields of records."""
 
     operators: tuple[str, ...] = ()
@@ -19,11 +19,11 @@ class Wanted:
     keys: tuple[str, ...] = ()
 
     @staticmethod
-    def of(operators: Sequence[str] | None, most: int | None, keys: Sequence[str] | None) -> Wanted:
+    def of(operators: Sequence[str] | None, most: int | None, keys: Sequence[str] | None) -> TraceSelection:
         """Make a selection from a tracer's arguments. Raises ValueError for a negative number."""
         if most is not None and most < 0:
             raise ValueError(f"show_num must be 0 or more, or None for all, not {most}")
-        return Wanted(tuple(operators or ()), most, tuple(keys or ()))
+        return TraceSelection(tuple(operators or ()), most, tuple(keys or ()))
 
     def has(self, operator: str) -> bool:
         """Return whether an operator is traced."""

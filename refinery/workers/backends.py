@@ -15,16 +15,16 @@ from refinery.workers import serialization
 from refinery.workers.crash_marker import died, noted
 from refinery.workers.machine import share_of_memory
 from refinery.workers.process_runner import ProcessRunner
-from refinery.workers.processes import Nursery, Terms
+from refinery.workers.processes import IdleProcesses, ProcessSettings
 from refinery.workers.runner import Report, Runner
 from refinery.workers.tasks import ShardResult, Task
-from refinery.workers.threads import Pool, Workers
+from refinery.workers.threads import Workers, WorkerThreads
 
 # Bytes of a stage's input from which processes are worth their start, about a second of processor time each.
 WORTH = 8_000_000
 
 
-class Crew:
+class BackendChoice:
     """Choice of the backend (threads or processes) of each stage. A stage reuses the processes of the stage before.
 
     spill: folder for DuckDB. scratch: gives the folder for in-memory tables on their way to processes. note: the crash
@@ -41,7 +41,7 @@ class Crew:
         self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
         here = recipe.executor_type == "default"
         self._never = not here or (recipe.workers == "threads" and recipe.row_timeout is None)
-        self._nursery: Nursery | None = None
+        self._nursery: IdleProcesses | None = None
         self._tables: dict[int, tuple[pa.Table, str]] = {}
         self._lock = threading.Lock()
 
@@ -57,15 +57,15 @@ class Crew:
     def start(self, programs: Iterable[Program], shards: Sequence[Shard]) -> None:
         """Start the fork server early if a stage will need processes, so that it is ready when that stage starts."""
         if self._nursery is None and any(self.apart(program, shards) for program in programs):
-            self._nursery = Nursery(shards[0].lines)
+            self._nursery = IdleProcesses(shards[0].lines)
 
-    def runner(self, program: Program, shards: Sequence[Shard], pool: Pool) -> Runner:
+    def runner(self, program: Program, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner for the shards of a stage. pool: the threads, where the stage runs in threads."""
         if not self.apart(program, shards):
             return Threads(pool, self._note)
-        self._nursery = self._nursery or Nursery()
+        self._nursery = self._nursery or IdleProcesses()
         timeout = self._recipe.row_timeout  # its signal reaches only the main thread, which must do all work
-        terms = Terms(1 if timeout else self._recipe.threads or 1, timeout)
+        terms = ProcessSettings(1 if timeout else self._recipe.threads or 1, timeout)
         workers = min(self._workers, len(shards))
         return ProcessRunner(program, workers, self._memory, self._spill, self._nursery, terms, self._spool)
 
@@ -94,7 +94,7 @@ class Crew:
 class Threads(Workers):
     """Runs the shards of a stage in threads of this process. The crash marker exists while a stage runs."""
 
-    def __init__(self, pool: Pool, note: Path) -> None:
+    def __init__(self, pool: WorkerThreads, note: Path) -> None:
         super().__init__(pool)
         self._note = note
 

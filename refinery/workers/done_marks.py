@@ -19,7 +19,7 @@ from refinery.common.paths import shorter
 from refinery.io.content_digest import can_be_trusted, content_of, is_lines, stamp_of
 from refinery.io.model import Shard
 from refinery.io.readers.read_buffer import digested
-from refinery.io.writers.shared_file import Placed
+from refinery.io.writers.shared_file import WrittenRange
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.tasks import ShardResult, Task
@@ -28,7 +28,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Mark:
+class DoneMark:
     """A done mark.
 
     key: digest of everything that decides the result. content: digest of the shard's bytes in the input; stamp: their
@@ -44,10 +44,10 @@ class Mark:
     stamp: str = ""
     paths: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
-    placed: Placed | None = None
+    placed: WrittenRange | None = None
 
 
-class Leaving:
+class ShardPublisher:
     """Publishes the files of a shard, and its done mark last."""
 
     def __init__(self, shard: Shard, task: Task) -> None:
@@ -83,11 +83,11 @@ class Leaving:
         self.store.publish(local, name)
         return name
 
-    def mark(self, result: ShardResult, placed: Placed | None = None) -> None:
+    def mark(self, result: ShardResult, placed: WrittenRange | None = None) -> None:
         """Write the shard's done mark."""
         if self.task.key:
             paths = paths_of(self.shard) if result.quarantine else ()
-            mark = Mark(self.key, result, self.files, self.content, self.stamp, paths, _seen(paths), placed)
+            mark = DoneMark(self.key, result, self.files, self.content, self.stamp, paths, _seen(paths), placed)
             write(self.store, self.task.folder, mark)
 
 
@@ -110,7 +110,7 @@ def _seen(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(shorter, paths))
 
 
-def made_of(shard: Shard, task: Task, known: Mark | None = None) -> tuple[str, str, str]:
+def made_of(shard: Shard, task: Task, known: DoneMark | None = None) -> tuple[str, str, str]:
     """Key of the result, content of the shard, stamp of its files."""
     if shard.part is not None:
         return task.key, "", ""
@@ -123,7 +123,7 @@ def made_of(shard: Shard, task: Task, known: Mark | None = None) -> tuple[str, s
     return key_of([task.key, content]), content, stamp
 
 
-def write(store: Store, folder: str, mark: Mark) -> None:
+def write(store: Store, folder: str, mark: DoneMark) -> None:
     """Publish a mark."""
     plain = asdict(replace(mark, placed=None)) | {"format": _FORMAT}
     plain["result"]["seconds"] = list(mark.result.seconds.items())
@@ -132,7 +132,7 @@ def write(store: Store, folder: str, mark: Mark) -> None:
     store.write_text(name_of(folder, mark.result.shard), json.dumps(plain, ensure_ascii=False))
 
 
-def read(store: Store, folder: str, shard: int) -> Mark | None:
+def read(store: Store, folder: str, shard: int) -> DoneMark | None:
     """The done mark of a shard; None if it is missing or cannot be read."""
     try:
         plain = json.loads(store.read_text(name_of(folder, shard)))
@@ -143,15 +143,15 @@ def read(store: Store, folder: str, shard: int) -> Mark | None:
         result["rows_of"] = tuple(result["rows_of"])
         placed = plain["placed"]
         if placed is not None:
-            placed = Placed(**placed | {"footer": base64.b64decode(placed["footer"])})
+            placed = WrittenRange(**placed | {"footer": base64.b64decode(placed["footer"])})
         files = {name: (int(size), str(digest)) for name, (size, digest) in plain["files"].items()}
         named = {name: tuple(map(str, plain[name])) for name in ("paths", "seen")}
-        return Mark(**plain | {"result": ShardResult(**result), "placed": placed, "files": files, **named})
+        return DoneMark(**plain | {"result": ShardResult(**result), "placed": placed, "files": files, **named})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-def holds(store: Store, mark: Mark, shard: Shard, task: Task) -> Mark | None:
+def holds(store: Store, mark: DoneMark, shard: Shard, task: Task) -> DoneMark | None:
     """The mark with the current stamp, if its key is that of this task and its files are unchanged; else None."""
     key, content, stamp = made_of(shard, task, mark)
     if key != mark.key or not all(store.sound(name, *known) for name, known in mark.files.items()):
@@ -169,7 +169,7 @@ def holds(store: Store, mark: Mark, shard: Shard, task: Task) -> Mark | None:
     return mark
 
 
-def _moved(store: Store, mark: Mark, paths: tuple[str, ...]) -> Mark:
+def _moved(store: Store, mark: DoneMark, paths: tuple[str, ...]) -> DoneMark:
     """The mark of a shard whose input files have moved; its quarantine is rewritten with the new paths."""
     name = mark.result.quarantine
     table = pq.read_table(store.fetch(name))

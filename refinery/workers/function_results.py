@@ -21,7 +21,7 @@ from refinery.common.version import PACKAGE
 from refinery.errors import OperatorError
 from refinery.operators import Function, shipped
 from refinery.workers.function_result_types import acceptable, declared_type, same
-from refinery.workers.process_guard import Misdeed
+from refinery.workers.process_guard import ExitAttempt
 
 
 class BadValue(ValueError):
@@ -61,7 +61,7 @@ def checked(function: Function, run: Callable[..., Any], contract: Contract) -> 
     def call(*arguments: Any) -> pa.Array:
         try:
             answer = run(*arguments)
-        except Misdeed as misdeed:
+        except ExitAttempt as misdeed:
             refuse(str(misdeed))
         if trusted and isinstance(answer, pa.Array) and len(answer) == len(arguments[0]) and same(answer.type, wanted):
             return answer

@@ -16,7 +16,7 @@ _MOST = 16 << 20
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenRows:
     """Chosen samples of one shard, and their relation for a statement. of: position of the shard among the shards."""
 
     of: int
@@ -24,9 +24,9 @@ class Chosen:
     relation: pa.Table
 
 
-def groups(parts: Iterable[Chosen]) -> Iterator[list[Chosen]]:
+def groups(parts: Iterable[ChosenRows]) -> Iterator[list[ChosenRows]]:
     """Group parts into statements, in order. Only parts with equal column types are joined: no value changes."""
-    group: list[Chosen] = []
+    group: list[ChosenRows] = []
     size = 0
     for part in parts:
         more = part.relation.nbytes
@@ -39,7 +39,7 @@ def groups(parts: Iterable[Chosen]) -> Iterator[list[Chosen]]:
         yield group
 
 
-def joined(group: Sequence[Chosen]) -> pa.Table:
+def joined(group: Sequence[ChosenRows]) -> pa.Table:
     """The relation of a group, with samples numbered consecutively."""
     ends = np.cumsum([len(part.batch.rows) for part in group])
     tables = [
@@ -49,7 +49,7 @@ def joined(group: Sequence[Chosen]) -> pa.Table:
     return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
 
 
-def apart(group: Sequence[Chosen], done: pa.Table) -> Iterator[tuple[Chosen, pa.Table]]:
+def apart(group: Sequence[ChosenRows], done: pa.Table) -> Iterator[tuple[ChosenRows, pa.Table]]:
     """Split the result of a group by part, with the sample numbers of each part. done: ordered by number."""
     order, first = numbers(done["_i"]), 0
     for part in group:

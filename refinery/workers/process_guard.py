@@ -1,6 +1,6 @@
 """Guards the run's process against the Python code of operators.
 
-Repairable changes are repaired; those that no run survives (Misdeed) end the run with a message in place of silence.
+Repairable changes are repaired; those that no run survives (ExitAttempt) end the run with a message in place of silence.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refinery.common import process_end
-from refinery.common.process_end import Misdeed as Misdeed
+from refinery.common.process_end import ExitAttempt as ExitAttempt
 from refinery.common.process_end import leave as leave
 
 _CURE = "With workers: processes it would cost the row alone"
@@ -58,7 +58,7 @@ def end_process(reason: str) -> None:
 
 
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that it leaves its process unchanged. The wrapper raises Misdeed where that is impossible.
+    """Wrap a function so that it leaves its process unchanged. The wrapper raises ExitAttempt where that is impossible.
 
     The working folder is restored: a run's paths can be relative to it.
     """
@@ -73,7 +73,7 @@ def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
             if here and _folder() != here:
                 os.chdir(here)
             if not alarm.is_open():
-                raise Misdeed(f"closed file descriptors that are not its own. {_CURE}")
+                raise ExitAttempt(f"closed file descriptors that are not its own. {_CURE}")
 
     return call
 

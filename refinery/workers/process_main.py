@@ -32,39 +32,39 @@ from refinery.io.batch import Batch
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
-from refinery.monitoring.log import attach_where_told
+from refinery.monitoring.log import attach_from_environment
 from refinery.operators import Function
 from refinery.workers import serialization
 from refinery.workers.process_guard import expendable
-from refinery.workers.row_timeouts import Timed
+from refinery.workers.row_timeouts import TimedFunction
 from refinery.workers.threads import keep_memory
 from refinery.workers.worker import ShardResult, Task, Worker
 
-Tell = Callable[[dict[str, Any]], None]
+Send = Callable[[dict[str, Any]], None]
 
 _PR_SET_PDEATHSIG = 1
 
 
-class Watched(Worker):
+class ReportingWorker(Worker):
     """A worker that reports rows before it runs them, and ends operators that take too long.
 
     Settings: timeout: seconds for a row, or None. one_by_one: functions receive one row at a time.
     """
 
-    def __init__(self, program: Program, tell: Tell, settings: dict[str, Any]) -> None:
-        self._tell, self._timeout, self._one_by_one = tell, settings["timeout"], settings["one_by_one"]
+    def __init__(self, program: Program, send: Send, settings: dict[str, Any]) -> None:
+        self._send, self._timeout, self._one_by_one = send, settings["timeout"], settings["one_by_one"]
         super().__init__(program, settings["memory"], settings["temporary"], settings["threads"])
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         run = super()._around(function, run)
-        return Timed(function, run, self._timeout, self._one_by_one) if self._timeout else run
+        return TimedFunction(function, run, self._timeout, self._one_by_one) if self._timeout else run
 
     def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
         if not len(batch.rows):
             return super()._query(sql, batch, first_row)
-        self._tell({"at": [int(batch.rows[0]), int(batch.rows[-1])]})
+        self._send({"at": [int(batch.rows[0]), int(batch.rows[-1])]})
         done = super()._query(sql, batch, first_row)
-        self._tell({"at": None})
+        self._send({"at": None})
         return done
 
     def look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
@@ -73,14 +73,14 @@ class Watched(Worker):
             for number, (first, last) in enumerate(pieces):
                 index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
                 if len(index):
-                    self._tell({"piece": number})
+                    self._send({"piece": number})
                     self.attempt(batch.take(index), task.first_row)
 
     def blame(self, shard: Shard, task: Task, row: int) -> None:
         """Evaluate the steps' expressions over one row, one by one, to find the one that ends the process."""
         for batch in self._some(shard, task, row, row):
             for number in range(len(self.program.probes)):
-                self._tell({"probe": number})
+                self._send({"probe": number})
                 self._attempts.error_of(number, batch, task.first_row)
 
     def _some(self, shard: Shard, task: Task, first: int, last: int) -> Iterator[Batch]:
@@ -93,14 +93,14 @@ class Watched(Worker):
                 return
 
 
-class Child:
+class WorkerProcess:
     """Carries out the driver's commands; its worker is kept for the next shard."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, send: Send) -> None:
+        self._send = send
         self._program: Program | None = None
         self._settings: dict[str, Any] = {}
-        self._worker: Watched | None = None
+        self._worker: ReportingWorker | None = None
 
     def do(self, command: dict[str, Any]) -> Any:
         """Carry out a command; returns its answer."""
@@ -119,11 +119,11 @@ class Child:
         self._worker = None
 
     @property
-    def worker(self) -> Watched:
+    def worker(self) -> ReportingWorker:
         """The worker, made at its first use."""
         if self._worker is None:
             assert self._program is not None
-            self._worker = Watched(self._program, self._tell, self._settings)
+            self._worker = ReportingWorker(self._program, self._send, self._settings)
         return self._worker
 
     def _run(self, shard: Shard, task: Task) -> ShardResult:
@@ -136,7 +136,7 @@ class Child:
         self.worker.blame(shard, task, row)
 
 
-def told(error: BaseException) -> dict[str, Any]:
+def error_fields(error: BaseException) -> dict[str, Any]:
     """An error as plain data; `processes.raised` makes it one again."""
     text = str(error)
     found: dict[str, Any] = {"class": type(error).__name__, "message": text}
@@ -201,22 +201,22 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with channel.makefile("r", encoding="ascii") as commands, channel.makefile("w", encoding="ascii") as answers:
 
-        def tell(message: dict[str, Any]) -> None:
+        def send(message: dict[str, Any]) -> None:
             try:
                 answers.write(serialization.to_json(message) + "\n")
                 answers.flush()
             except OSError:  # nobody waits for an answer any more
                 os._exit(0)
 
-        attach_where_told()
+        attach_from_environment()
         expendable()
-        child = Child(tell)
+        child = WorkerProcess(send)
         for line in commands:
             try:
                 answer = {"answer": child.do(serialization.from_json(line))}
             except (Exception, KeyboardInterrupt, SystemExit) as error:
-                answer = {"error": told(error)}
-            tell(answer)
+                answer = {"error": error_fields(error)}
+            send(answer)
     os._exit(0)
 
 

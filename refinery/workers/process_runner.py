@@ -19,10 +19,10 @@ from refinery.errors import OperatorError
 from refinery.io.model import Shard
 from refinery.workers import serialization, statement_limits
 from refinery.workers.process_guard import STUCK
-from refinery.workers.processes import Died, Nursery, Process, Terms
+from refinery.workers.processes import IdleProcesses, Process, ProcessSettings, WorkerDied
 from refinery.workers.row_timeouts import too_long
 from refinery.workers.tasks import ShardResult, Task
-from refinery.workers.threads import Pool, Workers
+from refinery.workers.threads import Workers, WorkerThreads
 from refinery.workers.worker import Worker
 
 Blamed = tuple[int, int, str]
@@ -43,8 +43,8 @@ class ProcessWorker:
         memory_limit: str | None,
         temporary: str | None,
         *,
-        nursery: Nursery,
-        terms: Terms,
+        nursery: IdleProcesses,
+        terms: ProcessSettings,
         spool: serialization.Spool,
     ) -> None:
         self.program = program
@@ -65,7 +65,7 @@ class ProcessWorker:
                 if task.batch_bytes <= _SMALLEST_BATCH:
                     raise
                 task = _with_less(task)
-            except Died as death:
+            except WorkerDied as death:
                 task = self._smaller(task, death)
                 again = fruitless or task.blamed or self._late(death) or death.status != -signal.SIGKILL
                 found = self._search(shard, task, death) if again else []
@@ -74,16 +74,16 @@ class ProcessWorker:
                 if fruitless > _PATIENCE:
                     raise OperatorError(_hopeless(shard, death)) from death
 
-    def _smaller(self, task: Task, death: Died) -> Task:
+    def _smaller(self, task: Task, death: WorkerDied) -> Task:
         return _with_less(task) if death.status == -signal.SIGKILL else task
 
-    def _late(self, death: Died) -> bool:
+    def _late(self, death: WorkerDied) -> bool:
         """Return whether the process ended itself because a row took too long; rows are then run one by one."""
         late = self._terms.timeout is not None and death.status == 1
         self._one_by_one = self._one_by_one or late
         return late
 
-    def _search(self, shard: Shard, task: Task, death: Died) -> list[Blamed]:
+    def _search(self, shard: Shard, task: Task, death: WorkerDied) -> list[Blamed]:
         """Find the rows that end the process, among those that it was running."""
         if death.at is None:
             return []
@@ -93,7 +93,7 @@ class ProcessWorker:
             try:
                 self._ask("look", shard=shard, task=task, pieces=pieces)
                 break
-            except Died as again:
+            except WorkerDied as again:
                 if again.piece is None:
                     break
                 (first, last), rest = pieces[again.piece], pieces[again.piece + 1 :]
@@ -104,12 +104,12 @@ class ProcessWorker:
                     pieces = rest
         return found
 
-    def _blame(self, shard: Shard, task: Task, row: int, death: Died) -> Blamed:
+    def _blame(self, shard: Shard, task: Task, row: int, death: WorkerDied) -> Blamed:
         """Find the first step that ends the process on a row; step 0 where none does by itself."""
         step = 0
         try:
             self._ask("blame", shard=shard, task=task, row=row)
-        except Died as again:
+        except WorkerDied as again:
             if again.probe is not None:
                 step, death = self.program.probes[again.probe][1], again
         if death.status == STUCK:
@@ -130,7 +130,7 @@ class ProcessWorker:
                 process.ask(self._text("program", program=self.program, settings=settings))
                 process.program, process.settings = self.program, settings
             return process.ask(self._text(what, **values))
-        except Died:
+        except WorkerDied:
             self._process = None
             process.close()
             if self._stopped:
@@ -165,12 +165,12 @@ class ProcessRunner(Workers):
         workers: int,
         memory_limit: str | None,
         temporary: str | None,
-        nursery: Nursery,
-        terms: Terms,
+        nursery: IdleProcesses,
+        terms: ProcessSettings,
         spool: serialization.Spool,
     ) -> None:
         make: Callable[..., Any] = partial(ProcessWorker, nursery=nursery, terms=terms, spool=spool)
-        self._own = Pool(program, workers, memory_limit, temporary, cast(Callable[..., Worker], make))
+        self._own = WorkerThreads(program, workers, memory_limit, temporary, cast(Callable[..., Worker], make))
         super().__init__(self._own)
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ def _with_less(task: Task) -> Task:
     return replace(task, batch_bytes=size, batch_rows=rows)
 
 
-def _hopeless(shard: Shard, death: Died) -> str:
+def _hopeless(shard: Shard, death: WorkerDied) -> str:
     rows = f" at rows {death.at[0]} to {death.at[1]} of it" if death.at else ""
     cure = (
         "Give it more memory, or lower np"

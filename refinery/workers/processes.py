@@ -22,16 +22,16 @@ from refinery.workers import serialization
 _COMMAND = (sys.executable, "-P", "-m", "refinery.workers.process_main")
 
 
-class Died(Exception):
+class WorkerDied(Exception):
     """A worker process ended without an answer.
 
     status: exit status, negative for a signal. at: first and last row that it was running, or None. piece, probe:
     number of the piece or expression that it had begun last.
     """
 
-    def __init__(self, status: int, told: dict[str, Any]) -> None:
-        self.status, self.at = status, told.get("at")
-        self.piece, self.probe = told.get("piece"), told.get("probe")
+    def __init__(self, status: int, last: dict[str, Any]) -> None:
+        self.status, self.at = status, last.get("at")
+        self.piece, self.probe = last.get("piece"), last.get("probe")
         super().__init__(self.reason)
 
     @property
@@ -58,8 +58,8 @@ class Process:
         self.settings: object = None  # and its settings
 
     def ask(self, command: str) -> Any:
-        """Send a command and wait for its answer. Raises Died, or the error that the command raised in the process."""
-        told: dict[str, Any] = {}
+        """Send a command and wait for its answer. Raises WorkerDied, or the error that the command raised in the process."""
+        last: dict[str, Any] = {}
         try:
             self._channel.sendall(command.encode("ascii") + b"\n")
             for line in self._answers:
@@ -70,10 +70,10 @@ class Process:
                     return serialization.from_json(line)["answer"]
                 if "error" in message:
                     raise raised(message["error"])
-                told |= message
+                last |= message
         except ConnectionError:
             pass
-        raise Died(self._status(self.pid), told)
+        raise WorkerDied(self._status(self.pid), last)
 
     def kill(self) -> None:
         """Kill the process; only valid while it is in use."""
@@ -86,7 +86,7 @@ class Process:
         self._channel.close()
 
 
-class Nursery:
+class IdleProcesses:
     """Fork server and pool of idle worker processes. Started at once, ready a second later."""
 
     def __init__(self, lines: bool = True) -> None:
@@ -140,25 +140,25 @@ class Nursery:
             self._mother.wait()
 
 
-def raised(told: dict[str, Any]) -> BaseException:
+def raised(fields: dict[str, Any]) -> BaseException:
     """Rebuild the error that a worker process has sent."""
-    kind, name, message = told["kind"], told["class"], told["message"]
+    kind, name, message = fields["kind"], fields["class"], fields["message"]
     if kind == "memory":
         return MemoryError(message)
     if kind == "os":
-        return OSError(told["errno"], told["strerror"] or message, told["filename"])
+        return OSError(fields["errno"], fields["strerror"] or message, fields["filename"])
     found = getattr({"refinery": errors, "duckdb": duckdb}.get(kind), name, None)
     if found is errors.RecipeError:
         return errors.RecipeError([errors.Problem("", message)])
     if isinstance(found, type) and issubclass(found, (errors.RefineryError, duckdb.Error)):
         return found(message)
     error = RuntimeError(f"{name}: {message}" if message else name)
-    error.add_note(f"In the worker process:\n{told.get('traceback', '')}")
+    error.add_note(f"In the worker process:\n{fields.get('traceback', '')}")
     return error
 
 
 @dataclass(frozen=True)
-class Terms:
+class ProcessSettings:
     """Settings of worker processes. timeout: seconds for a row in one function, None for no limit."""
 
     threads: int = 1

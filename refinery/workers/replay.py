@@ -14,7 +14,7 @@ from refinery.workers.worker import Task, Worker
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedRow:
     """A recomputed row.
 
     row, line: number and line of the row in the shard. sample: the record as it was read. values: every column.
@@ -26,18 +26,20 @@ class Replayed:
     values: dict[str, Any]
 
 
-def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[Replayed]:
+def replay(worker: Worker, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[ReplayedRow]:
     """Recompute rows of a shard, in row order."""
     for _, row in replay_all(worker, [(shard, rows, task)]):
         yield row
 
 
-def replay_all(worker: Worker, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Replayed]]:
+def replay_all(
+    worker: Worker, places: Iterable[tuple[Shard, Sequence[int], Task]]
+) -> Iterator[tuple[int, ReplayedRow]]:
     """Recompute rows of several shards, in order, each with the position of its shard."""
     for shard, part, done in worker.replay_all(places):
         for values in done.to_pylist():
             at = values["_i"]
-            yield shard, Replayed(int(part.rows[at]), part.line_number(at), part.sample(at), values)
+            yield shard, ReplayedRow(int(part.rows[at]), part.line_number(at), part.sample(at), values)
 
 
 def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[
     return {s.column: values[s.column] for s in program.stats if s.step <= step and values[s.column] is not None}
 
 
-def sample_at(program: Program, row: Replayed, step: int) -> dict[str, Any]:
+def sample_at(program: Program, row: ReplayedRow, step: int) -> dict[str, Any]:
     """The record before step `step`: texts as earlier steps left them, everything else as read.
 
     Plain JSON data: values without a JSON form become their text, NaN becomes None.

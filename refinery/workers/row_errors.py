@@ -47,7 +47,7 @@ class Failure:
     error: str
 
 
-class Attempts:
+class RowIsolation:
     """Runs a program's statement over batches, leaving out rows that it raises on.
 
     query: runs SQL over a batch, given the number of its shard's first row in the input, and returns the rows.

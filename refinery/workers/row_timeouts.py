@@ -35,7 +35,7 @@ class RowTimeout(Exception):
     """A row took longer than the limit."""
 
 
-class Timed:
+class TimedFunction:
     """A function with a limit in seconds per row. one_by_one: the function never receives several rows at once.
 
     Only for the main thread of a process that uses SIGALRM for nothing else.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.model import Change, Given, Order, Stat
+from refinery.compiler.model import BatchColumn, OrderTerm, Stat, TextChange
 from refinery.compiler.program import Program, StepInfo
 from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, shipped
@@ -28,7 +28,20 @@ from refinery.workers.worker import ShardResult, Task
 # Dataclasses that may be serialized.
 CLASSES: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Change, Function, Given, Order, Part, Program, Shard, ShardResult, Source, Stat, StepInfo, Task)
+    for kind in (
+        TextChange,
+        Function,
+        BatchColumn,
+        OrderTerm,
+        Part,
+        Program,
+        Shard,
+        ShardResult,
+        Source,
+        Stat,
+        StepInfo,
+        Task,
+    )
 }
 
 _TAG = "@"

@@ -29,7 +29,7 @@ def seconds_of(row_timeout: float | None) -> float:
     return DEFAULT if row_timeout is None else max(LEAST, row_timeout)
 
 
-class Limit:
+class StatementLimit:
     """Time limit for the statements of one connection. label: their steps, for messages."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, seconds: float, label: str) -> None:

@@ -46,7 +46,7 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class Pool:
+class WorkerThreads:
     """A fixed number of workers, each on a thread of its own; threads and workers are made when jobs need them."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Pool:
         for worker in self._workers:
             worker.close()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> WorkerThreads:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -109,7 +109,7 @@ class Pool:
 class Workers:
     """Runner whose shards are run by the workers of a pool; the pool stays open for other users."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: WorkerThreads) -> None:
         self._pool = pool
 
     def run(
@@ -127,7 +127,7 @@ class Workers:
 
 
 def run_shards(
-    pool: Pool, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Report | None = None
+    pool: WorkerThreads, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Report | None = None
 ) -> list[ShardResult]:
     """Run every shard; results in the order of the shards."""
     return Workers(pool).run(shards, task, progress)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from refinery.common.redaction import hide
-from refinery.compiler.model import Given
+from refinery.compiler.model import BatchColumn
 from refinery.compiler.program import Program, pretty
 from refinery.errors import ConservationError
 from refinery.io.model import Shard
@@ -37,10 +37,10 @@ from refinery.security.connections import connect, lock
 from refinery.storage.open import open_store
 from refinery.workers import joined_shards
 from refinery.workers.dedup_marks import SHARD_BITS, marks_table, unwritable, write_marks
-from refinery.workers.done_marks import Leaving
+from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.functions import conduct, register
-from refinery.workers.row_errors import Attempts, Failure
-from refinery.workers.statement_limits import Limit
+from refinery.workers.row_errors import Failure, RowIsolation
+from refinery.workers.statement_limits import StatementLimit
 from refinery.workers.tasks import ShardResult as ShardResult
 from refinery.workers.tasks import Task as Task
 from refinery.workers.undeclared_files import Undeclared
@@ -93,7 +93,7 @@ class Worker:
         self._blamed: dict[int, tuple[int, str]] = {}
         self._profile_text = "{}"
         self._stopped = False
-        self._attempts = Attempts(program, self._query)
+        self._attempts = RowIsolation(program, self._query)
         self._beside = SideFiles(program.beside)
         self._undeclared = Undeclared(program.beside)
         keep_in(temporary)
@@ -101,7 +101,7 @@ class Worker:
         for statement in _SETTINGS.split(";"):
             if statement.strip():
                 self.con.execute(statement).fetchall()
-        self._limit = Limit(self.con, program.seconds, program.label)
+        self._limit = StatementLimit(self.con, program.seconds, program.label)
         self._contract = register(self.con, program.functions, self._callable, self._around)
         self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
         lock(self.con)
@@ -172,7 +172,7 @@ class Worker:
         result = ShardResult(shard.index)
         seconds: dict[int, float] = defaultdict(float)
         left = _Left()
-        leaving = Leaving(shard, task)
+        leaving = ShardPublisher(shard, task)
         self._beside.require()
         piece = task.output.piece(shard.index, partial(leaving.mark, result)) if task.output is not None else None
         base = leaving.scratch(f"{task.folder}/{shard.index:05d}") if piece is None and task.write else ""
@@ -235,7 +235,7 @@ class Worker:
         if not task.last:  # lines are not needed where the next stage reads the input
             left.rows.append(np.stack((rows[keep], np.zeros(len(keep), np.int64))))
         result = ShardResult(shard.index, rows=len(rows) + len(bad), kept=len(keep))
-        leaving = Leaving(shard, replace(task, key=""))  # given facts are not stored for later runs
+        leaving = ShardPublisher(shard, replace(task, key=""))  # given facts are not stored for later runs
         self._leave(result, left, leaving)
         leaving.mark(result)
         return result
@@ -246,7 +246,7 @@ class Worker:
         shard = fetched(shard, task.store)
         return read(shard, task.batch_bytes, task.batch_rows, carry=carry, whole=program.copies and task.last)
 
-    def _leave(self, result: ShardResult, left: _Left, leaving: Leaving) -> None:
+    def _leave(self, result: ShardResult, left: _Left, leaving: ShardPublisher) -> None:
         """Write facts, quarantine, match keys and row numbers of the shard."""
         stem = f"{leaving.task.folder}/{result.shard:05d}"
         result.key = leaving.key
@@ -278,13 +278,13 @@ class Worker:
             for part, done in joined_shards.apart(group, self._over(sql, joined_shards.joined(group))):
                 yield part.of, part.batch, done
 
-    def _chosen(self, at: int, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[joined_shards.Chosen]:
+    def _chosen(self, at: int, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[joined_shards.ChosenRows]:
         wanted, found = np.array(sorted(set(rows)), np.int64), 0
         for batch in self._read(shard, task):
             index = np.flatnonzero(np.isin(batch.rows, wanted))
             if len(index):
                 part = batch.take(index)
-                yield joined_shards.Chosen(at, part, self._relation(part, task.first_row))
+                yield joined_shards.ChosenRows(at, part, self._relation(part, task.first_row))
                 found += len(index)
             if found == len(wanted):
                 break
@@ -364,7 +364,7 @@ class Worker:
         columns |= {given.column: self._given(given, batch, first_row) for given in self.program.given}
         return from_zero(pa.table(columns))
 
-    def _given(self, given: Given, batch: Batch, first_row: int) -> Any:
+    def _given(self, given: BatchColumn, batch: Batch, first_row: int) -> Any:
         """The batch's values for a column of the relation."""
         if given.kind == "row":
             return ints(batch.rows + first_row)
@@ -396,7 +396,7 @@ class Worker:
         rows = ints(batch.rows[numbers(done["_i"])])
         return pa.table({"_row": rows, **{name: done[name] for name in self.program.facts}})
 
-    def _publish(self, leaving: Leaving, name: str, tables: list[pa.Table]) -> str:
+    def _publish(self, leaving: ShardPublisher, name: str, tables: list[pa.Table]) -> str:
         if not tables:
             tables = [self._empty_facts()]
         aside = leaving.scratch(name)

@@ -16,7 +16,7 @@ import pytest
 import refinery
 from refinery.checkpoints.versions import is_left_out, libraries, own_sources
 from refinery.errors import DataError, OperatorError
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from refinery.operators import local_modules, read_operator
 from tests.workers.runs import exported, operator_folder, settings, texts, write_lines
 
@@ -103,7 +103,7 @@ def test_data_in_the_folder_and_data_that_is_declared(tmp_path: Path) -> None:
     assert ends(tmp_path) == ({"two?"}, {0})
     with pytest.raises(DataError, match="end.txt changed since the run"):
         put(tmp_path / "apart" / "end.txt", ";")
-        Histories(tmp_path / "run")
+        RowHistories(tmp_path / "run")
 
 
 @pytest.mark.parametrize("workers", ["threads", "processes"])

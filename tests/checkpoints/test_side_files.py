@@ -13,10 +13,10 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.errors import DataError, RecipeError
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.tune import tune
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from refinery.storage.run_folder import RunDir
 from refinery.workers.worker import Worker
 from tests.workers.runs import content, operator_folder, settings, texts, write_lines
@@ -163,8 +163,11 @@ def test_what_is_stored_is_not_used_with_another_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"list.csv changed since the run"):
         refilter(tmp_path / "run", ["process.2.min_len=11"])
     with pytest.raises(DataError, match=r"list.csv changed since the run"):
-        Histories(tmp_path / "run")
-    with Stored.open(tmp_path / "run") as stored, pytest.raises(DataError, match=r"list.csv changed since the run"):
+        RowHistories(tmp_path / "run")
+    with (
+        FinishedRun.open(tmp_path / "run") as stored,
+        pytest.raises(DataError, match=r"list.csv changed since the run"),
+    ):
         tune(stored, "text_length_filter", ["min_len=1..9"])
     put(tmp_path, OLD)
     assert refilter(tmp_path / "run", ["process.2.min_len=11"]).outcome.counts.kept

@@ -130,8 +130,8 @@ def test_why_as_json(call: Call) -> None:
 
 
 def test_version(call: Call) -> None:
-    told = f"refinery {refinery.__version__}\n"
-    assert call("version").out == call("--version").out == told
+    said = f"refinery {refinery.__version__}\n"
+    assert call("version").out == call("--version").out == said
 
 
 def test_help_names_exit_codes(call: Call) -> None:

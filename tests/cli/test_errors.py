@@ -39,15 +39,15 @@ RECIPE_MISTAKES: list[tuple[str, str, list[str]]] = [
 
 @pytest.mark.parametrize("command", ["run", "check", "sql"])
 @pytest.mark.parametrize(
-    ("before", "after", "told"), RECIPE_MISTAKES, ids=[after[:40] for _, after, _ in RECIPE_MISTAKES]
+    ("before", "after", "said"), RECIPE_MISTAKES, ids=[after[:40] for _, after, _ in RECIPE_MISTAKES]
 )
-def test_recipe_mistakes(call: Call, folder: Path, before: str, after: str, told: list[str], command: str) -> None:
+def test_recipe_mistakes(call: Call, folder: Path, before: str, after: str, said: list[str], command: str) -> None:
     text = (folder / "recipe.yaml").read_text()
     assert before in text
     (folder / "recipe.yaml").write_text(text.replace(before, after))
     done = call(command, "recipe.yaml")
     assert (done.code, done.out) == (2, "")
-    assert [part for part in told if part not in done.err] == []
+    assert [part for part in said if part not in done.err] == []
 
 
 def test_all_problems_at_once(call: Call, folder: Path) -> None:
@@ -126,9 +126,9 @@ COMMAND_LINES: list[tuple[list[str], int, list[str]]] = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"), COMMAND_LINES, ids=[" ".join(line) for line, _, _ in COMMAND_LINES]
+    ("arguments", "code", "said"), COMMAND_LINES, ids=[" ".join(line) for line, _, _ in COMMAND_LINES]
 )
-def test_command_lines(call: Call, folder: Path, arguments: list[str], code: int, told: list[str]) -> None:
+def test_command_lines(call: Call, folder: Path, arguments: list[str], code: int, said: list[str]) -> None:
     (folder / "broken.parquet").write_bytes(b"PAR1 and not much more")
     (folder / "table.csv").write_text("id,texts\n1,a\n")
     for name in ("broken/filters/my_filter.sql", "twice/filters/text_length_filter.sql"):
@@ -138,7 +138,7 @@ def test_command_lines(call: Call, folder: Path, arguments: list[str], code: int
         arguments = [*arguments, "--set", "process=[my_filter]"]
     done = call(*arguments)
     assert (done.code, done.out) == (code, "")
-    assert [part for part in told if part not in done.err] == []
+    assert [part for part in said if part not in done.err] == []
 
 
 def test_why_of_rows_that_are_not_there(call: Call, folder: Path) -> None:
@@ -163,7 +163,7 @@ def test_names_cannot_move_the_cursor(call: Call, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "said"),
     [
         (ConservationError("rows do not add up: 3 were kept, but 2 written"), 5, "rows do not add up"),
         (KeyboardInterrupt(), 130, "interrupted"),
@@ -172,14 +172,14 @@ def test_names_cannot_move_the_cursor(call: Call, folder: Path) -> None:
     ],
     ids=["conservation", "interrupt", "fault", "memory"],
 )
-def test_other_ends(call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, told: str) -> None:
+def test_other_ends(call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(commands, "execute", fail)
     done = call("run", "recipe.yaml")
     assert (done.code, done.out) == (code, "")
-    assert told in done.err
+    assert said in done.err
 
 
 def test_traceback_of_a_fault_on_demand(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,9 +54,9 @@ def test_quiet_is_silent(call: Call, folder: Path) -> None:
 def test_json_is_all_that_stdout_gets(call: Call) -> None:
     done = call("run", "recipe.yaml", "--json", "--image_key", "images")
     assert done.out.count("\n") == 1
-    told = json.loads(done.out)
-    assert told["rows"] == {"read": 6, "kept": 2, "removed": 3, "quarantined": 1}
-    assert told["outputs"] == ["out/docs.jsonl"] and told["database"] == "out/refinery.duckdb"
+    said = json.loads(done.out)
+    assert said["rows"] == {"read": 6, "kept": 2, "removed": 3, "quarantined": 1}
+    assert said["outputs"] == ["out/docs.jsonl"] and said["database"] == "out/refinery.duckdb"
     assert "image_key has no effect" in done.err
 
 

@@ -13,7 +13,7 @@ from refinery.compiler.model import Schema
 from refinery.compiler.program import build
 from refinery.execution.open import open_recipe
 from refinery.inspect.explain import analyzed, planned
-from refinery.planning.plan import Prepared, prepare
+from refinery.planning.plan import Plan, prepare
 
 STEPS: list[Any] = [
     {"clean_links_mapper": {}},
@@ -53,7 +53,7 @@ def test_what_is_shared() -> None:
     assert {plan.shared for plan in plans(STEPS, share=False)} == {()}
 
 
-def test_python_is_told() -> None:
+def test_python_is_reported() -> None:
     """A pattern of one's own is for the regex module, which holds the interpreter's lock; the default needs none of it."""
     own, default = plans([{"clean_email_mapper": {"pattern": "x+"}}, {"clean_email_mapper": {}}])
     assert own.runs == "Python" and own.functions
@@ -61,14 +61,14 @@ def test_python_is_told() -> None:
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.chdir(tmp_path)
     texts = ["long enough to stay here", "short", "one more text www.example.org/path that stays", ""]
     Path("docs.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts * 50), encoding="utf-8")
     return prepare(*open_recipe({"dataset_path": "docs.jsonl", "np": 2, "export_path": "out.jsonl", "process": STEPS}))
 
 
-def test_samples_that_fail_are_left_out(prepared: Prepared) -> None:
+def test_samples_that_fail_are_left_out(prepared: Plan) -> None:
     steps = [
         {"sql_filter": {"where": "CASE WHEN text = 'short' THEN error('no') ELSE true END"}},
         {"text_length_filter": {}},
@@ -82,14 +82,14 @@ def rows(table: Any) -> list[list[str]]:
     return [list(row) for row in zip(*(list(column.cells) for column in table.columns), strict=True)]
 
 
-def test_plan(prepared: Prepared) -> None:
+def test_plan(prepared: Plan) -> None:
     first, table, _, tree = list(planned(prepared))
     assert first.startswith("stage 1: 8 steps fused into one pass over 1 shard with ")
     assert [row[1] for row in rows(table)] == [next(iter(step)) for step in STEPS]
     assert "Projection" in tree or "PROJECTION" in tree
 
 
-def test_measured(prepared: Prepared) -> None:
+def test_measured(prepared: Plan) -> None:
     first, table = list(analyzed(prepared))
     assert first.startswith("measured on 200 rows, ")
     found = rows(table)
@@ -112,11 +112,11 @@ STAGES: list[Any] = [
 
 
 @pytest.fixture
-def staged(prepared: Prepared) -> Prepared:
+def staged(prepared: Plan) -> Plan:
     return prepare(*open_recipe({"dataset_path": "docs.jsonl", "np": 2, "export_path": "out.jsonl", "process": STAGES}))
 
 
-def test_plan_of_stages(staged: Prepared) -> None:
+def test_plan_of_stages(staged: Plan) -> None:
     parts = list(planned(staged))
     texts = [part for part in parts if isinstance(part, str)]
     tables = [rows(part) for part in parts if not isinstance(part, str)]
@@ -161,7 +161,7 @@ def test_plan_of_others() -> None:
     assert [name for name, *_ in barrier({"paragraph_deduplicator": {}}).statements] == ["_units_seen_before.sql"]
 
 
-def test_measured_stages(staged: Prepared) -> None:
+def test_measured_stages(staged: Plan) -> None:
     """Every stage receives the output of the stage before; limits that a sample exceeds are reported."""
     parts = list(analyzed(staged))
     texts = [part for part in parts if isinstance(part, str)]

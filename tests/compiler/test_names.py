@@ -101,7 +101,7 @@ def refusal(where: str, columns: dict[str, str] | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "said"),
     [
         ("scre > 1", "no column or statistic 'scre'"),
         ("tag[1] = 'a'", "Did you mean 'tags'?"),
@@ -147,9 +147,9 @@ def refusal(where: str, columns: dict[str, str] | None = None) -> str:
         ("n IN (SELECT _i FROM SAMPLE)", "there is no table 'SAMPLE'"),
     ],
 )
-def test_refused(where: str, told: str) -> None:
+def test_refused(where: str, said: str) -> None:
     text = refusal(where)
-    assert told.lower() in text.lower()
+    assert said.lower() in text.lower()
     assert all(line.startswith("recipe, step 1: ") for line in text.splitlines())
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import refinery
 from refinery.operators import Library
-from refinery.stats.entries import Keys, joined, read
+from refinery.stats.entries import KeySums, joined, read
 from tests.conftest import RECORDED
 from tests.workers.runs import write_lines
 
@@ -67,7 +67,7 @@ def run(folder: Path, docs: list[dict[str, Any]], values: Mapping[str, Mapping[s
 
 def moments(path: Path) -> dict[str, dict[str, Any]]:
     """Entries of a file as datatrove's rules read them."""
-    keys = Keys()
+    keys = KeySums()
     keys.add(read(*joined([path.read_bytes()]), [str(path)]))
     return {row["key"]: row for row in keys.moments().to_pylist()}
 

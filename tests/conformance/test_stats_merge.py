@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from refinery.stats import StatsMerger, StatsWarning, TopKConfig
-from refinery.stats.entries import Keys, joined, read
+from refinery.stats.entries import KeySums, joined, read
 from tests.conftest import RECORDED
 
 STATS = RECORDED / "datatrove" / "stats"
@@ -25,7 +25,7 @@ def lines(name: str) -> list[dict[str, Any]]:
 
 def added(entries: list[Any]) -> dict[str, Any]:
     """The moments of entries under one key of as many files."""
-    keys = Keys()
+    keys = KeySums()
     keys.add(
         read(*joined([json.dumps({"k": entry}).encode() for entry in entries]), [str(at) for at in range(len(entries))])
     )

@@ -147,10 +147,10 @@ def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> Non
         again = {name: {**(params or {}), "index": str(known)}}
         with pytest.raises(OperatorError) as caught:
             refine(tmp_path / "other", texts(["a"]), [again])
-        told = re.search(
+        said = re.search(
             r"was made with other ([a-z_, ]+)\. Use the same parameters, or another folder", str(caught.value)
         )
-        assert told and set(what.split(", ")) <= set(told[1].split(", "))
+        assert said and set(what.split(", ")) <= set(said[1].split(", "))
         assert str(caught.value).startswith(f"recipe, step 1: {name}: index {known} ")
     assert files(known) == before and not (tmp_path / "other" / "run" / "out.jsonl").exists()
 
@@ -308,10 +308,12 @@ def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, mon
 
 def _opened(folder: Path) -> Any:
     listed = json.loads((folder / "index.json").read_text())
-    return indexes.Index(index_place.Folder(str(folder)), listed["made_by"], tuple(listed["generations"]))
+    return indexes.Index(index_place.IndexFolder(str(folder)), listed["made_by"], tuple(listed["generations"]))
 
 
-def test_of_two_runs_at_once_the_second_is_told(known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_runs_at_once_the_second_is_reported(
+    known: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second run fails before it publishes anything, and succeeds when it is run again."""
     refine(tmp_path, texts(["a", "b"]), [{"text_length_filter": {"min_len": 1}}])  # an earlier export in its place
     real, other = indexes.extend, []
@@ -400,7 +402,7 @@ def test_nothing_is_published_where_an_index_cannot_be_written(
 def test_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
     """Two runs with the same two indexes: one may fail, none waits for ever."""
     one, two = (str(tmp_path / name) for name in ("one", "two"))
-    told: list[str] = []
+    said: list[str] = []
 
     def run(name: str, folders: tuple[str, str]) -> None:
         steps = [
@@ -410,12 +412,12 @@ def test_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
         try:
             refine(tmp_path / name, texts([f"{name} {k}" for k in range(50)]), steps)
         except OutputError as error:
-            told.append(str(error))
+            said.append(str(error))
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(run, ("a", "b"), ((one, two), (one, two))))
     listed = [len(json.loads((tmp_path / name / "index.json").read_text())["generations"]) for name in ("one", "two")]
-    assert listed == [2 - len(told)] * 2 and all("run this one again" in message for message in told)
+    assert listed == [2 - len(said)] * 2 and all("run this one again" in message for message in said)
 
 
 def test_nothing_to_remember_makes_no_index(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import refinery
 from refinery.dedup import index as indexes
-from refinery.dedup.index_url import Bucket
+from refinery.dedup.index_url import IndexBucket
 from refinery.errors import OperatorError, OutputError
 from refinery.storage.open import open_store
 from tests.s3 import make_bucket, s3_server
@@ -123,10 +123,10 @@ def test_of_two_runs_at_once_the_second_publishes_nothing(
 
 def test_a_run_is_refused_while_another_one_holds_the_claim(url: str, tmp_path: Path) -> None:
     refine(tmp_path, texts(["a"]), step(url))
-    with Bucket(url).alone("another", 1):
+    with IndexBucket(url).alone("another", 1):
         with pytest.raises(OutputError, match=f"another run is about to extend .*remove {url}/claim-00002.json"):
             refine(tmp_path / "new", texts(["b"]), step(url))
-        with pytest.raises(OutputError, match="another run is about to extend"), Bucket(url).alone("", 1):
+        with pytest.raises(OutputError, match="another run is about to extend"), IndexBucket(url).alone("", 1):
             pass
     assert not (tmp_path / "new" / "run" / "out.jsonl").exists() and len(listed(url)) == 1
     assert kept(refine(tmp_path / "new", texts(["b"]), step(url))) == ["b"]
@@ -140,8 +140,8 @@ def test_a_list_is_created_by_one_of_many(url: str, tmp_path: Path) -> None:
 
     def extend(number: int) -> bool:
         try:
-            with Bucket(url).beside(path, 1) as aside:
-                Bucket(url).extend(aside, "", 0, lambda name: json.dumps([name, number]))
+            with IndexBucket(url).beside(path, 1) as aside:
+                IndexBucket(url).extend(aside, "", 0, lambda name: json.dumps([name, number]))
                 names.append(aside)
         except OutputError as error:
             assert "this one is published, but not in the index. Run it again" in str(error)
@@ -236,7 +236,7 @@ def test_an_index_in_a_folder_and_one_at_a_url_are_extended_together(
     folder = tmp_path / "seen"
     steps = [*step(str(folder)), {"key_deduplicator": {"key": "text", "index": url}}]
     with monkeypatch.context() as patch, ExitStack() as held:
-        patch.setattr(Bucket, "beside", lambda *given: held.enter_context(_full()))
+        patch.setattr(IndexBucket, "beside", lambda *given: held.enter_context(_full()))
         with pytest.raises(OutputError, match=f"{url}: the index cannot be extended: No space left on device"):
             refine(tmp_path, texts(["a"]), steps)
     assert listed(url) == [] and not list(folder.iterdir()) and not (tmp_path / "run" / "out.jsonl").exists()

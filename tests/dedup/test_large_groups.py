@@ -17,26 +17,26 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from refinery.compiler.model import Order
+from refinery.compiler.model import OrderTerm
 from refinery.dedup import clusters as clusters_module
 from refinery.dedup import pairs
 from refinery.dedup.clusters import Clusters, cluster
-from refinery.dedup.marks import Marks, Room
+from refinery.dedup.marks import MatchKeys, SqlLimits
 from refinery.dedup.pairs import Pairs
 from tests.workers.runs import exported, refine, rows
 
 LARGE = 200_000
-ROOM = Room(2, "1GB", tempfile.gettempdir())
+ROOM = SqlLimits(2, "1GB", tempfile.gettempdir())
 
 
 @pytest.fixture
-def marks_of(tmp_path: Path) -> Callable[..., Marks]:
+def marks_of(tmp_path: Path) -> Callable[..., MatchKeys]:
     """The marks of samples 0 and on, as shards leave them."""
 
-    def make(**columns: Any) -> Marks:
+    def make(**columns: Any) -> MatchKeys:
         size = len(next(iter(columns.values())))
         pq.write_table(pa.table({"_row": np.arange(size, dtype=np.int64), **columns}), tmp_path / "marks.parquet")
-        return Marks([str(tmp_path / "marks.parquet")], ROOM)
+        return MatchKeys([str(tmp_path / "marks.parquet")], ROOM)
 
     return make
 
@@ -63,7 +63,7 @@ def check(found: Clusters, size: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["key", "simhash"])
-def test_a_value_that_all_share_gives_a_pair_each(marks_of: Callable[..., Marks], name: str) -> None:
+def test_a_value_that_all_share_gives_a_pair_each(marks_of: Callable[..., MatchKeys], name: str) -> None:
     with marks_of(**{name: np.full(LARGE, 7, np.uint64)}) as marks:
         params = {"num_blocks": 6, "hamming_distance": 4}
         given_pairs = Counted(pairs.FINDERS["keys" if name == "key" else "hamming"](marks, params))
@@ -73,7 +73,7 @@ def test_a_value_that_all_share_gives_a_pair_each(marks_of: Callable[..., Marks]
     assert not found.via[1:].any() and not found.how.any()
 
 
-def test_bands_that_all_share_give_a_pair_each(marks_of: Callable[..., Marks]) -> None:
+def test_bands_that_all_share_give_a_pair_each(marks_of: Callable[..., MatchKeys]) -> None:
     with marks_of(**{f"band_{band}": np.full(LARGE, band, np.uint64) for band in range(3)}) as marks:
         given_pairs = Counted(pairs.by_band(marks, {}))
         found = cluster(given_pairs, marks, [])
@@ -82,7 +82,7 @@ def test_bands_that_all_share_give_a_pair_each(marks_of: Callable[..., Marks]) -
     assert not found.via[1:].any() and not found.how.any()
 
 
-def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., Marks]) -> None:
+def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., MatchKeys]) -> None:
     """Every sample shares one band with the one before and the other with the one behind."""
     rows = np.arange(LARGE, dtype=np.uint64)
     with marks_of(band_0=rows // 2, band_1=(rows + 1) // 2) as marks:
@@ -93,10 +93,10 @@ def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., Marks]
     assert (found.via[1:] == found.row[:-1]).all()
 
 
-def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., Marks]) -> None:
+def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., MatchKeys]) -> None:
     order = np.random.default_rng(1).permutation(LARGE)
     with marks_of(key=np.arange(LARGE) % 2, order_0=order) as marks:
-        found = cluster(pairs.by_key(marks, {}), marks, [Order("_mark_order_0", "DESC NULLS LAST")])
+        found = cluster(pairs.by_key(marks, {}), marks, [OrderTerm("_mark_order_0", "DESC NULLS LAST")])
     for half in (0, 1):
         kept = found.kept[found.row % 2 == half]
         assert (kept == np.argmax(np.where(np.arange(LARGE) % 2 == half, order, -1))).all()
@@ -116,7 +116,7 @@ class Parity:
         return (rows % 2).astype(np.uint64)
 
 
-def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., Marks]) -> None:
+def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., MatchKeys]) -> None:
     """Two kinds of samples in one bucket: a second round finds the other kind, and there is no third."""
     compare, notes, zeros = Parity(), list[str](), np.zeros(LARGE, np.uint64)
     with marks_of(band_0=zeros, band_1=zeros, signature=np.array([b"any"] * LARGE)) as marks:

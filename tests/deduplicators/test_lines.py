@@ -95,7 +95,7 @@ def test_examples(example):
 
 @nasty
 @given(st.lists(text, max_size=5), options)
-def test_keys_tell_lines_apart_as_the_peer_does(texts, options):
+def test_keys_separate_lines_as_the_peer_does(texts, options):
     lines = [line for text in texts for line in text.split("\n")]
     want = [compared(line, options) for line in lines]
     got = [key for row in keys(texts, **options) for key in row or ()]

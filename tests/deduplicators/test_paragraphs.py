@@ -62,7 +62,7 @@ def test_examples(example):
 
 @nasty
 @given(st.lists(text, max_size=5), separators, st.booleans(), st.booleans(), st.integers(0, 5))
-def test_keys_tell_paragraphs_apart(texts, separator, lowercase, collapse, min_length):
+def test_keys_separate_paragraphs(texts, separator, lowercase, collapse, min_length):
     params = {"lowercase": lowercase, "collapse_whitespace": collapse}
     paragraphs = [part for text in texts for part in text.split(separator)]
     found = keys(texts, separator=separator, min_length=min_length, **params)

@@ -134,7 +134,7 @@ def test_sentences_cover_the_text(text):
 
 @nasty
 @given(st.lists(text, max_size=4), st.integers(1, 3), st.sampled_from(["fast", "lines"]))
-def test_keys_tell_spans_apart(texts, n, source):
+def test_keys_separate_spans(texts, n, source):
     spelled = []
     for one in texts:
         if source == "lines":

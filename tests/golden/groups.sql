@@ -43,7 +43,7 @@ WITH _read AS NOT MATERIALIZED (
     CASE
       WHEN _kind = 'VARCHAR'
       THEN _line ->> ['$."suffix"', '$."url"', '$."token_count"']
-    END AS _told,
+    END AS _grouping,
     CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.lang' END AS _in_lang,
     CASE
       WHEN _kind = 'VARCHAR'
@@ -71,7 +71,7 @@ WITH _read AS NOT MATERIALIZED (
   SELECT
     *,
     _bad IS NULL AS _alive_0, /* rows that could be read */
-    coalesce(_told[1], try(url_parts(_told[2])).suffix, '') AS _key_suffix, /* suffix of the address */
+    coalesce(_grouping[1], try(url_parts(_grouping[2])).suffix, '') AS _key_suffix, /* suffix of the address */
     coalesce(try(CAST((
       _in_lang
     ) AS TEXT)), '') AS _key_1, /* what statistics are summed up by */
@@ -79,9 +79,9 @@ WITH _read AS NOT MATERIALIZED (
       length(_text_0) > 30
     ) AS TEXT)), '') AS _key_2, /* what statistics are summed up by */
     CASE
-      WHEN TRY_CAST(_told[3] AS DOUBLE) BETWEEN 0 AND 1099511627776
-      AND TRY_CAST(_told[3] AS DOUBLE) = floor(TRY_CAST(_told[3] AS DOUBLE))
-      THEN CAST(TRY_CAST(_told[3] AS DOUBLE) AS BIGINT)
+      WHEN TRY_CAST(_grouping[3] AS DOUBLE) BETWEEN 0 AND 1099511627776
+      AND TRY_CAST(_grouping[3] AS DOUBLE) = floor(TRY_CAST(_grouping[3] AS DOUBLE))
+      THEN CAST(TRY_CAST(_grouping[3] AS DOUBLE) AS BIGINT)
     END AS _tokens /* number of tokens */
   FROM _read
 ), _s2 AS NOT MATERIALIZED (

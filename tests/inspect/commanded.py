@@ -32,7 +32,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     return run
 
 
-def told(call: Call, *arguments: str | Path) -> Any:
+def outcome_of(call: Call, *arguments: str | Path) -> Any:
     """The JSON output of a command."""
     code, out, err = call(*arguments, "--json")
     assert code == 0, err

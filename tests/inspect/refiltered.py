@@ -50,8 +50,8 @@ def same_as_fresh(recipe: Path, folder: Path, changes: dict[str, Any]) -> Refilt
     written = [path for path in sorted((folder / "fresh").rglob("*.jsonl*")) if ".refinery" not in path.parts]
     for left in written + list(fresh.outputs):
         assert (folder / "again" / left.relative_to(folder / "fresh")).read_bytes() == left.read_bytes()
-    told = [json.loads((folder / name / ".refinery" / "manifest.json").read_text()) for name in ("again", "fresh")]
-    assert [told[0][key] for key in ("rows", "inputs", "shard_size", "recipe")] == [
-        told[1][key] for key in ("rows", "inputs", "shard_size", "recipe")
+    said = [json.loads((folder / name / ".refinery" / "manifest.json").read_text()) for name in ("again", "fresh")]
+    assert [said[0][key] for key in ("rows", "inputs", "shard_size", "recipe")] == [
+        said[1][key] for key in ("rows", "inputs", "shard_size", "recipe")
     ]
     return found

@@ -13,7 +13,7 @@ import pytest
 import refinery
 from refinery.errors import RecipeError
 from refinery.inspect.refilter import table_patch
-from refinery.inspect.refilter.table_patch import Amended
+from refinery.inspect.refilter.table_patch import PatchedTables
 from tests.inspect.refiltered import again, as_run, prepared
 from tests.inspect.test_refilter import SAMPLES, STEPS
 from tests.workers.runs import content
@@ -33,14 +33,14 @@ CHANGES: list[dict[str, Any]] = [
 @pytest.fixture
 def amended(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Counter of the calls that amend tables."""
-    made: list[Amended] = []
-    fill = Amended.fill
+    made: list[PatchedTables] = []
+    fill = PatchedTables.fill
 
-    def watched(self: Amended, *arguments: Any) -> None:
+    def watched(self: PatchedTables, *arguments: Any) -> None:
         made.append(self)
         fill(self, *arguments)
 
-    monkeypatch.setattr(Amended, "fill", watched)
+    monkeypatch.setattr(PatchedTables, "fill", watched)
     return lambda: len(made)
 
 
@@ -109,6 +109,6 @@ def test_tables_are_made_anew_where_not_all_is_known(tmp_path: Path, how: str, a
     assert amended() == 0
 
 
-def test_a_condition_that_does_not_bind_is_told(plain: Path, tmp_path: Path) -> None:
+def test_a_condition_that_does_not_bind_is_reported(plain: Path, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="sql_filter: Cannot compare values of type BIGINT and .*DATE"):
         again(plain, tmp_path, {"process.5.where": "num_words < DATE '2000-01-01'"}, writes=False)

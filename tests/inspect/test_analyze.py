@@ -18,10 +18,10 @@ import refinery
 from refinery.errors import RecipeError
 from refinery.execution.open import open_recipe
 from refinery.inspect.analyze.analyze import Analysis, analyze
-from refinery.inspect.analyze.request import Request, default_operators, from_command_line, operators_of
+from refinery.inspect.analyze.request import AnalysisRequest, default_operators, from_command_line, operators_of
 from refinery.operators import Library
 from refinery.planning.plan import prepare
-from tests.inspect.commanded import Call, caller, told
+from tests.inspect.commanded import Call, caller, outcome_of
 from tests.results.test_tables import documented
 from tests.workers.runs import refine, settings, texts, write_lines
 
@@ -44,7 +44,7 @@ def samples(count: int = 200) -> list[Any]:
     return [*found, {"id": -1, "text": "", "source": "web"}, "not json"]
 
 
-def request(path: Path, *names: str, folder: Path, **keys: Any) -> Request:
+def request(path: Path, *names: str, folder: Path, **keys: Any) -> AnalysisRequest:
     options = [f"--{name}={value}" for name, value in keys.items()]
     return from_command_line(str(path), options, [], [], [], names, None, str(folder))
 
@@ -293,7 +293,7 @@ def test_the_command_tells_it_all(call: Call, tmp_path: Path) -> None:
 
 def test_the_command_as_json(call: Call, tmp_path: Path) -> None:
     write_lines(tmp_path / "docs.jsonl", samples(60))
-    found = told(call, "analyze", "-o", "here", "docs.jsonl", "--stats=text_len")
+    found = outcome_of(call, "analyze", "-o", "here", "docs.jsonl", "--stats=text_len")
     assert found["work_dir"] == "here" and found["rows"]["kept"] == 61
     [only] = found["statistics"]
     assert only["stat"] == "text_len" and list(only["quantiles"]) == ["1", "5", "25", "50", "75", "95", "99"]
@@ -310,8 +310,8 @@ def test_a_recipe_in_json(call: Call, tmp_path: Path) -> None:
     recipe = {"dataset_path": "in.json", "export_path": "run/o.jsonl", "process": ["text_length_filter"]}
     Path("recipe.json").write_text(json.dumps(recipe), "utf-8")
     Path("in.json").write_text(json.dumps([{"text": "one"}, {"text": "three"}]), "utf-8")
-    assert told(call, "analyze", "--config", "recipe.json")["work_dir"] == "run/analysis"
-    found = told(call, "analyze", "in.json", "--stats", "text_len", "-o", "data")
+    assert outcome_of(call, "analyze", "--config", "recipe.json")["work_dir"] == "run/analysis"
+    found = outcome_of(call, "analyze", "in.json", "--stats", "text_len", "-o", "data")
     assert found["work_dir"] == "data" and found["statistics"][0]["max"] == 5
 
 

@@ -34,8 +34,8 @@ def test_as_pandas_says(tmp_path_factory: pytest.TempPathFactory, seed: int, mis
     base = some.normal(size=120)
     frame = pd.DataFrame({"x": base, "y": base + some.normal(size=120), "z": some.integers(0, 4, 120).astype(float)})
     frame = frame.mask(some.random(frame.shape) < missing)
-    told = found(tmp_path_factory.mktemp("tables"), frame + offset)
-    for (a, b), (n, pearson, spearman) in told.items():
+    said = found(tmp_path_factory.mktemp("tables"), frame + offset)
+    for (a, b), (n, pearson, spearman) in said.items():
         both = frame[a].notna() & frame[b].notna()
         moved = frame + offset - offset  # as far as doubles of that size distinguish values
         assert n == both.sum()
@@ -45,8 +45,8 @@ def test_as_pandas_says(tmp_path_factory: pytest.TempPathFactory, seed: int, mis
 
 def test_what_never_varies_has_none(tmp_path: Path) -> None:
     frame = pd.DataFrame({"same": [0.1] * 5, "x": [1.0, 2, 3, 4, 5], "rest": [np.nan, np.nan, np.nan, 7.3, 7.3]})
-    told = found(tmp_path, frame)
-    assert told == {("same", "x"): (5, None, None), ("same", "rest"): (2, None, None), ("x", "rest"): (2, None, None)}
+    said = found(tmp_path, frame)
+    assert said == {("same", "x"): (5, None, None), ("same", "rest"): (2, None, None), ("x", "rest"): (2, None, None)}
 
 
 def test_blocks_change_nothing_that_matters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import refinery
 from refinery.errors import DataError
 from refinery.inspect.diff.diff import Difference, compare
 from refinery.inspect.diff.recipes import StepRow, compare_keys, compare_steps
-from tests.inspect.commanded import Call, caller, told
+from tests.inspect.commanded import Call, caller, outcome_of
 from tests.workers.runs import texts, write_lines
 
 TEXTS = [
@@ -249,7 +249,7 @@ def test_another_input(tmp_path: Path, call: Call) -> None:
     )
     run(tmp_path / "a", [{"text_length_filter": {"min_len": 6}}], data=one)
     run(tmp_path / "b", [{"text_length_filter": {"min_len": 7}}], data=other)
-    found = told(call, "diff", "a", "b")
+    found = outcome_of(call, "diff", "a", "b")
     assert found["apart"] == "one has read one.jsonl where the other has read other.jsonl"
     assert found["fates"] == found["rows"] == [] and found["texts"] is None
     assert [stat["n_a"] for stat in found["stats"] if stat["over"] == "measured"] == [8]

@@ -228,9 +228,9 @@ def test_the_command(tmp_path: Path) -> None:
     rows = done.output.partition(" rows read = ")[2].partition(" kept")[0]
     assert len(lines_of(out)) == int(rows)
     done = CliRunner().invoke(cli, ["refilter", run, "--set", "process.4.min_num=9", "--no-export", "--json"])
-    told = json.loads(done.stdout)
-    assert told["work_dir"].endswith("run-refiltered-2") and told["outputs"] == [] and told["rows_again"] <= 1
-    chain = ["refilter", told["work_dir"], "--set", "process.4.min_num=5", "--export", str(tmp_path / "third.jsonl")]
+    said = json.loads(done.stdout)
+    assert said["work_dir"].endswith("run-refiltered-2") and said["outputs"] == [] and said["rows_again"] <= 1
+    chain = ["refilter", said["work_dir"], "--set", "process.4.min_num=5", "--export", str(tmp_path / "third.jsonl")]
     assert CliRunner().invoke(cli, chain).exit_code == 0
     fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), **{"process.4.min_num": 5})
     assert (tmp_path / "third.jsonl").read_bytes() == fresh.outputs[0].read_bytes()

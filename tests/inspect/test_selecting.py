@@ -100,9 +100,9 @@ def test_a_run_of_an_earlier_version_tells_no_file_of_statistics(
 ) -> None:
     recipe = prepared(tmp_path, SAMPLES, KNOWN)
     manifest = tmp_path / "run" / ".refinery" / "manifest.json"
-    told = json.loads(manifest.read_text())
-    del told["beside"]
-    manifest.write_text(json.dumps(told))
+    said = json.loads(manifest.read_text())
+    del said["beside"]
+    manifest.write_text(json.dumps(said))
     same_as_fresh(recipe, tmp_path, TIGHTER)
     assert copied() == ["out.jsonl"]
 

@@ -14,8 +14,8 @@ import refinery
 from refinery.api import Run
 from refinery.cli.main import cli
 from refinery.errors import DataError, RecipeError
-from refinery.inspect.finished_run import Stored
-from refinery.inspect.tune import Kept, Tuning, tune
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.tune import KeptAmount, Tuning, tune
 from refinery.inspect.tune_values import read_values, round_step
 from refinery.operators import Param
 from tests.workers.runs import refine, rows, settings, texts, write_lines
@@ -44,7 +44,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def tried(run: Run, operator: str, *params: str) -> Tuning:
-    with Stored.open(run.work_dir) as stored:
+    with FinishedRun.open(run.work_dir) as stored:
         return tune(stored, operator, params)
 
 
@@ -53,9 +53,9 @@ def fresh(folder: Path, **changes: Any) -> Run:
     return refinery.run(settings(folder, STEPS), **changes)
 
 
-def step_of(run: Run, step: int) -> Kept:
+def step_of(run: Run, step: int) -> KeptAmount:
     [(count, size)] = rows(run, "steps", "rows_out, bytes_out", f"step = {step}")
-    return Kept(count, size)
+    return KeptAmount(count, size)
 
 
 def test_values_are_those_of_runs_with_them(run: Run, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_values_are_those_of_runs_with_them(run: Run, tmp_path: Path) -> None:
         other = fresh(tmp_path, **{"process.3.min_num": trial.params["min_num"]})
         assert trial.alone == step_of(other, 3)
         if trial.params["min_num"] >= 3:  # tightened: everything is known
-            assert trial.together == step_of(other, 6) and trial.unsure == Kept(0, 0)
+            assert trial.together == step_of(other, 6) and trial.unsure == KeptAmount(0, 0)
         else:
             least, most = trial.together.rows, trial.together.rows + trial.unsure.rows
             assert least <= other.counts.kept <= most and trial.unsure.rows == 3
@@ -77,7 +77,7 @@ def test_a_run_that_only_measured_knows_everything(measured: Run, tmp_path: Path
     assert (found.stored, found.removed_before, found.quarantined) == (33, 0, 1)
     for trial in found.trials:
         other = fresh(tmp_path, **{f"process.3.{name}": value for name, value in trial.params.items()})
-        assert trial.together.rows == other.counts.kept and trial.unsure == Kept(0, 0)
+        assert trial.together.rows == other.counts.kept and trial.unsure == KeptAmount(0, 0)
     assert [trial.in_force for trial in found.trials].count(True) == 1
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_tried_is_said(run: Run, operator: str, params: list[str]
 
 def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no finished run here"):
-        Stored.open(tmp_path)
+        FinishedRun.open(tmp_path)
 
 
 # What is printed

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.io.batch import Bad
+from refinery.io.batch import BadSample
 from refinery.io.model import Shard, Source
 from refinery.io.readers import shared_decompression
 from refinery.io.readers.read import count_rows, read
@@ -25,7 +25,7 @@ from refinery.io.sources import cut, find
 WHOLE = 1 << 40
 
 
-def samples_of(shards: Sequence[Shard], order: Sequence[int] | None = None) -> tuple[list[bytes], list[Bad], int]:
+def samples_of(shards: Sequence[Shard], order: Sequence[int] | None = None) -> tuple[list[bytes], list[BadSample], int]:
     """Good samples and bad ones with the lines and rows counted through the file; the lines of all shards."""
     found = {}
     for k in order or range(len(shards)):
@@ -38,11 +38,11 @@ def samples_of(shards: Sequence[Shard], order: Sequence[int] | None = None) -> t
         found[k] = good, bad, seen
     rows = lines = 0
     all_good: list[bytes] = []
-    all_bad: list[Bad] = []
+    all_bad: list[BadSample] = []
     for k in range(len(shards)):
         good, bad, seen = found[k]
         all_good += [raw for _, raw in good]
-        all_bad += [Bad(item.row + rows, item.line + lines, item.raw, item.error) for item in bad]
+        all_bad += [BadSample(item.row + rows, item.line + lines, item.raw, item.error) for item in bad]
         rows, lines = rows + len(good) + len(bad), lines + seen
     return all_good, all_bad, lines
 

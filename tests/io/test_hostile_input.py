@@ -14,17 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from refinery.errors import DataError
-from refinery.io.batch import Bad
+from refinery.io.batch import BadSample
 from refinery.io.convert import Converter
 from refinery.io.readers.delimited import _Reader
-from refinery.io.readers.json_lines import Limits
+from refinery.io.readers.json_lines import ReadLimits
 from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
 
 GOOD = [b'{"text": "one"}', b'{"text": "two"}']
 
 
-def read_all(path: Path, shard_size: int = 1 << 30, **options: int) -> tuple[list, list[Bad]]:
+def read_all(path: Path, shard_size: int = 1 << 30, **options: int) -> tuple[list, list[BadSample]]:
     """Good samples, and bad ones with the lines counted through the file."""
     good, bad, lines = [], [], 0
     for shard in cut(find([path])[0], shard_size):
@@ -32,7 +32,7 @@ def read_all(path: Path, shard_size: int = 1 << 30, **options: int) -> tuple[lis
         seen = 0
         for batch in read(shard, **options):
             good += [batch.sample(i) for i in range(len(batch))]
-            bad += [Bad(b.row, b.line + lines, b.raw, b.error) for b in batch.bad]
+            bad += [BadSample(b.row, b.line + lines, b.raw, b.error) for b in batch.bad]
             rows += [*batch.rows.tolist(), *(b.row for b in batch.bad)]
             seen = max(seen, batch.lines_seen)
         assert sorted(rows) == list(range(count_rows(shard)))
@@ -248,7 +248,7 @@ def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str, cut_o
 
 
 @pytest.mark.parametrize("junk", [b"junk", b"\0" * 100 + b"x", b"x" + b"\0" * 100, b"\x1f\x8b" + b"\0" * 20])
-def test_junk_after_compressed_data_is_told(tmp_path: Path, junk: bytes) -> None:
+def test_junk_after_compressed_data_is_reported(tmp_path: Path, junk: bytes) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(GOOD[0] + b"\n") + junk)
     good, [bad] = read_all(tmp_path / "a.jsonl.gz")
     assert good == [{"text": "one"}] and "damaged after 16 bytes" in bad.error
@@ -466,7 +466,7 @@ def test_a_csv_line_above_the_limit_is_passed_over(tmp_path: Path) -> None:
     assert (bad.row, bad.line, bad.error) == (1, 3, f"a line of {(3 << 20) + 3} bytes is longer than the limit")
     bomb(tmp_path / "a.csv.gz", b"", b"\n", 3)
     with pytest.raises(DataError, match="the first line cannot be the header: it is longer than 1000"):
-        _Reader(find([tmp_path / "a.csv.gz"])[0][0], Limits(line=1000, batch_bytes=5000))
+        _Reader(find([tmp_path / "a.csv.gz"])[0][0], ReadLimits(line=1000, batch_bytes=5000))
 
 
 # Types of columns

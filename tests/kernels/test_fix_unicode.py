@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from refinery.kernels.core.arrow import UNCHANGED, delta, texts
 from refinery.kernels.unicode.unicode_fixes import LOOSE, fix_rows, once
 from refinery.kernels.unicode.unicode_fixes_mojibake import clues
-from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FORMS, Tables, build, name_hash, tables
+from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FORMS, FixTables, build, name_hash, tables
 from refinery.operators import Library, load_module
 
 OPERATOR = Library().operators["fix_unicode_mapper"]
@@ -214,7 +214,7 @@ def test_tables_hold_what_ftfy_knows() -> None:
     assert set(LIGATURES) | set(CONTROL_CHARS) <= set(built.mapped.tolist())
 
 
-def states(rows: list[str], known: Tables) -> list[int]:
+def states(rows: list[str], known: FixTables) -> list[int]:
     view = texts(pa.array(rows))
     state = np.zeros(len(rows), np.uint8)
     fix_rows(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 pytest.importorskip("spacy")
 
 from refinery.kernels.words import spacy_chunks, spacy_words
-from refinery.kernels.words.spacy_chunks import Chunks
+from refinery.kernels.words.spacy_chunks import ChunkTokenizer
 
 LANGUAGES = ("eng", "deu", "fra", "rus")
 EXCEPTIONS = (
@@ -56,20 +56,20 @@ PIECES = st.sampled_from([*EXCEPTIONS, *MARKS, *WORDS])
 TEXTS = st.lists(st.tuples(PIECES, st.sampled_from(SPACES)).map("".join), max_size=25).map("".join)
 
 
-def words(known: Chunks, text: str) -> list[str]:
+def words(known: ChunkTokenizer, text: str) -> list[str]:
     found = known.of(text).tolist()
     spelled = list(known.words.numbers)
     return [spelled[number] for number in found]
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
-def language(request: pytest.FixtureRequest) -> tuple[str, Chunks]:
-    return request.param, Chunks(spacy_words.pipeline(spacy_words.languages()[request.param]).tokenizer)
+def language(request: pytest.FixtureRequest) -> tuple[str, ChunkTokenizer]:
+    return request.param, ChunkTokenizer(spacy_words.pipeline(spacy_words.languages()[request.param]).tokenizer)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
 @settings(max_examples=150, derandomize=True)
-def test_words_are_those_of_the_whole_text(language: tuple[str, Chunks], texts: list[str]) -> None:
+def test_words_are_those_of_the_whole_text(language: tuple[str, ChunkTokenizer], texts: list[str]) -> None:
     code, known = language
     for text in [*texts, texts[0]]:
         found = known.of(text).tolist()
@@ -78,7 +78,7 @@ def test_words_are_those_of_the_whole_text(language: tuple[str, Chunks], texts: 
 
 
 def test_exceptions_across_white_space_decide_together() -> None:
-    known = Chunks(spacy_words.pipeline("en").tokenizer)
+    known = ChunkTokenizer(spacy_words.pipeline("en").tokenizer)
     for text in ("= (::A", "a = (: b", "x :'( ) y", "= (::A = (::A"):
         assert words(known, text) == spacy_words.words(text, "eng")
     assert "= (::A" in known._known  # one chunk: cut by itself, `(::A` would begin with `(:`

@@ -32,7 +32,7 @@ SLOW = """
 """
 
 
-def told(folder: Path) -> dict[str, Any]:
+def outcome_of(folder: Path) -> dict[str, Any]:
     """`refinery status --json`."""
     done = CliRunner().invoke(cli, ["status", str(folder), "--json"])
     assert done.exit_code == 0, done.output
@@ -121,13 +121,13 @@ def test_gpus_are_those_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
-    assert told(tmp_path) == {"state": "none"}
+    assert outcome_of(tmp_path) == {"state": "none"}
     assert CliRunner().invoke(cli, ["status", str(tmp_path / "nowhere")]).exit_code == 2
 
 
 def test_a_run_that_has_ended_well_is_told_from_its_tables(tmp_path: Path) -> None:
     run = refine(tmp_path, [*texts(["long enough", "also long"]), "no json"], [{"text_length_filter": {"min_len": 10}}])
-    found = told(run.work_dir)
+    found = outcome_of(run.work_dir)
     assert (found["state"], found["rows"], found["kept"], found["removed"], found["quarantined"]) == (
         "finished",
         3,
@@ -144,7 +144,7 @@ def test_a_run_that_has_ended_well_is_told_from_its_tables(tmp_path: Path) -> No
 def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(RefineryError):
         refine(tmp_path, ["no json"] * 9, [{"text_length_filter": None}], max_quarantined=3)
-    found = told(tmp_path / "run")
+    found = outcome_of(tmp_path / "run")
     assert found["state"] == "failed" and "quarantined" in found["error"] and not found["before"]
     assert "ended with an error" in lines(found, "run")[0]
     assert events(tmp_path / "run")[-1]["event"] == "failed"
@@ -165,7 +165,7 @@ def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_p
             while (found := state.look(RunDir(folder))).get("shards", 0) < 2 or not found["workers"]:
                 assert process.poll() is None and time.monotonic() < until, found
                 time.sleep(0.05)
-            found = told(folder)
+            found = outcome_of(folder)
             assert (found["state"], found["pid"], found["stage"], found["stages"]) == ("running", process.pid, 1, 1)
             assert 2 <= found["shards"] < found["of"] and 0 < found["bytes"] < found["total"] and found["rows"] > 0
             assert found["memory"] > 1e7 and found["seconds_left"] > 0 and found["quarantined"] == 1
@@ -174,7 +174,7 @@ def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_p
             assert f"process {process.pid}" in shown and "left" in shown and "in.jsonl:1" in shown
         finally:
             process.send_signal(signal.SIGKILL)
-    found = told(folder)
+    found = outcome_of(folder)
     assert found["state"] == "interrupted" and found["shards_kept"] >= 2
     assert "the same command goes on from there" in "\n".join(lines(found, "run"))
     written = (folder / ".refinery" / "log" / "run.log").read_text()

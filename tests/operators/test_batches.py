@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery.compiler.model import Around, Schema
+from refinery.compiler.model import CompileContext, Schema
 from refinery.compiler.program import Program, build
 from refinery.errors import RecipeError
 from refinery.execution.open import open_recipe
@@ -73,7 +73,7 @@ def program_of(operator: Operator, given: dict[str, Any]) -> Program:
     """The operator as the only step; of a deduplicator, what it compares samples by."""
     recipe, library = open_recipe({"process": [{operator.name: given}]}, need_inputs=False)
     if operator.kind == "deduplicator":
-        return build((), library, Schema(True, {}), ("text",), around=Around(after=recipe.steps[0]))[0]
+        return build((), library, Schema(True, {}), ("text",), around=CompileContext(after=recipe.steps[0]))[0]
     return build(recipe.steps, library, Schema(True, {}), ("text",))[0]
 
 

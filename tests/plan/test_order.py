@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refinery.compiler.filter_order import Needs, Ordering, arranged, movable, obstacle
+from refinery.compiler.filter_order import FilterOrder, StepColumns, arranged, movable, obstacle
 
 FIELDS = ("text", "title")
 STATS = ("text_len", "num_words")
 
 
-def need(step: int, kind: str = "filter", **given: object) -> Needs:
+def need(step: int, kind: str = "filter", **given: object) -> StepColumns:
     found = {"reads": {"text"}, "asked": (), "measures": ()} | given
     reads, asked, measures = (frozenset(found[name]) for name in ("reads", "asked", "measures"))  # type: ignore[call-overload]
-    return Needs(step, f"op_{step}", kind, reads, found.get("writes"), asked, measures)  # type: ignore[arg-type]
+    return StepColumns(step, f"op_{step}", kind, reads, found.get("writes"), asked, measures)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -35,21 +35,21 @@ def need(step: int, kind: str = "filter", **given: object) -> Needs:
         (need(1, measures={"num_words"}), need(2, measures={"num_words"}), "both measure num_words"),
     ],
 )
-def test_obstacles(before: Needs, later: Needs, why: str | None) -> None:
+def test_obstacles(before: StepColumns, later: StepColumns, why: str | None) -> None:
     assert obstacle(before, later) == why
     assert movable([before, later]) == (why is None)
 
 
-def steps() -> st.SearchStrategy[list[Needs]]:
+def steps() -> st.SearchStrategy[list[StepColumns]]:
     sets = st.frozensets(st.sampled_from(STATS), max_size=1)
     reads = st.frozensets(st.sampled_from(FIELDS), max_size=2)
     one = st.tuples(
         st.sampled_from(("filter", "filter", "mapper", "stats")), reads, sets, sets, st.sampled_from(FIELDS)
     )
 
-    def numbered(found: list[tuple[str, frozenset[str], frozenset[str], frozenset[str], str]]) -> list[Needs]:
+    def numbered(found: list[tuple[str, frozenset[str], frozenset[str], frozenset[str], str]]) -> list[StepColumns]:
         return [
-            Needs(step, f"op_{step}", kind, read, field if kind == "mapper" else None, asked, measures)
+            StepColumns(step, f"op_{step}", kind, read, field if kind == "mapper" else None, asked, measures)
             for step, (kind, read, asked, measures, field) in enumerate(found, 1)
         ]
 
@@ -57,7 +57,7 @@ def steps() -> st.SearchStrategy[list[Needs]]:
 
 
 @given(steps(), st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 1)), min_size=8, max_size=8))
-def test_no_order_breaks_an_obstacle(needs: list[Needs], costs: list[tuple[float, float]]) -> None:
+def test_no_order_breaks_an_obstacle(needs: list[StepColumns], costs: list[tuple[float, float]]) -> None:
     by_step = {step.step: step for step in needs}
 
     def expected(order: Sequence[int]) -> float:
@@ -75,7 +75,7 @@ def test_no_order_breaks_an_obstacle(needs: list[Needs], costs: list[tuple[float
     assert [obstacle(by_step[a], by_step[b]) for a, b in swapped] == [None] * len(swapped)
     assert sorted((step, move.step) for move in found.moves for step, _ in move.passed) == sorted(swapped)
     assert found.moved == bool(swapped)
-    assert Ordering.of_json(found.json()) == found
+    assert FilterOrder.of_json(found.json()) == found
 
 
 def test_a_cheap_strict_filter_passes_what_costs_nothing() -> None:

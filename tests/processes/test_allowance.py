@@ -13,7 +13,7 @@ import refinery
 from refinery.api import Run
 from refinery.cli.main import main
 from refinery.errors import QuarantineError, RecipeError
-from refinery.execution.quarantine_limit import Allowance
+from refinery.execution.quarantine_limit import QuarantineLimit
 from refinery.io.model import Shard, Source
 from refinery.workers.tasks import ShardResult
 from tests.workers.runs import refine, settings, texts, write_lines
@@ -72,8 +72,8 @@ def test_the_command_ends_with_its_own_exit_code(
         except SystemExit as ended:
             code = ended.code or 0
         assert code == expected
-        told = capsys.readouterr().err
-        assert ("more than max_quarantined: 0" in told) == bool(expected) and "Traceback" not in told
+        said = capsys.readouterr().err
+        assert ("more than max_quarantined: 0" in said) == bool(expected) and "Traceback" not in said
 
 
 @pytest.mark.parametrize("written", ["-1", "101%", "0.001", "some", "1e3%", True])
@@ -84,12 +84,12 @@ def test_what_is_neither_a_number_nor_a_share_is_refused(tmp_path: Path, written
 
 def test_a_run_ends_before_its_end_when_far_too_many_are_bad() -> None:
     shards = [Shard(k, (Source("a.jsonl", "jsonl", None, ".jsonl", 1000),), size=100) for k in range(10)]
-    one = Allowance("1%", shards, Path)
+    one = QuarantineLimit("1%", shards, Path)
     for k in range(5):
         one.take(ShardResult(k, rows=1000, quarantined=39))  # 195 of about 10,000
     with pytest.raises(QuarantineError, match="so far"):
         one.take(ShardResult(5, rows=1000, quarantined=39))
-    other = Allowance("1%", shards, Path)
+    other = QuarantineLimit("1%", shards, Path)
     for k in range(10):
         other.take(ShardResult(k, rows=1000, quarantined=20))
     with pytest.raises(QuarantineError, match="200 of 10000 rows in all"):

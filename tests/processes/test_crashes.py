@@ -10,7 +10,7 @@ import pytest
 
 from refinery.api import Run
 from refinery.errors import OperatorError
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from tests.workers.runs import exported, operator_folder, refine, rows, settings, texts
 
 # What each operator does to a text that names it, besides ending all others with a full stop.
@@ -126,7 +126,7 @@ def test_samples_in_memory_reach_processes(tmp_path: Path, operators: Path) -> N
 
 def test_why_tells_of_a_crash_without_crashing(tmp_path: Path, operators: Path) -> None:
     found = run(tmp_path, operators, many(20, segfault=7), "raises", "segfault")
-    with Histories(found.work_dir) as histories:
-        history = histories.tell(7)
+    with RowHistories(found.work_dir) as histories:
+        history = histories.of(7)
     assert history.fate == "quarantined" and history.error == "the worker process was killed by SIGSEGV"
     assert [event.fate for event in history.events] == ["kept", "changed", "quarantined"]

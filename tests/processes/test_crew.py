@@ -17,10 +17,10 @@ from refinery.operators import Library
 from refinery.planning.plan import prepare
 from refinery.recipe import load
 from refinery.workers import backends as crews
-from refinery.workers.backends import Crew
-from refinery.workers.process_main import told
+from refinery.workers.backends import BackendChoice
+from refinery.workers.process_main import error_fields
 from refinery.workers.processes import raised
-from refinery.workers.row_errors import Attempts
+from refinery.workers.row_errors import RowIsolation
 from tests.workers.runs import operator_folder, settings, texts, write_lines
 
 PYTHON = ["plain_mapper"]
@@ -35,7 +35,7 @@ def apart(folder: Path, steps: list[Any], **keys: Any) -> bool:
     library = Library((folder / "operators",))
     prepared = prepare(load(recipe, library=library), library)
     prepared.workers = 2
-    crew = Crew(prepared.recipe, 2, str(folder), lambda: folder, folder / ".running")
+    crew = BackendChoice(prepared.recipe, 2, str(folder), lambda: folder, folder / ".running")
     try:
         return crew.apart(prepared.stages[0].program, prepared.shards)
     finally:
@@ -79,7 +79,7 @@ def test_what_decides(
     ],
 )
 def test_errors_of_processes_are_raised_here(error: BaseException, kind: type, text: str) -> None:
-    found = raised(json.loads(json.dumps(told(error))))
+    found = raised(json.loads(json.dumps(error_fields(error))))
     assert type(found) is kind and str(found) == text
 
 
@@ -110,7 +110,7 @@ def test_a_batch_that_memory_does_not_hold_is_run_in_halves(most: int) -> None:
             raise duckdb.OutOfMemoryException("too much")
         return pa.table({"_i": np.arange(len(batch)), "row": batch.rows})
 
-    found, failures = Attempts(Pass(), query).run(Rows(np.arange(100) * 3), 0)  # type: ignore[arg-type]
+    found, failures = RowIsolation(Pass(), query).run(Rows(np.arange(100) * 3), 0)  # type: ignore[arg-type]
     assert found["_i"].to_pylist() == list(range(100)) and not failures
     assert found["row"].to_pylist() == [3 * k for k in range(100)]
     assert max(size for size in sizes if size <= most) * 2 >= most
@@ -121,4 +121,4 @@ def test_a_row_that_memory_does_not_hold_ends_the_run() -> None:
         raise duckdb.OutOfMemoryException("too much")
 
     with pytest.raises(duckdb.OutOfMemoryException):
-        Attempts(Pass(), query).run(Rows(np.arange(10)), 0)  # type: ignore[arg-type]
+        RowIsolation(Pass(), query).run(Rows(np.arange(10)), 0)  # type: ignore[arg-type]

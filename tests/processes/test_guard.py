@@ -93,8 +93,8 @@ def test_a_function_that_closes_everything_is_named(tmp_path: Path, least: int) 
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    told = "closes_mapper: the function call" in done.stderr and "closed file descriptors" in done.stderr
-    assert done.returncode == 4 and (told or not least)
+    said = "closes_mapper: the function call" in done.stderr and "closed file descriptors" in done.stderr
+    assert done.returncode == 4 and (said or not least)
     assert not (tmp_path / "run" / "out.jsonl").exists()
 
 

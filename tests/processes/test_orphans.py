@@ -65,9 +65,9 @@ def test_no_worker_outlives_its_run(tmp_path: Path, recipe: Path, sent: signal.S
         assert wait_for((tmp_path / "busy").exists), "the operator was never called"
         assert len(workers_of(run.pid)) >= 2
         run.send_signal(sent)
-        told, _ = run.communicate(timeout=_LONG)
-        assert code is None or run.returncode == code, told
-        assert run.returncode != 0 and "Traceback" not in told
+        said, _ = run.communicate(timeout=_LONG)
+        assert code is None or run.returncode == code, said
+        assert run.returncode != 0 and "Traceback" not in said
         assert wait_for(lambda: not workers_of(run.pid))
     finally:
         run.kill()

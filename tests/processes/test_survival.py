@@ -39,8 +39,8 @@ def test_after_a_crash_the_next_run_uses_processes(tmp_path: Path, recipe: dict[
         for _ in range(2)
     ]
     assert [one.returncode for one in done] == [-signal.SIGSEGV, 0]
-    told = " ".join((done[1].stdout + done[1].stderr).split())
-    assert "the last run here was ended by a crash (Segmentation fault): workers are processes this time" in told
+    said = " ".join((done[1].stdout + done[1].stderr).split())
+    assert "the last run here was ended by a crash (Segmentation fault): workers are processes this time" in said
     found = refinery.run(recipe)  # by threads again: nothing has to be run again
     assert rows(found, "quarantine", "_row, operator") == [(17, "crash_mapper")] and found.counts.kept == 29
 

@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refinery.operators import Function
-from refinery.workers.row_timeouts import RowTimeout, Timed, joined, timer
+from refinery.workers.row_timeouts import RowTimeout, TimedFunction, joined, timer
 
 
-def timed(run: Callable[..., Any], seconds: float = 5.0, runs: str = "python", one_by_one: bool = False) -> Timed:
-    return Timed(
+def timed(
+    run: Callable[..., Any], seconds: float = 5.0, runs: str = "python", one_by_one: bool = False
+) -> TimedFunction:
+    return TimedFunction(
         Function("f", ("VARCHAR",), ("INTEGER",), "VARCHAR", runs, "f", Path("f.py")), run, seconds, one_by_one
     )
 

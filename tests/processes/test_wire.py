@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from refinery.compiler.model import Around
+from refinery.compiler.model import CompileContext
 from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, Library, shipped
 from refinery.planning.plan import prepare
@@ -137,7 +137,7 @@ def test_numbers_of_numpy_arrive_as_pythons() -> None:
     assert same(found, {"a": 3, "b": 0.5, "c": math.nan})
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, Around(), np.array([object()]), lambda: 1, Sequence])
+@pytest.mark.parametrize("value", [object(), {1, 2}, CompileContext(), np.array([object()]), lambda: 1, Sequence])
 def test_nothing_else_is_sent(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be sent"):
         serialization.to_json([value])

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from refinery.errors import OperatorError, RecipeError
-from refinery.execution.ray.resources import Wants, of_stage
+from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.operators import Library
 from refinery.recipe import Step
 from tests.ray.runs import exported, local, on_ray, samples
@@ -38,8 +38,8 @@ def test_an_address_where_nobody_answers(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
-        told, seconds = refused(tmp_path, address)
-        assert "does not answer: Connection refused. Start one with `ray start --head`" in told
+        said, seconds = refused(tmp_path, address)
+        assert "does not answer: Connection refused. Start one with `ray start --head`" in said
         assert seconds < 40
 
 
@@ -94,19 +94,19 @@ def test_tasks_ask_for_what_their_operators_declare() -> None:
     library = Library()
     plain = Step(1, "word_stats", {"words": "fast"})
     model = Step(2, "word_stats", {"words": "spacy"})
-    assert of_stage([plain], library.operators, 0) == Wants(1, 0, 0, False, "")
+    assert of_stage([plain], library.operators, 0) == TaskResources(1, 0, 0, False, "")
     assert of_stage([plain, model], library.operators, 1000).stays
-    assert Wants(1, 1000, 0.5).options() == {"num_cpus": 1, "num_gpus": 0.5, "memory": 1000}
+    assert TaskResources(1, 1000, 0.5).options() == {"num_cpus": 1, "num_gpus": 0.5, "memory": 1000}
 
 
-def test_a_wrong_declaration_is_told(tmp_path: Path) -> None:
-    for header, told in (
+def test_a_wrong_declaration_is_reported(tmp_path: Path) -> None:
+    for header, said in (
         ('"resources": {"num_gpus": -1},', "num_gpus must be a number from 0"),
         ('"resources": {"loads": {"model": True}},', "loads names 'model', which is no parameter"),
         ('"resources": {"cpus": 1},', "unknown header field 'cpus'"),
     ):
         own = operator_folder(tmp_path / "own", header, wrong="return None")
-        with pytest.raises(OperatorError, match=told):
+        with pytest.raises(OperatorError, match=said):
             Library((own,)).operators["wrong_mapper"]
 
 

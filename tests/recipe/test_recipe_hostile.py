@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from refinery.errors import RecipeError
 from refinery.recipe import Recipe, dump, load, loads, parse_overrides
-from refinery.recipe.template import Template, Values, Variable, escape
-from refinery.recipe.tree import Place, Problems
+from refinery.recipe.template import Template, TemplateValues, Variable, escape
+from refinery.recipe.tree import Problems, SourcePlace
 
 LIMITS = settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow])
 
@@ -108,8 +108,8 @@ def test_any_dict(value: Any, key: str) -> None:
 @example("${A} {{ x }} $${A} {{ '{{' }}")
 def test_an_escaped_text_comes_back(text: str) -> None:
     template = Template(escape(text), "r")
-    values = Values({"x": Variable("no", False)}, {"A": "no"})
-    assert template.fill(template.masked, '"', values, Place("r", 1), Problems()) == text
+    values = TemplateValues({"x": Variable("no", False)}, {"A": "no"})
+    assert template.fill(template.masked, '"', values, SourcePlace("r", 1), Problems()) == text
 
 
 ALIASES = "".join(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in pairwise("abcdefgh"))

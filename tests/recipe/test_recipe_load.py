@@ -18,7 +18,7 @@ from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.inputs import from_path
 from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.override import parse_overrides, parse_set
-from refinery.recipe.tree import Place, Problems, Scalar
+from refinery.recipe.tree import Problems, Scalar, SourcePlace
 from tests.conftest import RECORDED
 
 # The 35 public Data-Juicer recipes with text operators, where they are at hand.
@@ -252,7 +252,7 @@ def test_yaml_anchors_and_merges_work() -> None:
 )
 def test_dataset_path_texts(text: str, expected: list[tuple[str, float]]) -> None:
     problems = Problems()
-    assert [(s.path, s.weight) for s in from_path(Scalar(text, text, Place("x")), problems)] == expected
+    assert [(s.path, s.weight) for s in from_path(Scalar(text, text, SourcePlace("x")), problems)] == expected
     assert not problems.found
 
 
@@ -322,7 +322,7 @@ def test_a_library_can_be_made_from_the_recipes_folders() -> None:
         loads(text + "broken", library=library)
 
 
-def test_an_operators_own_checks_and_needs_are_told() -> None:
+def test_an_operators_own_checks_and_needs_are_reported() -> None:
     library = Library(
         {
             "checked_filter": operator("checked_filter", says=("no word list in {reversed_range}; name a folder",)),
@@ -339,10 +339,10 @@ def test_an_operators_own_checks_and_needs_are_told() -> None:
 
 
 def test_checks_of_an_operator_wait_for_its_types() -> None:
-    library = Library({"checked_filter": operator("checked_filter", says=("told",))})
+    library = Library({"checked_filter": operator("checked_filter", says=("said",))})
     with pytest.raises(RecipeError) as error:
         loads("dataset_path: a\nprocess: [checked_filter: {reversed_range: 7}]", library=library)
-    assert "told" not in str(error.value)
+    assert "said" not in str(error.value)
 
 
 def test_errors_can_be_sent_to_another_process() -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from refinery.cli.main import cli
 from refinery.inspect.report.page import page
 from refinery.inspect.report.statistics import read_analysis
-from refinery.inspect.report.tables import Tables
+from refinery.inspect.report.tables import RunTables
 from tests.workers.runs import refine, texts, write_lines
 
 
@@ -18,7 +18,7 @@ def test_suggestions_and_ranks_are_on_the_page_of_an_analysis(tmp_path: Path) ->
     source = write_lines(tmp_path / "in.jsonl", samples)
     command = ["analyze", str(source), "--stats", "words_num_filter,text_length_filter", "-o", str(tmp_path / "a")]
     assert CliRunner().invoke(cli, command).exit_code == 0
-    with Tables(tmp_path / "a") as tables:
+    with RunTables(tmp_path / "a") as tables:
         found = read_analysis(tables)
     assert found is not None and {row["stat"] for row in found.suggestions} == {"num_words", "text_len"}
     assert [(row["stat_a"], row["stat_b"]) for row in found.pairs] in (

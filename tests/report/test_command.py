@@ -38,7 +38,7 @@ def test_it_writes_into_the_run_folder(
     assert not list(run_folder.glob(".*html*"))
 
 
-def test_it_writes_where_it_is_told(
+def test_it_writes_where_it_is_reported(
     hostile: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], hostile_page: str
 ) -> None:
     target = tmp_path / "page.html"

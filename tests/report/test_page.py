@@ -215,8 +215,8 @@ def test_examples_without_a_trace_are_recomputed(untraced: Run, tree: LexborHTML
 
 def test_without_the_input_the_page_says_so(moved: Path) -> None:
     found = LexborHTMLParser(page(moved))
-    told = found.css_first("#removed").text()
-    assert "gone.jsonl" in told and "No example can be shown" in told
+    said = found.css_first("#removed").text()
+    assert "gone.jsonl" in said and "No example can be shown" in said
     assert "not counted" in found.css_first("#sources").text()
     assert "var(--shade)" in (found.css_first("#statistics").html or "")  # bounds are known all the same
 

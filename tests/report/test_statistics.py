@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refinery.inspect.report.axes import Axis, axis_of
-from refinery.inspect.report.bounds import NO_RANGE, Bound, Range
+from refinery.inspect.report.bounds import NO_RANGE, FilterBound, KeptRange
 from refinery.inspect.report.facts import read_steps
-from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.statistics import QUANTILES, Statistic, read_correlations, read_statistics
-from refinery.inspect.report.tables import Tables
+from refinery.inspect.report.tables import RunTables
 from tests.workers.runs import refine
 
 VALUES = st.lists(st.integers(-1000, 100_000) | st.floats(-1e12, 1e12) | st.sampled_from([0.0, 0.5, 1e-9]), min_size=1)
@@ -25,7 +25,7 @@ VALUES = st.lists(st.integers(-1000, 100_000) | st.floats(-1e12, 1e12) | st.samp
 
 def axis_over(values: list[float], bounds: list[float], whole: bool = False) -> Axis | None:
     quantiles = dict(zip(QUANTILES, np.quantile(values, QUANTILES, method="inverted_cdf").tolist(), strict=True))
-    return axis_of(min(values), max(values), quantiles, [Bound("b", bound) for bound in bounds], whole)
+    return axis_of(min(values), max(values), quantiles, [FilterBound("b", bound) for bound in bounds], whole)
 
 
 @given(VALUES, st.lists(st.floats(-1e6, 1e6), max_size=2), st.booleans())
@@ -69,7 +69,7 @@ def statistics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, list[Stat
             "INSERT INTO stat_summary BY NAME SELECT 'summary' AS \"group\", 'summary' AS key, 'made_up' AS stat, "
             "count(made_up) AS n, 1.0 AS mean, 2.0 AS m2 FROM stats"
         ).fetchall()
-    with Tables(run.work_dir) as tables, Again(run.work_dir) as again:
+    with RunTables(run.work_dir) as tables, Replay(run.work_dir) as again:
         found = read_statistics(tables, read_steps(tables), again)
         return run, found, read_correlations(tables, found)
 
@@ -96,8 +96,8 @@ def test_every_finite_value_is_in_one_bin(statistics: Any, name: str) -> None:
 def test_bounds_come_from_the_steps(statistics: Any) -> None:
     _, found, _ = statistics
     ranges = {statistic.column: statistic.range for statistic in found}
-    assert ranges["text_len"] == Range(Bound("min_len", 4.0), Bound("max_len", 60.0))
-    assert ranges["num_words"] == Range(Bound("min_num", 2.0), None)
+    assert ranges["text_len"] == KeptRange(FilterBound("min_len", 4.0), FilterBound("max_len", 60.0))
+    assert ranges["num_words"] == KeptRange(FilterBound("min_num", 2.0), None)
     assert ranges["made_up"] == NO_RANGE
 
 
@@ -129,7 +129,7 @@ def test_of_many_values_every_few_samples_are_sorted(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(module, "_SORTED", 100)
     run = refine(tmp_path, [{"text": "x" * i} for i in range(400)], [{"text_length_filter": {"min_len": 10}}])
-    with Tables(run.work_dir) as tables, Again(run.work_dir) as again:
+    with RunTables(run.work_dir) as tables, Replay(run.work_dir) as again:
         [statistic] = read_statistics(tables, read_steps(tables), again)
     expected = np.quantile(np.arange(0, 400, 4), QUANTILES, method="inverted_cdf")
     assert statistic.every == 4 and [*statistic.quantiles.values()] == expected.tolist()

@@ -37,8 +37,8 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", [LIGHT, DARK, PAPER], ids=["light", "dark", "paper"])
 @pytest.mark.parametrize(("pairs", "least"), [(WRITTEN, 4.5), (DRAWN, 3.0)], ids=["text", "shapes"])
 def test_contrast(theme: dict[str, str], pairs: list[tuple[str, str]], least: float) -> None:
-    told = {pair: round(contrast(theme[pair[0]], theme[pair[1]]), 2) for pair in pairs}
-    assert not {pair: ratio for pair, ratio in told.items() if ratio < least}
+    said = {pair: round(contrast(theme[pair[0]], theme[pair[1]]), 2) for pair in pairs}
+    assert not {pair: ratio for pair, ratio in said.items() if ratio < least}
 
 
 def test_every_theme_has_every_colour() -> None:

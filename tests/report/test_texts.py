@@ -9,7 +9,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refinery.inspect.report.differences import Piece, difference
+from refinery.inspect.report.differences import DifferencePart, difference
 from refinery.inspect.report.visible import beginning, plain, visible
 
 HOSTILE = st.text(
@@ -65,7 +65,7 @@ def test_words_are_marked_in_what_surrounds_them() -> None:
     before = "x " * 500 + "see https://a.example/b for more" + " y" * 500
     after = before.replace("https://a.example/b ", "")
     pieces = difference(before, after)
-    assert [piece for piece in pieces if piece.kind != "same"] == [Piece("removed", "https://a.example/b ")]
+    assert [piece for piece in pieces if piece.kind != "same"] == [DifferencePart("removed", "https://a.example/b ")]
     assert pieces[0].text.startswith("…") and pieces[-1].text.endswith("…")
     assert sum(len(piece.text) for piece in pieces) < 300
 
@@ -88,7 +88,7 @@ def test_large_differences_stay_small(before: str, after: str) -> None:
 
 def test_a_mark_stays_with_its_letter() -> None:
     assert difference("cafe\u0301 au", "cafe au") == [
-        Piece("removed", "cafe\u0301"),
-        Piece("added", "cafe"),
-        Piece("same", " au"),
+        DifferencePart("removed", "cafe\u0301"),
+        DifferencePart("added", "cafe"),
+        DifferencePart("same", " au"),
     ]

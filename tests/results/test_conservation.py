@@ -18,7 +18,7 @@ from refinery.compiler.model import Stat
 from refinery.errors import ConservationError
 from refinery.execution import run as pipeline
 from refinery.execution.open import open_recipe
-from refinery.execution.stage_runner import Stages
+from refinery.execution.stage_runner import StageRunner
 from refinery.planning.plan import prepare
 from refinery.recipe.model import StatSummary
 from refinery.results import database, tables
@@ -42,7 +42,9 @@ class Books:
         write_lines(folder / "in.jsonl", LINES)
         recipe, library = open_recipe(settings(folder, STEPS))
         self.prepared = prepare(recipe, library, shard_size=40)
-        with Stages(self.prepared, open_store(str(RunDir(folder).parts)), [0] * len(self.prepared.shards)) as stages:
+        with StageRunner(
+            self.prepared, open_store(str(RunDir(folder).parts)), [0] * len(self.prepared.shards)
+        ) as stages:
             self.done = stages.run(None)
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")

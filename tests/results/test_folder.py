@@ -13,7 +13,7 @@ import pytest
 import refinery
 from refinery.errors import OutputError
 from refinery.inspect.report.page import report
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from refinery.stats.folders import LocalFolder
 from refinery.storage.run_folder import RunDir, seal
 from tests.workers.runs import content, refine, settings, texts, write_lines
@@ -52,8 +52,8 @@ def test_a_run_of_an_earlier_version_is_still_opened(tmp_path: Path) -> None:
         shutil.move(new / name, run.work_dir / name)
     new.rmdir()
     assert RunDir.of_finished(run.work_dir).flat
-    with Histories(run.work_dir) as histories:
-        assert histories.tell(1).fate == "removed"
+    with RowHistories(run.work_dir) as histories:
+        assert histories.of(1).fate == "removed"
     os.removexattr(run.outputs[0], "user.refinery")
     with pytest.raises(OutputError, match="out.jsonl: was not written by a run"):
         refinery.run(settings(tmp_path, STEPS))

@@ -19,12 +19,12 @@ from refinery.errors import OperatorError
 from refinery.inspect.analyze.analyze import analyze
 from refinery.inspect.analyze.request import from_command_line
 from refinery.inspect.diff.diff import compare
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.report.facts import read_steps
-from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.statistics import read_statistics
-from refinery.inspect.report.tables import Tables
+from refinery.inspect.report.tables import RunTables
 from refinery.inspect.tune import tune
 from refinery.operators.headers import read_operator
 from refinery.operators.home import shipped
@@ -172,7 +172,7 @@ def test_tables_of_the_script(pair: Pair, tmp_path: Path, monkeypatch: pytest.Mo
 def test_report(pair: Pair) -> None:
     found = []
     for run in pair:
-        with Tables(run.work_dir) as tables, Again(run.work_dir) as again:
+        with RunTables(run.work_dir) as tables, Replay(run.work_dir) as again:
             statistics = read_statistics(tables, read_steps(tables), again)
             found.append([(s.column, s.mean, s.deviation, s.quantiles, s.histogram) for s in statistics])
             some = [ident(name) for name in columns_of(run)[2:6]]
@@ -186,7 +186,7 @@ def test_report(pair: Pair) -> None:
 def test_tuning(pair: Pair) -> None:
     found = []
     for run in pair:
-        with Stored.open(run.work_dir) as stored:
+        with FinishedRun.open(run.work_dir) as stored:
             found.append(tune(stored, "1", ["least=0,2,8,20"]))
     assert found[0].trials == found[1].trials
     assert len({trial.alone.rows for trial in found[0].trials}) > 2

@@ -242,10 +242,10 @@ def test_running_again_in_the_same_folder_gives_the_same(tmp_path: Path) -> None
 
 
 def test_the_folder_says_in_text_what_ran(tmp_path: Path) -> None:
-    run = refine(tmp_path, SAMPLES, STEPS, project_name="told")
+    run = refine(tmp_path, SAMPLES, STEPS, project_name="said")
     manifest = json.loads((run.work_dir / ".refinery" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["rows"] == {"read": 7, "kept": 2, "removed": 4, "quarantined": 1}
-    assert manifest["project_name"] == "told" and manifest["inputs"][0]["path"].endswith("in.jsonl")
+    assert manifest["project_name"] == "said" and manifest["inputs"][0]["path"].endswith("in.jsonl")
     [path], stat = run.outputs, run.outputs[0].stat()
     known = {"path": str(path), "rows": 2, "bytes": stat.st_size, "modified": stat.st_mtime_ns}
     assert manifest["outputs"] == [known]

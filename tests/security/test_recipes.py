@@ -30,8 +30,8 @@ def refused(text: str) -> str:
 def test_aliases_do_not_explode() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    told = refused("\n".join([*levels, "vars: {all: *a9}", "process: [clean_email_mapper]"]))
-    assert "holds too many values" in told
+    said = refused("\n".join([*levels, "vars: {all: *a9}", "process: [clean_email_mapper]"]))
+    assert "holds too many values" in said
     merged = ["m0: &m0 {k0: 1}"] + [f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 50)}]}}" for n in range(1, 8)]
     assert "holds too many values" in refused("\n".join([*merged, "process: [clean_email_mapper]"]))
 

@@ -13,7 +13,7 @@ from refinery.cli.main import cli
 from refinery.errors import RecipeError
 from refinery.execution.open import open_from_command_line, open_recipe
 from refinery.operators import Library
-from refinery.security.safe_mode import Guard
+from refinery.security.safe_mode import SafeRecipe
 
 RECIPE = """\
 dataset_path: {data}
@@ -43,7 +43,7 @@ def problems(text: str, *roots: str) -> list[str]:
     """Problems that `--safe` finds in a recipe in the current folder."""
     Path("recipe.yaml").write_text(text)
     with pytest.raises(RecipeError) as caught:
-        open_recipe("recipe.yaml", guard=Guard(roots or (".",)))
+        open_recipe("recipe.yaml", guard=SafeRecipe(roots or (".",)))
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -77,7 +77,7 @@ process:
   - words_num_filter: {min_num: 3, model: /etc/model.json}
 """
     )
-    told = {
+    said = {
         "recipe.yaml:1": "'../outside/data.jsonl' is read, which is outside",
         "recipe.yaml:2": "export_path is '/etc/out.jsonl', which is outside",
         "recipe.yaml:3": "work_dir is '../outside/run', which is outside",
@@ -93,15 +93,15 @@ process:
         "recipe.yaml:16": "stopwords_filter.stopwords_dir is '/usr/share', which is outside",
         "recipe.yaml:17": "words_num_filter.model is '/etc/model.json', which is outside",
     }
-    for place, what in told.items():
+    for place, what in said.items():
         assert [line for line in found if line.startswith(f"{place}: --safe: {what}")], (place, found)
     assert [line for line in found if "key_deduplicator.index is '/var/index', which is outside" in line]
-    assert len(found) == len(told) + 1
+    assert len(found) == len(said) + 1
 
 
 def test_columns_are_no_sql(folder: Path) -> None:
     Path("recipe.yaml").write_text(RECIPE.format(data="data.jsonl") + "  - key_deduplicator: {key: text}\n")
-    assert len(open_recipe("recipe.yaml", guard=Guard(["."]))[0].steps) == 3
+    assert len(open_recipe("recipe.yaml", guard=SafeRecipe(["."]))[0].steps) == 3
 
 
 def test_links_do_not_lead_outside(folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_other_roots_are_given_on_the_command_line(folder: Path) -> None:
     assert safely("check", "recipe.yaml", "--safe").exit_code != 0
     assert safely("check", "recipe.yaml", "--safe", "--root", "..").exit_code == 0
     assert safely("check", "recipe.yaml", "--root", "..").exit_code == 2  # --root alone would mean nothing
-    guard = Guard(["s3://bucket/mine"])
+    guard = SafeRecipe(["s3://bucket/mine"])
     assert guard._allows("s3://bucket/mine/a.jsonl") and guard._allows("s3://bucket/mine")
     assert not any(
         map(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.errors import DataError
-from refinery.stats.entries import Keys, joined, read
+from refinery.stats.entries import KeySums, joined, read
 from refinery.stats.files import write_files
 from tests.stats.oracle import added
 
@@ -38,8 +38,8 @@ entries = finite | objects()
 files = st.lists(st.dictionaries(WORDS, entries, max_size=6), min_size=1, max_size=6)
 
 
-def keys_of(contents: list[bytes]) -> Keys:
-    keys = Keys()
+def keys_of(contents: list[bytes]) -> KeySums:
+    keys = KeySums()
     keys.add(read(*joined(contents), [f"file {at}" for at in range(len(contents))]))
     return keys
 
@@ -52,7 +52,7 @@ def close(found: float, expected: Fraction, size: float) -> bool:
 @given(files, st.booleans(), st.sampled_from([None, 1]), st.data())
 def test_files_add_up(given: list[dict[str, Any]], ascii_only: bool, indent: int | None, data: st.DataObject) -> None:
     contents = [json.dumps(file, ensure_ascii=ascii_only, indent=indent).encode() for file in given]
-    keys = Keys()
+    keys = KeySums()
     at = 0
     while at < len(contents):  # some files at once, some alone
         count = data.draw(st.integers(1, 3))
@@ -218,7 +218,7 @@ def test_cut_files_are_never_read(data: st.DataObject) -> None:
 
 
 def test_no_files() -> None:
-    keys = Keys()
+    keys = KeySums()
     keys.add(read(*joined([]), []))
     assert keys.moments().num_rows == 0
     assert keys_of([b"{}", b" { } \n"]).moments().num_rows == 0

@@ -94,7 +94,7 @@ def test_fields_of_any_type(tmp_path: Path) -> None:
     assert of_group(typed, "histogram", "stat, total")[2:] == [("text_len__tokens", 3.0)]
 
 
-def test_nothing_to_sum_up_is_told(tmp_path: Path) -> None:
+def test_nothing_to_sum_up_is_reported(tmp_path: Path) -> None:
     run = refine(tmp_path, SAMPLES, ["clean_email_mapper"], stat_summary={"groups": GROUPS})
     assert rows(run, "stat_summary") == []
     assert any("no step of the recipe computes a statistic" in line for line in run.warnings)
@@ -214,7 +214,7 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "stat_summary.groups suffix need the Python package tldextract. Run pip install 'refinery[urls]'" in said
 
 
-def test_no_address_at_all_is_told(tmp_path: Path) -> None:
+def test_no_address_at_all_is_reported(tmp_path: Path) -> None:
     run = refine(tmp_path, [{"text": "one"}], [LENGTH], stat_summary={"groups": ["fqdn"]})
     assert "stat_summary, group fqdn: every sample has the key ''; url_key is 'url'" in run.warnings
 

@@ -148,7 +148,7 @@ def test_top_k(partials: Path, tmp_path: Path) -> None:
     assert list(counts(tmp_path / "out")["fqdn/length"]) == ["a.de", "b.de", "c.de"]
 
 
-def test_a_group_that_is_not_there_is_told(partials: Path, tmp_path: Path) -> None:
+def test_a_group_that_is_not_there_is_reported(partials: Path, tmp_path: Path) -> None:
     with pytest.warns(
         StatsWarning, match="no group is called 'sumary', so nothing is cut for it. Did you mean 'summary'"
     ):

@@ -211,7 +211,7 @@ def test_records_are_those_of_a_run(tmp_path: Path) -> None:
         assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "own" / file).read_bytes()
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_mistakes_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="show_num must be 0 or more"):
         Tracer(tmp_path, show_num=-1)
     with pytest.raises(ValueError, match="is no name of an operator"):
@@ -237,6 +237,6 @@ def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page = (ROOT / "docs" / "tracing.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     exec(page.partition("```python\n")[2].partition("```")[0], {})
-    told = page.partition("leaves `outputs/own")[2].partition("\n\n")[2].partition("\n\n")[0]
+    said = page.partition("leaves `outputs/own")[2].partition("\n\n")[2].partition("\n\n")[0]
     left = [traced(tmp_path / "outputs" / "own", operator) for operator in (MAPPER, FILTER)]
-    assert [json.loads(line) for line in told.splitlines()] == [record for records in left for record in records]
+    assert [json.loads(line) for line in said.splitlines()] == [record for records in left for record in records]

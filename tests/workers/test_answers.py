@@ -96,12 +96,12 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_function_that_breaks_its_contract(name: str) -> None:
-    kind, body, told = BROKEN[name]
+    kind, body, said = BROKEN[name]
     contract = Contract()
     with pytest.raises(OperatorError) as caught:
         answer(kind, body, contract)
     assert str(caught.value).startswith("measured_filter: the function measure (filters/measured_filter.py) ")
-    assert told in str(caught.value) and caught.value.exit_code == 4
+    assert said in str(caught.value) and caught.value.exit_code == 4
     with pytest.raises(OperatorError), contract.kept():  # also where DuckDB has swallowed it
         pass
 

@@ -48,14 +48,14 @@ def test_sql_without_end_runs_into_the_limit_once(
     tmp_path: Path, around: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[float] = []
-    ended = statement_limits.Limit._watch
+    ended = statement_limits.StatementLimit._watch
 
-    def watch(limit: statement_limits.Limit, *arguments: Any) -> None:
+    def watch(limit: statement_limits.StatementLimit, *arguments: Any) -> None:
         ended(limit, *arguments)
         if arguments[2].is_set():
             given.append(limit._seconds)
 
-    monkeypatch.setattr(statement_limits.Limit, "_watch", watch)
+    monkeypatch.setattr(statement_limits.StatementLimit, "_watch", watch)
     write_lines(tmp_path / "in.jsonl", texts(["a", "b"]))
     with pytest.raises(RecipeError, match="SQL took longer than 3 seconds"):
         refinery.run(settings(tmp_path, [*around, {"sql_filter": {"where": ENDLESS}}, *around], row_timeout=1))

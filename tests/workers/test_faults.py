@@ -102,8 +102,8 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
     # its statistics is gone, or not yet written.
     unfinished = [name for name in left(before.work_dir) if name.startswith(".out.jsonl.")]
     assert len(unfinished) == (limit > 500_000)
-    told = "1 shard is done and kept: run the same command again to go on from there" in done.stderr
-    assert told == (limit > 500_000)
+    said = "1 shard is done and kept: run the same command again to go on from there" in done.stderr
+    assert said == (limit > 500_000)
     here = [name for name in left(before.work_dir) if name not in unfinished]
     if "out_stats.jsonl" in here:
         assert (before.work_dir / "out_stats.jsonl").read_bytes() == stats

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import refinery
 from refinery.api import Run
 from refinery.errors import DataError
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.tune import tune
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from refinery.planning import plan as preparing
 from refinery.planning.filter_costs import Costs
 from tests.workers.runs import content, exported, operator_folder, refine, rows, settings
@@ -106,17 +106,17 @@ def test_columns_of_tables_are_in_the_recipes_order(moved: Run) -> None:
 
 
 def test_why_tells_it_in_the_order_that_ran(moved: Run) -> None:
-    with Histories(moved.work_dir) as histories:
-        events = histories.tell(5).events
+    with RowHistories(moved.work_dir) as histories:
+        events = histories.of(5).events
         assert [event.step for event in events] == orders(moved)[0]
         assert [event.fate for event in events] == ["removed"] + ["not reached"] * 4
-        assert [event.fate for event in histories.tell(0).events] == [
+        assert [event.fate for event in histories.of(0).events] == [
             "changed" if event.step == 3 else "kept" for event in events
         ]
 
 
 def test_bounds_are_not_tried_on_what_was_not_measured(moved: Run) -> None:
-    with Stored.open(moved.work_dir) as stored, pytest.raises(DataError, match="fusion_strategy=null"):
+    with FinishedRun.open(moved.work_dir) as stored, pytest.raises(DataError, match="fusion_strategy=null"):
         tune(stored, "text_length_filter", ["min_len=1..9"])
     with pytest.raises(DataError, match="another order"):
         refilter(moved.work_dir, ["process.5.min_len=10"])
@@ -153,8 +153,8 @@ def test_rows_that_raise_are_in_quarantine_under_the_step_that_ran(tmp_path: Pat
     assert orders(run) == [[2, 1]] and exported(run) == exported(plain)
     assert rows(plain, "quarantine", "_row, step") == [(1, 2)]
     assert rows(run, "quarantine", "_row, step") == [(1, 2), (2, 2)]
-    with Histories(run.work_dir) as histories:
-        assert [event.fate for event in histories.tell(2).events] == ["quarantined", "not reached"]
+    with RowHistories(run.work_dir) as histories:
+        assert [event.fate for event in histories.of(2).events] == ["quarantined", "not reached"]
 
 
 def test_a_probe_measures_what_filters_cost_and_keep(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import refinery
 from refinery.errors import DataError, RecipeError
-from refinery.inspect.why.query import Event, Histories, History
+from refinery.inspect.why.query import Event, RowHistories, RowHistory
 from tests.workers.runs import exported, operator_folder, refine, rows, settings, write_lines
 
 STEPS: list[Any] = [
@@ -43,12 +43,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder: Path) -> dict[int, History]:
-    with Histories(folder / "run") as histories:
-        return {row: histories.tell(row) for row in range(len(SAMPLES))}
+def said(folder: Path) -> dict[int, RowHistory]:
+    with RowHistories(folder / "run") as histories:
+        return {row: histories.of(row) for row in range(len(SAMPLES))}
 
 
-def fates(history: History) -> list[str]:
+def fates(history: RowHistory) -> list[str]:
     return [event.fate for event in history.events]
 
 
@@ -56,8 +56,8 @@ def where(step: int) -> str:
     return f"recipe, step {step}"
 
 
-def test_a_kept_row(told: dict[int, History], folder: Path) -> None:
-    assert told[0] == History(
+def test_a_kept_row(said: dict[int, RowHistory], folder: Path) -> None:
+    assert said[0] == RowHistory(
         0,
         f"{folder / 'in.jsonl'}:1",
         SAMPLES[0],
@@ -73,9 +73,9 @@ def test_a_kept_row(told: dict[int, History], folder: Path) -> None:
     )
 
 
-def test_a_removed_row_and_the_bound_that_it_broke(told: dict[int, History]) -> None:
-    assert told[1].fate == "removed" and fates(told[1]) == ["unchanged", "removed"] + ["not reached"] * 4
-    assert told[1].events[1] == Event(
+def test_a_removed_row_and_the_bound_that_it_broke(said: dict[int, RowHistory]) -> None:
+    assert said[1].fate == "removed" and fates(said[1]) == ["unchanged", "removed"] + ["not reached"] * 4
+    assert said[1].events[1] == Event(
         2,
         "text_length_filter",
         where(2),
@@ -85,29 +85,29 @@ def test_a_removed_row_and_the_bound_that_it_broke(told: dict[int, History]) -> 
         value=4.0,
         bound=6.0,
     )
-    assert fates(told[3]) == ["unchanged", "kept", "changed", "unchanged", "removed", "not reached"]
-    assert told[3].events[4].reason == "not kept by where: n NOT IN ('3', '4')" and told[3].events[4].bound is None
-    assert told[6].events[5].reason == "text_len_6 below min_len" and told[6].events[5].value == 10
+    assert fates(said[3]) == ["unchanged", "kept", "changed", "unchanged", "removed", "not reached"]
+    assert said[3].events[4].reason == "not kept by where: n NOT IN ('3', '4')" and said[3].events[4].bound is None
+    assert said[6].events[5].reason == "text_len_6 below min_len" and said[6].events[5].value == 10
 
 
-def test_a_row_that_a_step_raised_on(told: dict[int, History], folder: Path) -> None:
-    history = told[2]
+def test_a_row_that_a_step_raised_on(said: dict[int, RowHistory], folder: Path) -> None:
+    history = said[2]
     assert (history.fate, history.file) == ("quarantined", f"{folder / 'in.jsonl'}:3")
     assert fates(history) == ["unchanged", "kept", "quarantined", "not reached", "not reached", "not reached"]
     assert history.events[1].stats == {"text_len": 12} and history.sample == SAMPLES[2]
     assert history.error == history.events[2].reason == "Conversion Error: Could not convert string 'many' to INT32"
 
 
-def test_rows_that_could_not_be_read(told: dict[int, History], folder: Path) -> None:
-    assert told[4].file == f"{folder / 'in.jsonl'}:5" and (told[4].fate, told[4].events) == ("quarantined", ())
-    assert (told[4].error or "").startswith("malformed JSON")
-    assert told[7].error == "'text' is null, not a text" and told[7].sample is None
+def test_rows_that_could_not_be_read(said: dict[int, RowHistory], folder: Path) -> None:
+    assert said[4].file == f"{folder / 'in.jsonl'}:5" and (said[4].fate, said[4].events) == ("quarantined", ())
+    assert (said[4].error or "").startswith("malformed JSON")
+    assert said[7].error == "'text' is null, not a text" and said[7].sample is None
 
 
-def test_texts_chain_up_from_the_input_to_the_export(told: dict[int, History], folder: Path) -> None:
+def test_texts_chain_up_from_the_input_to_the_export(said: dict[int, RowHistory], folder: Path) -> None:
     kept = {row["id"]: row["text"] for row in map(json.loads, (folder / "run" / "out.jsonl").open(encoding="utf-8"))}
     assert set(kept) == {"a", "e"}
-    for history in told.values():
+    for history in said.values():
         if history.sample is None:
             continue
         text = history.sample["text"]
@@ -120,7 +120,7 @@ def test_texts_chain_up_from_the_input_to_the_export(told: dict[int, History], f
 
 
 def test_rows_are_found_by_their_columns(folder: Path) -> None:
-    with Histories(folder / "run") as histories:
+    with RowHistories(folder / "run") as histories:
         assert histories.find("id = 'd'") == [3]
         assert histories.find("id IN ('f', 'a') OR n = 'many'") == [0, 2, 6]
         assert histories.find("_row = 5") == [5]
@@ -133,27 +133,27 @@ def test_rows_are_found_by_their_columns(folder: Path) -> None:
 
 def test_too_many_rows_are_not_found(tmp_path: Path) -> None:
     refine(tmp_path, [{"text": str(k)} for k in range(50)], STEPS[1:2])
-    with Histories(tmp_path / "run") as histories, pytest.raises(DataError, match="more than 20 rows"):
+    with RowHistories(tmp_path / "run") as histories, pytest.raises(DataError, match="more than 20 rows"):
         histories.find("TRUE")
 
 
 @pytest.mark.parametrize("row", [-1, 8, 10**12])
 def test_rows_that_there_are_not(folder: Path, row: int) -> None:
     with (
-        Histories(folder / "run") as histories,
+        RowHistories(folder / "run") as histories,
         pytest.raises(DataError, match=f"no row {row}: the run read rows 0 to 7"),
     ):
-        histories.tell(row)
+        histories.of(row)
 
 
 def test_a_run_without_rows(tmp_path: Path) -> None:
     refine(tmp_path, [], STEPS)
-    with Histories(tmp_path / "run") as histories, pytest.raises(DataError, match="no row 0: the run read none"):
-        histories.tell(0)
+    with RowHistories(tmp_path / "run") as histories, pytest.raises(DataError, match="no row 0: the run read none"):
+        histories.of(0)
 
 
-def test_a_history_is_one_json_object(told: dict[int, History]) -> None:
-    found = json.loads(told[0].json())
+def test_a_history_is_one_json_object(said: dict[int, RowHistory]) -> None:
+    found = json.loads(said[0].json())
     assert found["row"] == 0 and found["sample"] == SAMPLES[0] and found["events"][0]["after"] == "write to  "
 
 
@@ -168,23 +168,23 @@ def test_a_changed_input_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(data.replace(b"tiny", b"TINY"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 5))
     with pytest.raises(DataError, match="the input has changed since the run .*in.jsonl"):
-        Histories(run.work_dir)
+        RowHistories(run.work_dir)
     path.write_bytes(data + b"\n")
     with pytest.raises(DataError, match="the input has changed since the run"):
-        Histories(run.work_dir)
+        RowHistories(run.work_dir)
     path.unlink()
     with pytest.raises(DataError, match="in.jsonl"):
-        Histories(run.work_dir)
+        RowHistories(run.work_dir)
 
 
 def test_a_changed_operator_is_noticed(tmp_path: Path) -> None:
     operators = operator_folder(tmp_path / "operators", shout="return text.upper()")
     run = refine(tmp_path, SAMPLES[:1], [{"shout_mapper": None}], operators=[str(operators)])
-    with Histories(run.work_dir) as histories:
-        assert histories.tell(0).events[0].after == "WRITE TO ME@EXAMPLE.ORG "
+    with RowHistories(run.work_dir) as histories:
+        assert histories.of(0).events[0].after == "WRITE TO ME@EXAMPLE.ORG "
     operator_folder(operators, shout="return text.title()")
     with pytest.raises(DataError, match="the operators have changed since the run"):
-        Histories(run.work_dir)
+        RowHistories(run.work_dir)
 
 
 def test_operators_of_the_command_line_are_remembered(tmp_path: Path) -> None:
@@ -194,19 +194,19 @@ def test_operators_of_the_command_line_are_remembered(tmp_path: Path) -> None:
     operators = operator_folder(tmp_path / "operators", shout="return text.upper()")
     write_lines(tmp_path / "in.jsonl", SAMPLES[:1])
     outcome = execute(*open_recipe(settings(tmp_path, [{"shout_mapper": None}]), operators=[operators]))
-    with Histories(outcome.run_dir.root) as histories:
-        assert fates(histories.tell(0)) == ["changed"]
+    with RowHistories(outcome.run_dir.root) as histories:
+        assert fates(histories.of(0)) == ["changed"]
 
 
 def test_samples_that_were_handed_over_are_gone(tmp_path: Path) -> None:
     run = refinery.run(settings(tmp_path, STEPS[1:2]), dataset=pa.table({"text": ["one"]}))
     with pytest.raises(DataError, match="handed over in Python"):
-        Histories(run.work_dir)
+        RowHistories(run.work_dir)
 
 
 def test_a_folder_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no run here"):
-        Histories(tmp_path)
+        RowHistories(tmp_path)
 
 
 # Other inputs
@@ -221,8 +221,8 @@ def test_steps_with_a_text_of_their_own(tmp_path: Path) -> None:
         {"text_length_filter": {"text_key": "meta.title", "min_len": 50}},
     ]
     run = refine(tmp_path, samples, steps, text_keys="body")
-    with Histories(run.work_dir) as histories:
-        history = histories.tell(0)
+    with RowHistories(run.work_dir) as histories:
+        history = histories.of(0)
     assert [(event.before, event.after) for event in history.events] == [
         ("MAIL me@example.org", "MAIL "),
         ("MAIL ", "mail "),
@@ -237,15 +237,15 @@ def test_text_files_and_tables(tmp_path: Path) -> None:
         (tmp_path / "texts").mkdir(exist_ok=True)
         (tmp_path / "texts" / name).write_text(f"this is {name}")
     run = refinery.run(settings(tmp_path, STEPS[:2], dataset_path=tmp_path / "texts"))
-    with Histories(run.work_dir) as histories:
-        assert [histories.tell(row).file for row in range(3)] == [
+    with RowHistories(run.work_dir) as histories:
+        assert [histories.of(row).file for row in range(3)] == [
             str(tmp_path / "texts" / name) for name in ("a.txt", "b.txt", "c.md")
         ]
     (tmp_path / "table.csv").write_text('n,text\n1,"two\nlines"\n2,tiny\n')
     run = refinery.run(settings(tmp_path, STEPS[:2], dataset_path=tmp_path / "table.csv"))
-    with Histories(run.work_dir) as histories:
-        assert histories.tell(0).sample == {"n": 1, "text": "two\nlines"}
-        assert [fates(histories.tell(row)) for row in (0, 1)] == [["unchanged", "kept"], ["unchanged", "removed"]]
+    with RowHistories(run.work_dir) as histories:
+        assert histories.of(0).sample == {"n": 1, "text": "two\nlines"}
+        assert [fates(histories.of(row)) for row in (0, 1)] == [["unchanged", "kept"], ["unchanged", "removed"]]
         assert histories.find("n = 2") == [1]
 
 
@@ -256,8 +256,8 @@ def test_drawn_samples(tmp_path: Path) -> None:
     keys = settings(tmp_path, STEPS[:2], shard_size=200)
     del keys["dataset_path"]
     run = refinery.run(keys | {"dataset": dataset})
-    with Histories(run.work_dir) as histories:
-        found = [histories.tell(row) for row in range(9)]
+    with RowHistories(run.work_dir) as histories:
+        found = [histories.of(row) for row in range(9)]
     assert [history.sample["id"] for history in found] == [row["id"] for row in exported(run)]
     assert [history.file.rpartition(":")[2] for history in found] == [str(row["id"] + 1) for row in exported(run)]
     assert rows(run, "runs", "rows_read") == [(9,)]

@@ -15,34 +15,34 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.cli.render.console import console
-from refinery.cli.render.why import tell
-from refinery.inspect.why.duplicates import Cluster, Shared
-from refinery.inspect.why.query import Event, Histories, History
+from refinery.cli.render.why import history_text
+from refinery.inspect.why.duplicates import SampleCluster, SharedShingles
+from refinery.inspect.why.query import Event, RowHistories, RowHistory
 from tests.workers.runs import exported, refine, rows, settings, texts
 
 WORDS = "the quick brown fox jumps over the lazy dog and then it runs away from all of them into the deep dark woods"
 
 
-def histories(run: Run) -> list[History]:
-    with Histories(run.work_dir) as found:
+def histories(run: Run) -> list[RowHistory]:
+    with RowHistories(run.work_dir) as found:
         return [found.tell(row) for row in range(rows(run, "runs", "rows_read")[0][0])]
 
 
-def told(run: Run, row: int) -> str:
+def outcome_of(run: Run, row: int) -> str:
     """The history of a row, as a user reads it."""
-    with Histories(run.work_dir) as found:
+    with RowHistories(run.work_dir) as found:
         out = console()
         with out.capture() as captured:
-            out.print(tell(found.tell(row)))
+            out.print(history_text(found.tell(row)))
     return captured.get()
 
 
 def event(run: Run, row: int, step: int) -> Event:
-    with Histories(run.work_dir) as found:
+    with RowHistories(run.work_dir) as found:
         return found.tell(row).events[step - 1]
 
 
-def check_against_tables(run: Run) -> list[History]:
+def check_against_tables(run: Run) -> list[RowHistory]:
     """The ways of all rows say what the tables and the exported samples say."""
     found = histories(run)
     columns = [name for name, *_ in run.sql("DESCRIBE stats") if name not in ("_row", "kept")]
@@ -70,7 +70,7 @@ def check_against_tables(run: Run) -> list[History]:
     return found
 
 
-def _last_text(history: History) -> tuple[Any, str]:
+def _last_text(history: RowHistory) -> tuple[Any, str]:
     text = history.sample["text"]
     for e in history.events:
         if e.after is not None:
@@ -136,7 +136,7 @@ def test_all_stages_of_all_rows(tmp_path: Path, kind: str) -> None:
     duplicate = found[4].events[7].duplicate
     assert duplicate and duplicate.kept and (duplicate.kept.row, duplicate.kept.text) == (6, "longer line g 3")
     assert duplicate.kept.file == found[6].file and duplicate.matched == "3" and duplicate.kept.shared is None
-    with Histories(run.work_dir) as asked:
+    with RowHistories(run.work_dir) as asked:
         assert asked.find("n = 4") == [4, 5, 6]
 
 
@@ -170,14 +170,14 @@ def test_samples_that_are_read_again(tmp_path: Path) -> None:
         "removed",
         reason="duplicate of row 1",
         duplicate=found[3].events[1].duplicate,
-        cluster=Cluster(2, (1, 3)),
+        cluster=SampleCluster(2, (1, 3)),
     )
 
 
 def test_nobodys_duplicate(tmp_path: Path) -> None:
     run = refine(tmp_path, texts(["a", "b", ""]), [{"key_deduplicator": {"key": "nullif(text, '')"}}])
     assert [h.events[0].reason for h in histories(run)] == ["no duplicate", "no duplicate", "nothing to compare it by"]
-    assert "kept: nothing to compare it by" in told(run, 2)
+    assert "kept: nothing to compare it by" in outcome_of(run, 2)
 
 
 def test_text_files(tmp_path: Path) -> None:
@@ -234,12 +234,12 @@ def test_the_shingles_that_two_texts_share(near: Run) -> None:
     assert duplicate and duplicate.kept and duplicate.via is None
     shared = duplicate.kept.shared
     # 22 runs of two words each ("the" stands between others every time), two of which hold the word that differs.
-    assert shared == Shared(
+    assert shared == SharedShingles(
         20, 22, 22, 20 / 24, tuple(" ".join(WORDS.split()[i : i + 2]) for i in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11))
     )
     assert duplicate.jaccard == pytest.approx(shared.jaccard) and duplicate.estimated_jaccard == found.value
     assert found.bound == 0.5 and duplicate.matched.startswith("band ")
-    assert found.cluster == Cluster(4, (0, 1, 2, 3))
+    assert found.cluster == SampleCluster(4, (0, 1, 2, 3))
 
 
 def test_texts_are_those_that_the_deduplicator_was_given(near: Run) -> None:
@@ -254,8 +254,8 @@ def test_kept_rows_of_near_duplicates(near: Run) -> None:
     assert [event(near, row, 2).reason for row in (4, 5)] == ["no duplicate"] * 2
 
 
-def test_a_pair_as_a_person_is_told(near: Run) -> None:
-    lines = [line.strip() for line in told(near, 2).splitlines()]
+def test_a_pair_as_a_person_is_reported(near: Run) -> None:
+    lines = [line.strip() for line in outcome_of(near, 2).splitlines()]
     assert "removed (recipe, step 2): duplicate of row 0" in lines[3]
     assert lines[4].startswith("kept instead: row 0, ") and lines[4].endswith("in.jsonl:1: " + WORDS[:80] + "…")
     assert lines[5:7] == ["shares 20 distinct shingles, of 22 here and 22 there: Jaccard 0.833333", "the quick"]
@@ -264,10 +264,10 @@ def test_a_pair_as_a_person_is_told(near: Run) -> None:
 
 
 def test_a_pair_as_json(near: Run) -> None:
-    with Histories(near.work_dir) as found:
-        told = json.loads(found.tell(2).json())["events"][1]
-    assert told["duplicate"]["kept"]["shared"]["count"] == 20 and told["duplicate"]["kept_in_index"] is None
-    assert told["cluster"] == {"size": 4, "rows": [0, 1, 2, 3]} and told["units"] is None
+    with RowHistories(near.work_dir) as found:
+        said = json.loads(found.tell(2).json())["events"][1]
+    assert said["duplicate"]["kept"]["shared"]["count"] == 20 and said["duplicate"]["kept_in_index"] is None
+    assert said["cluster"] == {"size": 4, "rows": [0, 1, 2, 3]} and said["units"] is None
 
 
 def test_a_match_through_another_sample(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_match_through_another_sample(tmp_path: Path) -> None:
     assert (int(duplicate.simhash, 16) ^ int(duplicate.kept.simhash, 16)).bit_count() == 15
     assert duplicate.via.shared and duplicate.kept.shared
     assert duplicate.via.shared.here == 14 and duplicate.via.shared.jaccard > duplicate.kept.shared.jaccard
-    said = told(run, 2)
+    said = outcome_of(run, 2)
     assert "matched with: row 1" in said and f"{duplicate.simhash} and {duplicate.via.simhash}" in said
 
 
@@ -292,14 +292,14 @@ def test_texts_too_short_for_simhash(tmp_path: Path) -> None:
     run = refine(tmp_path, texts(["too short", "something else"]), [{"document_simhash_deduplicator": None}])
     duplicate = event(run, 1, 1).duplicate
     assert duplicate and duplicate.kept and duplicate.kept.shared is None and duplicate.simhash == "0" * 16
-    assert "of too few tokens for a shingle" in told(run, 1)
+    assert "of too few tokens for a shingle" in outcome_of(run, 1)
 
 
 def test_exact_duplicates_have_a_key(tmp_path: Path) -> None:
     run = refine(tmp_path, texts(["same", "other", " same "]), [{"document_deduplicator": None}])
     duplicate = event(run, 2, 1).duplicate
     assert duplicate and duplicate.kept and duplicate.kept.shared is None
-    assert f"matched by: key {duplicate.matched}" in told(run, 2) and duplicate.matched.lstrip("-").isdigit()
+    assert f"matched by: key {duplicate.matched}" in outcome_of(run, 2) and duplicate.matched.lstrip("-").isdigit()
 
 
 def test_a_row_that_lies_in_an_index(tmp_path: Path) -> None:
@@ -312,8 +312,8 @@ def test_a_row_that_lies_in_an_index(tmp_path: Path) -> None:
     found = event(run, 1, 1)
     assert found.duplicate and found.duplicate.kept is None and found.duplicate.via is None
     assert found.duplicate.kept_in_index == f"earlier {number} row 1"
-    assert found.reason == f"duplicate of earlier {number} row 1" and found.cluster == Cluster(2, (1,))
-    assert f"kept instead: earlier {number} row 1, which the index remembers" in told(run, 1)
+    assert found.reason == f"duplicate of earlier {number} row 1" and found.cluster == SampleCluster(2, (1,))
+    assert f"kept instead: earlier {number} row 1, which the index remembers" in outcome_of(run, 1)
     kept = event(run, 2, 1).duplicate
     assert kept and kept.kept and kept.kept.row == 0 and kept.kept_in_index is None
 
@@ -342,7 +342,7 @@ def test_lines_that_went(tmp_path: Path) -> None:
         (2, "line", "menu", "in 2 samples", None),
     ]
     assert (found[2].events[0].fate, found[2].events[0].units) == ("unchanged", ())
-    assert 'line "menu": in 2 samples' in told(run, 1)
+    assert 'line "menu": in 2 samples' in outcome_of(run, 1)
 
 
 def test_paragraphs_that_went(tmp_path: Path) -> None:
@@ -364,7 +364,7 @@ def test_paragraphs_that_went(tmp_path: Path) -> None:
         (1, "BODY of b", 1, f"{path}:2"),
         (2, "body of b", 1, f"{path}:2"),
     ]
-    assert f'paragraph "opening\\nwords": seen before, first in row 0, {path}:1' in told(run, 2)
+    assert f'paragraph "opening\\nwords": seen before, first in row 0, {path}:1' in outcome_of(run, 2)
 
 
 def test_sentences_that_went(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_sentences_that_went(tmp_path: Path) -> None:
 def test_many_parts(tmp_path: Path) -> None:
     values = ["\n".join(f"line {k}" for k in range(30))] * 2
     run = refine(tmp_path, texts(values), [{"document_line_deduplicator": {"frequency_threshold": 1}}])
-    assert len(event(run, 0, 1).units or ()) == 30 and "and 20 more" in told(run, 0)
+    assert len(event(run, 0, 1).units or ()) == 30 and "and 20 more" in outcome_of(run, 0)
 
 
 def test_a_row_that_a_step_after_a_deduplicator_raised_on(tmp_path: Path) -> None:

@@ -164,8 +164,8 @@ def test_every_row_meets_the_fate_that_the_recipe_means(
 
         columns = stat_columns(steps)
         found = run.sql(f"SELECT {', '.join(['_row', *columns.values()])} FROM stats ORDER BY _row")
-        told = {row: dict(zip(columns, values, strict=True)) for row, *values in found}
-        assert told == {s.id: {key: s.stats.get(key) for key in columns} for s in samples if s.fate[0] != "quarantined"}
+        said = {row: dict(zip(columns, values, strict=True)) for row, *values in found}
+        assert said == {s.id: {key: s.stats.get(key) for key in columns} for s in samples if s.fate[0] != "quarantined"}
 
         ends = Counter(s.fate for s in samples)
         healthy = [s for s in samples if s.fate[0] != "quarantined"]

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import refinery
 from refinery.cli.main import cli
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from refinery.io.sources import cut, find
 from tests.conftest import ROOT
 from tests.workers.runs import settings
@@ -122,10 +122,10 @@ def test_rows_of_small_files_are_found_again(tmp_path: Path, form: str) -> None:
         assert Path(file).read_bytes().split(b"\n")[line - 1].decode() == raw
         [(first, rows)] = [(first, rows) for name, first, rows in files if name == file]
         assert first <= row < first + rows
-    with Histories(run.work_dir) as histories:
+    with RowHistories(run.work_dir) as histories:
         for row in (0, 9, 50):
             [(name, first)] = [(name, first) for name, first, rows in files if first <= row < first + rows]
-            path, _, line = histories.tell(row).file.rpartition(":")
+            path, _, line = histories.of(row).file.rpartition(":")
             assert path == name
             assert form == "csv" or int(line) == row - first + 1
 

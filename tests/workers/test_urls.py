@@ -13,7 +13,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.errors import DataError, OutputError, RecipeError
-from refinery.inspect.why.query import Histories
+from refinery.inspect.why.query import RowHistories
 from refinery.results import delivery
 from tests.ray.runs import samples, traces
 from tests.s3 import make_bucket, s3_server
@@ -66,7 +66,7 @@ def at_url(folder: Path, source: str, steps: Sequence[Any], export: str, **keys:
     return refinery.run(settings(folder, steps, **keys), overwrite=overwrite)
 
 
-def told(run: Run) -> str:
+def outcome_of(run: Run) -> str:
     """All tables but those that say how the work was done, files under their own names alone."""
     found = json.dumps(content(run, "shards"), default=str)
     for place in run.sql("SELECT DISTINCT file FROM files"):
@@ -89,7 +89,7 @@ def test_a_run_is_the_same(tmp_path: Path, bucket: str, source: str, keys: dict[
     steps = keys.pop("process", STAGES)
     one = refinery.run(settings(tmp_path, steps, **KEYS, **keys))
     other = at_url(tmp_path, source, steps, f"{bucket}/out/out.jsonl", **keys)
-    assert told(one) == told(other)
+    assert outcome_of(one) == outcome_of(other)
     assert [Path(path).read_bytes() for path in one.outputs] == [get(path) for path in other.outputs]
     assert traces(one) == traces(other)
     assert [path.name for path in one.outputs if isinstance(path, Path)] == [
@@ -132,7 +132,7 @@ def test_a_changed_object_is_read_anew(tmp_path: Path, bucket: str, source: str)
     old = get(first.outputs[0])
     put(source, get(source).replace(b"alpha", b"omega"))
     with pytest.raises(DataError, match="the input has changed"):
-        Histories(first.work_dir)
+        RowHistories(first.work_dir)
     again = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
     assert rows(again, "shards", "max(reused)") == [(0,)]
     assert get(again.outputs[0]) == old.replace(b"alpha", b"omega")
@@ -143,8 +143,8 @@ def test_rows_are_retold_and_refiltered_and_compared(tmp_path: Path, bucket: str
     from refinery.inspect.refilter.refilter import refilter
 
     run = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
-    with Histories(run.work_dir) as histories:
-        found = histories.tell(1)
+    with RowHistories(run.work_dir) as histories:
+        found = histories.of(1)
     assert found.file == f"{source}:2" and found.sample["id"] == 1
     sets = ["process.2.min_num=32"]
     done = refilter(run.work_dir, sets, f"{bucket}/stricter.jsonl", str(tmp_path / "stricter"))
@@ -159,7 +159,7 @@ def test_rows_are_retold_and_refiltered_and_compared(tmp_path: Path, bucket: str
 def test_work_dir_at_a_url_too(tmp_path: Path, bucket: str, source: str) -> None:
     one = refinery.run(settings(tmp_path, STAGES, **KEYS))
     other = at_url(tmp_path, source, STAGES, f"{bucket}/out.jsonl", work_dir=f"{bucket}/run")
-    assert told(one) == told(other) and get(other.outputs[0]) == Path(one.outputs[0]).read_bytes()
+    assert outcome_of(one) == outcome_of(other) and get(other.outputs[0]) == Path(one.outputs[0]).read_bytes()
     assert "run/.refinery/manifest.json" in names(bucket)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import delta, each
 from refinery.kernels.unicode.unicode_fixes import LOOSE, TRUSTING, by_segments, fix_rows, once
-from refinery.kernels.unicode.unicode_fixes_tables import FORMS, Form, Tables, tables
+from refinery.kernels.unicode.unicode_fixes_tables import FORMS, FixTables, Form, tables
 
 OPERATOR = {
     "doc": (
@@ -84,7 +84,7 @@ def _rounds(form: Form) -> Rounds:
 class Rounds:
     """The rounds of ftfy, with a kernel for the character maps; ftfy itself where mojibake must be decoded."""
 
-    def __init__(self, form: Form, known: Tables) -> None:
+    def __init__(self, form: Form, known: FixTables) -> None:
         import ftfy
         from ftfy.badness import is_bad
 

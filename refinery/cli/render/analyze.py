@@ -9,7 +9,7 @@ from typing import Any
 
 from refinery.cli.render import console
 from refinery.common.paths import shorter
-from refinery.inspect.analyze.analyze import Analysis, Description
+from refinery.inspect.analyze.analyze import Analysis, StatisticDescription
 from refinery.inspect.analyze.sketch import ERROR, PERCENTS
 from refinery.inspect.analyze.suggest import METHODS
 
@@ -62,7 +62,7 @@ def show(found: Analysis) -> Iterator[Any]:
     yield f"try bounds     refinery tune {shorter(str(outcome.run_dir.root))} FILTER --param NAME=FROM..TO"
 
 
-def _by_group(descriptions: Sequence[Description]) -> Iterator[Any]:
+def _by_group(descriptions: Sequence[StatisticDescription]) -> Iterator[Any]:
     """Yield a table of keys per statistic and group."""
     for (stat, group), members in groupby(descriptions, key=lambda d: (d.stat, d.group)):
         listed = list(members)
@@ -73,7 +73,7 @@ def _by_group(descriptions: Sequence[Description]) -> Iterator[Any]:
             yield f"and {len(listed) - _KEYS:,} more keys, in the table quantiles"
 
 
-def _table(first: str, rows: Iterable[tuple[str, Description]]) -> Any:
+def _table(first: str, rows: Iterable[tuple[str, StatisticDescription]]) -> Any:
     from rich import box
     from rich.markup import escape
     from rich.table import Table

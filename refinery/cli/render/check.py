@@ -8,10 +8,10 @@ from typing import Any
 from refinery.common.numbers import size
 from refinery.common.paths import shorter
 from refinery.errors import Problem, RefineryError, problems_of
-from refinery.planning.plan import Prepared
+from refinery.planning.plan import Plan
 
 
-def lines(prepared: Prepared) -> list[str]:
+def lines(prepared: Plan) -> list[str]:
     """Notes, and a last line on the checked recipe and inputs."""
     recipe, count = prepared.recipe, len(prepared.recipe.steps)
     steps = f"{count} step{'s' if count != 1 else ''}"
@@ -19,14 +19,14 @@ def lines(prepared: Prepared) -> list[str]:
     return [*notes, f"{shorter(recipe.path or 'the recipe')}: {steps} over {_inputs(prepared)}, no problems"]
 
 
-def _inputs(prepared: Prepared) -> str:
+def _inputs(prepared: Plan) -> str:
     """The input in a few words: `3 files, 1.2 GB`."""
     sources = prepared.sources
     files = shorter(sources[0].path) if len(sources) == 1 else f"{len(sources):,} files"
     return f"{files}, {size(sum(source.size for source in sources))}"
 
 
-def passed(prepared: Prepared) -> dict[str, Any]:
+def passed(prepared: Plan) -> dict[str, Any]:
     """Plain data for a recipe without problems."""
     recipe, sources = prepared.recipe, prepared.sources
     return {

@@ -94,7 +94,7 @@ def _shown(quiet: bool) -> Iterator[Any]:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[shown]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
@@ -105,12 +105,12 @@ class _Bar:
     """The progress bar on a terminal, called with (bytes done, bytes in all); `uses` adds the use of the machine."""
 
     def __init__(self, bar: Any) -> None:
-        self._bar, self._task = bar, bar.add_task("preparing", total=None, told="")
-        self._started, self._told, self._used = time.monotonic(), "", ""
+        self._bar, self._task = bar, bar.add_task("preparing", total=None, shown="")
+        self._started, self._shown, self._used = time.monotonic(), "", ""
 
     def __call__(self, done: int, total: int) -> None:
         what = "refining" if done < total else "writing tables"
-        self._told = _told(done, total, time.monotonic() - self._started)
+        self._shown = _progress_text(done, total, time.monotonic() - self._started)
         self._bar.update(self._task, completed=done, total=total, description=what)
         self._show()
 
@@ -120,7 +120,7 @@ class _Bar:
         self._show()
 
     def _show(self) -> None:
-        self._bar.update(self._task, told=", ".join(text for text in (self._told, self._used) if text))
+        self._bar.update(self._task, shown=", ".join(text for text in (self._shown, self._used) if text))
 
 
 def _lines() -> Any:
@@ -133,7 +133,7 @@ def _lines() -> Any:
             return
         last = now
         print(
-            f"refining: {100 * done / max(total, 1):.0f} %, {_told(done, total, now - started)}",
+            f"refining: {100 * done / max(total, 1):.0f} %, {_progress_text(done, total, now - started)}",
             file=sys.stderr,
             flush=True,
         )
@@ -141,7 +141,7 @@ def _lines() -> Any:
     return report
 
 
-def _told(done: int, total: int, elapsed: float) -> str:
+def _progress_text(done: int, total: int, elapsed: float) -> str:
     """Progress of a run in words: `14.9 MB of 127.0 MB, 18.8 MB/s, 6 s left`."""
     left = (total - done) / max(done, 1) * elapsed
     remaining = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"

@@ -7,8 +7,8 @@ from typing import Any
 
 from refinery.cli.render import console
 from refinery.cli.render.analyze import short
-from refinery.inspect.diff.diff import Changed, Difference, Fate, Moved, Side
-from refinery.inspect.diff.outputs import Texts
+from refinery.inspect.diff.diff import ComparedRun, Difference, Fate, StatisticChange, StatisticPair
+from refinery.inspect.diff.outputs import DifferentTexts
 from refinery.inspect.diff.recipes import StepChange
 from refinery.recipe.values import describe_value
 
@@ -39,7 +39,7 @@ def show(found: Difference, limit: int) -> Iterator[Any]:
         yield from _texts(found.texts)
 
 
-def _side(name: str, side: Side) -> str:
+def _side(name: str, side: ComparedRun) -> str:
     began = side.began.partition(".")[0].replace("T", " ")
     counts = f"{side.read:,} read = {side.kept:,} kept + {side.removed:,} removed + {side.quarantined:,} quarantined"
     return f"{name}  {side.folder}, {began} UTC: {counts}"
@@ -63,8 +63,8 @@ def _recipes(found: Difference) -> Iterator[Any]:
 
 def _step(change: StepChange) -> str:
     places = "/".join("–" if step is None else str(step) for step in (change.step_a, change.step_b))
-    told = ", ".join(f"{name}: {_value(a)} → {_value(b)}" for name, (a, b) in change.parameters.items())
-    return f"  {_SIGNS[change.change]} {places:>7}  {change.operator}" + (f"  {told}" if told else "")
+    changed = ", ".join(f"{name}: {_value(a)} → {_value(b)}" for name, (a, b) in change.parameters.items())
+    return f"  {_SIGNS[change.change]} {places:>7}  {change.operator}" + (f"  {changed}" if changed else "")
 
 
 def _value(value: Any) -> str:
@@ -106,7 +106,7 @@ def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
 # Statistics
 
 
-def _stats(stats: Sequence[Moved], rows: Sequence[Changed], limit: int) -> Iterator[Any]:
+def _stats(stats: Sequence[StatisticPair], rows: Sequence[StatisticChange], limit: int) -> Iterator[Any]:
     from rich import box
     from rich.table import Table
 
@@ -131,7 +131,7 @@ def _stats(stats: Sequence[Moved], rows: Sequence[Changed], limit: int) -> Itera
     yield from (_changed(row) for row in rows if row.changed)
 
 
-def _changed(row: Changed) -> str:
+def _changed(row: StatisticChange) -> str:
     sizes = f"by {short(row.mean_change)} in the mean, {short(row.largest_change)} at most"
     return f"{row.stat} of {row.changed:,} of {row.both:,} rows differs, {sizes}; such as _row {', '.join(map(str, row.examples))}"
 
@@ -139,7 +139,7 @@ def _changed(row: Changed) -> str:
 # Texts
 
 
-def _texts(texts: Texts) -> Iterator[Any]:
+def _texts(texts: DifferentTexts) -> Iterator[Any]:
     from rich.text import Text
 
     least = "" if texts.exact else "at least "

@@ -32,7 +32,7 @@ def _running(found: dict[str, Any], folder: str) -> list[str]:
     if "pid" not in found:
         return [f"running: {folder}: it has just begun"]
     left = found.get("seconds_left")
-    told = [
+    lines = [
         f"running: {folder}: process {found['pid']} on {found['host']}, since {_span(found['seconds'])}",
         f"stage    {found['stage']} of {found['stages']}, {found['phase']}"
         + (f": {number(found['shards'])} of {number(found['of'])} shards" if found["of"] else ""),
@@ -42,40 +42,40 @@ def _running(found: dict[str, Any], folder: str) -> list[str]:
     ]
     for worker in found["workers"]:
         memory = "" if worker["memory"] is None else f", {size(worker['memory'])}"
-        told.append(f"         {worker['worker']}: {worker['cpu']:.1f} cores{memory}")
+        lines.append(f"         {worker['worker']}: {worker['cpu']:.1f} cores{memory}")
     silent = (datetime.now(UTC) - datetime.fromisoformat(found["updated"])).total_seconds()
     if silent > 15:
-        told.append(f"silent   nothing was heard of it for {_span(silent)}")
-    return told + _quarantined(found)
+        lines.append(f"silent   nothing was heard of it for {_span(silent)}")
+    return lines + _quarantined(found)
 
 
 def _finished(found: dict[str, Any], folder: str) -> list[str]:
-    told = [
+    lines = [
         f"finished: {folder}: {number(found['rows'])} rows read = {number(found['kept'])} kept + "
         f"{number(found['removed'])} removed + {number(found['quarantined'])} quarantined",
         f"input    {size(found['bytes'])} in {_span(found['seconds'])}, {rate(found['bytes'], found['seconds'])}",
     ]
     if found.get("cpu") is not None:
-        told.append(f"used     {found['cpu']:.1f} cores, {size(found['peak_memory'])} of memory at most")
-    return told + _quarantined(found)
+        lines.append(f"used     {found['cpu']:.1f} cores, {size(found['peak_memory'])} of memory at most")
+    return lines + _quarantined(found)
 
 
 def _stopped(found: dict[str, Any], folder: str) -> list[str]:
     when = f" after {_span(found['seconds'])}" if "seconds" in found else ""
-    told = [f"{found['state']}: {folder}: the run {_ENDED[found['state']]}{when}"]
+    lines = [f"{found['state']}: {folder}: the run {_ENDED[found['state']]}{when}"]
     if found.get("error"):
-        told.append(f"error    {shorter(found['error'])}")
+        lines.append(f"error    {shorter(found['error'])}")
     if found.get("of"):
-        told.append(
+        lines.append(
             f"stage    {found['stage']} of {found['stages']}, {found['phase']}: {found['shards']} of {found['of']} shards"
         )
     if found["shards_kept"]:
-        told.append(f"kept     {number(found['shards_kept'])} results of shards; the same command goes on from there")
+        lines.append(f"kept     {number(found['shards_kept'])} results of shards; the same command goes on from there")
     else:
-        told.append("kept     no result of a shard; the same command begins anew")
+        lines.append("kept     no result of a shard; the same command begins anew")
     if found["before"]:
-        told.append("tables   those of the run before are there")
-    return told + _quarantined(found)
+        lines.append("tables   those of the run before are there")
+    return lines + _quarantined(found)
 
 
 def _quarantined(found: dict[str, Any]) -> list[str]:
@@ -101,12 +101,12 @@ def _span(seconds: float) -> str:
 
 
 def watch(
-    look: Callable[[], dict[str, Any]], tell: Callable[[dict[str, Any]], None], every: float = 1.0
+    look: Callable[[], dict[str, Any]], show: Callable[[dict[str, Any]], None], every: float = 1.0
 ) -> dict[str, Any]:
     """Report the status repeatedly until the run has ended. Returns the last status, without a report of it."""
     found = look()
     while found["state"] == "running":
-        tell(found)
+        show(found)
         time.sleep(every)
         found = look()
     return found

@@ -15,7 +15,7 @@ def show(found: Any, recipe: str) -> Iterator[Any]:
     """Yield the output for a terminal, part by part. recipe: the recipe whose run stores missing statistics."""
     yield f"step {found.step} {found.operator}, {', '.join(found.statistics)}, in {found.run}"
     yield _trials(found)
-    yield from _told(found, recipe)
+    yield from _lines(found, recipe)
 
 
 def _trials(found: Any) -> Any:
@@ -55,7 +55,7 @@ def bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
 
 
-def _told(found: Any, recipe: str) -> Iterator[str]:
+def _lines(found: Any, recipe: str) -> Iterator[str]:
     """Yield notes below the table: the columns' meaning and missing statistics."""
     yield "→ in force. alone: kept by this filter, of the samples that it was given; together: kept by all steps"
     missing = found.rows - found.stored

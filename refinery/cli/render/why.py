@@ -15,7 +15,7 @@ _INDENT = " " * 7
 _SHOWN = 10
 
 
-def tell(history: Any) -> Any:
+def history_text(history: Any) -> Any:
     """The row, then the effect of each step on it."""
     from rich.text import Text
 
@@ -29,7 +29,9 @@ def tell(history: Any) -> Any:
     width = max((len(event.operator) for event in history.events), default=0)
     for event in history.events:
         lines.append(
-            Text(f"  {event.step:>3}  {event.operator:<{width}}  {_told(event)}", style=_STYLES.get(event.fate, ""))
+            Text(
+                f"  {event.step:>3}  {event.operator:<{width}}  {_event_text(event)}", style=_STYLES.get(event.fate, "")
+            )
         )
         if event.after is not None:
             before, after = console.around_difference(event.before or "", event.after, 300)
@@ -39,7 +41,7 @@ def tell(history: Any) -> Any:
     return Text("\n").join(lines)
 
 
-def _told(event: Any) -> str:
+def _event_text(event: Any) -> str:
     """The effect of one step, in words: `removed (recipe.yaml:8): text_len below min_len (5, bound 6)`."""
     if event.reason and event.fate == "kept":
         return f"kept: {event.reason}"
@@ -75,18 +77,18 @@ def _other(other: Any) -> str:
 
 def _matched(found: Any) -> str:
     """The match in words: `band 3, estimated Jaccard 0.93`, or the match key."""
-    told = [console.beginning(found.matched, 200)]
+    facts = [console.beginning(found.matched, 200)]
     if found.distance is None and found.estimated_jaccard is None:
-        told = [f"key {told[0]}"]
+        facts = [f"key {facts[0]}"]
     if found.simhash is not None:
         other = found.via or found.kept
-        told += [" and ".join([found.simhash, *([other.simhash] if other and other.simhash else [])])]
-        told += ["of too few tokens for a shingle"] if not int(found.simhash, 16) else []
+        facts += [" and ".join([found.simhash, *([other.simhash] if other and other.simhash else [])])]
+        facts += ["of too few tokens for a shingle"] if not int(found.simhash, 16) else []
     if found.estimated_jaccard is not None:
-        told.append(f"estimated Jaccard {console.number(found.estimated_jaccard)}")
+        facts.append(f"estimated Jaccard {console.number(found.estimated_jaccard)}")
     if found.jaccard is not None:
-        told.append(f"true Jaccard {console.number(found.jaccard)}")
-    return ", ".join(told)
+        facts.append(f"true Jaccard {console.number(found.jaccard)}")
+    return ", ".join(facts)
 
 
 def _shared(shared: Any) -> Iterator[str]:
@@ -103,12 +105,12 @@ def _shared(shared: Any) -> Iterator[str]:
 def _units(units: Any) -> Iterator[str]:
     """Yield the removed units, with the reason for each."""
     for unit in units[:_SHOWN]:
-        told = f"number {unit.unit}" if unit.text is None else f'"{console.beginning(unit.text, 80)}"'
+        facts = f"number {unit.unit}" if unit.text is None else f'"{console.beginning(unit.text, 80)}"'
         place = (
             ""
             if unit.first is None
             else f", first in row {unit.first}" + (f", {shorter(unit.file)}" if unit.file else "")
         )
-        yield f"{unit.kind} {told}: {unit.matched}{place}"
+        yield f"{unit.kind} {facts}: {unit.matched}{place}"
     if len(units) > _SHOWN:
         yield f"and {len(units) - _SHOWN:,} more"

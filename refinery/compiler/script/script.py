@@ -47,7 +47,7 @@ _ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _su
 
 
 @dataclass(frozen=True)
-class File:
+class ScriptInput:
     """One input file.
 
     kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
@@ -65,7 +65,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Export:
+class ScriptExport:
     """The export: its path and format, the file of the statistics (None where the recipe has none).
 
     add_suffix: samples get the suffix of their file. taken: columns of a table that the export replaces.
@@ -80,8 +80,8 @@ class Export:
 
 def script(
     parts: Sequence[ScriptStage],
-    files: Sequence[File],
-    export: Export,
+    files: Sequence[ScriptInput],
+    export: ScriptExport,
     title: str,
     notes: Sequence[str] = (),
     summary: StatSummary = StatSummary(),  # noqa: B008  it is frozen
@@ -156,7 +156,12 @@ def _ledger(parts: Sequence[ScriptStage]) -> dict[str, str]:
 
 
 def _head(
-    parts: Sequence[ScriptStage], files: Sequence[File], export: Export, title: str, notes: Sequence[str], text: str
+    parts: Sequence[ScriptStage],
+    files: Sequence[ScriptInput],
+    export: ScriptExport,
+    title: str,
+    notes: Sequence[str],
+    text: str,
 ) -> str:
     names = ", ".join(_called(parts, text))
     lines = [title, ""]
@@ -183,7 +188,7 @@ def _head(
     return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
 
 
-def _lines_apart(files: Sequence[File], spliced: bool) -> list[str]:
+def _lines_apart(files: Sequence[ScriptInput], spliced: bool) -> list[str]:
     """Notes on lines that a script and a run treat differently."""
     if all(file.kind != "jsonl" for file in files):
         return []
@@ -211,7 +216,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
 
 
-def _read(program: Program, files: Sequence[File], spliced: bool) -> str:
+def _read(program: Program, files: Sequence[ScriptInput], spliced: bool) -> str:
     groups = []
     for (kind, suffix, columns, partitions, texts), members in groupby(files, _group):
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
@@ -228,7 +233,7 @@ def _read(program: Program, files: Sequence[File], spliced: bool) -> str:
     return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups, spliced=spliced)
 
 
-def _group(file: File) -> tuple[Any, ...]:
+def _group(file: ScriptInput) -> tuple[Any, ...]:
     """Group key: neighbours with the same key are read together; suffixes of text files come from their names."""
     return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions, file.texts
 
@@ -287,7 +292,7 @@ def _table(name: str, /, **values: Any) -> str:
     return laid_out(f"tables/{name}.sql", **values)
 
 
-def _write_lines(program: Program, stats: Sequence[Stat], export: Export, spliced: bool) -> str:
+def _write_lines(program: Program, stats: Sequence[Stat], export: ScriptExport, spliced: bool) -> str:
     lines, _ = changed_lines(program.outs, "rtrim(batch._line, E' \\t\\r\\n')", spliced)
     found = [line.rpartition(" AS ")[0] for line in lines]
     if program.stats_json:
@@ -300,7 +305,7 @@ def _write_lines(program: Program, stats: Sequence[Stat], export: Export, splice
     return render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
 
 
-def _write_typed(program: Program, stats: Sequence[Stat], export: Export, spliced: bool) -> str:
+def _write_typed(program: Program, stats: Sequence[Stat], export: ScriptExport, spliced: bool) -> str:
     return render(
         "io/write_typed.sql",
         replaced=changed_columns(program.outs),

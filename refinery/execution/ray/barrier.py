@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from refinery.compiler.templates import lit
-from refinery.dedup.barrier import Findings, Given, find_duplicates, settle, settle_units
-from refinery.dedup.marks import Marks
+from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle, settle_units
+from refinery.dedup.marks import MatchKeys
 from refinery.dedup.pairs import Pairs
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
-from refinery.execution.ray.connection import Joined
+from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
 from refinery.security.connections import connect
 from refinery.storage.store import Store
@@ -38,11 +38,11 @@ _FILES = 64  # files of marks from which one task picks samples
 class Barrier:
     """Finds the samples or units to remove. folder: of the tasks' files in the store. memory: of each task's DuckDB."""
 
-    def __init__(self, cluster: Joined, store: Store, folder: str, memory: str | None, spill: str) -> None:
+    def __init__(self, cluster: ClusterConnection, store: Store, folder: str, memory: str | None, spill: str) -> None:
         self._cluster, self._store, self._folder = cluster, store, folder
         self._place: joins.Place = (store.url, memory, spill)
 
-    def find(self, given: Given) -> Findings:
+    def find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, see `find_duplicates`; files of marks have their names in the store.
 
         The driver alone does the work if the deduplicator uses an index, Hamming distances, or `verify`.
@@ -51,7 +51,7 @@ class Barrier:
         if not given.files or match == "hamming" or params.get("index") or params.get("verify"):
             return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
         started = time.perf_counter()
-        findings = Findings(given.step.index)
+        findings = DedupResult(given.step.index)
         seen = json.loads(every(self._cluster, joins.look, [(self._place, list(given.files))])[0])
         shares = -(-seen["rows"] // _MOST)
         try:
@@ -74,7 +74,7 @@ class Barrier:
         return [(f"band_{band}", band) for band in range(sum(name.startswith("band_") for name in columns))]
 
     def _samples(
-        self, given: Given, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: Findings
+        self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
     ) -> None:
         parts = self._parts(rows * max(1, len(columns)))
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
@@ -89,7 +89,7 @@ class Barrier:
         found = [name for name, count in zip(names, counts, strict=True) if int(count)]
         if found:
             files = self._only(given.files, self._members(found))
-            with Marks(files, given.room, folders=[given.folder]) as marks:
+            with MatchKeys(files, given.room, folders=[given.folder]) as marks:
                 with register(marks.con, given.operator.functions).kept():
                     settle(given, marks, self._pairs(found), findings)
 
@@ -119,7 +119,7 @@ class Barrier:
         answers = every(self._cluster, joins.only, calls, self._options())
         return [str(self._store.fetch(name)) for answer in answers for name in json.loads(answer)]
 
-    def _units(self, given: Given, shares: int, findings: Findings) -> None:
+    def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)
         calls = [(self._place, list(given.files), sql, share, shares, name) for share, name in enumerate(names)]
         counts = every(self._cluster, joins.units, calls, self._options())
@@ -129,7 +129,7 @@ class Barrier:
             self._in_order(found, str(path), given)
             settle_units(given, path, findings)
 
-    def _in_order(self, files: Sequence[str], target: str, given: Given) -> None:
+    def _in_order(self, files: Sequence[str], target: str, given: DedupInput) -> None:
         """Write the units from all tasks to one file, by sample and unit."""
         folders = {str(given.folder), *(file.rpartition("/")[0] for file in files)}
         with connect(sorted(folders), given.room.threads, given.room.memory, given.room.folder) as con:

@@ -17,7 +17,7 @@ _CURES = "Start one with `ray start --head`, name one with ray_address: host:por
 
 
 @dataclass(frozen=True)
-class Joined:
+class ClusterConnection:
     """A cluster with this process as driver. temporary: a folder for this run's temporary files, on every machine."""
 
     ray: Any
@@ -33,7 +33,7 @@ class Joined:
 
 
 @contextmanager
-def joined(address: str, work_dir: str, cores: int) -> Iterator[Joined]:
+def joined(address: str, work_dir: str, cores: int) -> Iterator[ClusterConnection]:
     """Join a Ray cluster as driver.
 
     address: `auto`, `local` (with `cores` processors), `host:port` or `ray://host:port`.
@@ -47,7 +47,7 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[Joined]:
         _join(ray, address, cores)
     try:
         with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder:
-            yield Joined(ray, folder)
+            yield ClusterConnection(ray, folder)
     finally:
         if ours:
             ray.shutdown()

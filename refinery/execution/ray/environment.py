@@ -115,14 +115,14 @@ def _code() -> dict[str, str]:
 
 def _differing(wanted: Mapping[str, str], mine: Mapping[str, str]) -> str:
     """Text of the differences, such as `duckdb 2.0.0, not 2.0.1 and other operators of refinery`."""
-    told = []
+    differences = []
     for name in sorted({*wanted, *mine}):
         theirs, ours = wanted.get(name, "none"), mine.get(name, "none")
         if theirs != ours:
-            told.append(
+            differences.append(
                 f"other {name} of refinery" if name in ("sources", "operators") else f"{name} {ours}, not {theirs}"
             )
-    return " and ".join(told)
+    return " and ".join(differences)
 
 
 def _files(functions: Iterable[Function], steps: Iterable[Any], library: Library) -> dict[str, str]:

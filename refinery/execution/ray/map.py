@@ -7,13 +7,16 @@ from typing import Any
 
 from refinery.errors import OperatorError
 from refinery.execution.ray import environment, results, tasks
-from refinery.execution.ray.connection import Joined
+from refinery.execution.ray.connection import ClusterConnection
 
 _TIMES = 3
 
 
 def every(
-    cluster: Joined, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], options: dict[str, Any] | None = None
+    cluster: ClusterConnection,
+    work: Callable[..., str],
+    calls: Sequence[tuple[Any, ...]],
+    options: dict[str, Any] | None = None,
 ) -> list[str]:
     """Answers of a function to many calls, in order. Ray may repeat a call.
 

@@ -11,7 +11,7 @@ from refinery.operators import Operator
 
 
 @dataclass(frozen=True)
-class Wants:
+class TaskResources:
     """Resources of a task. cores: threads of DuckDB. memory: bytes for DuckDB, 0: no limit given.
 
     gpus: as operators declare. stays: operators load something large, so their workers are actors that load it once.
@@ -41,7 +41,7 @@ class Wants:
                 raise OperatorError(f"{asks} {what}, and no machine of the Ray cluster has more than {most:g}; {cure}")
 
 
-def of_stage(steps: Iterable[Any], operators: Mapping[str, Operator], memory: int) -> Wants:
+def of_stage(steps: Iterable[Any], operators: Mapping[str, Operator], memory: int) -> TaskResources:
     """Resources for the steps of a stage together. memory: bytes for each worker, 0: no limit given."""
     gpus, why, stays = 0.0, "", False
     for step in steps:
@@ -49,4 +49,4 @@ def of_stage(steps: Iterable[Any], operators: Mapping[str, Operator], memory: in
         stays = stays or operator.loads(step.params)
         if float(operator.resources.get("num_gpus", 0)) > gpus:
             gpus, why = float(operator.resources["num_gpus"]), f"{step.where}: {operator.name}"
-    return Wants(1, memory, gpus, stays or gpus > 0, why)
+    return TaskResources(1, memory, gpus, stays or gpus > 0, why)

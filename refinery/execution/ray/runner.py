@@ -12,9 +12,9 @@ from refinery.compiler.program import Program
 from refinery.errors import OperatorError
 from refinery.execution.ray import results as answers
 from refinery.execution.ray import tasks
-from refinery.execution.ray.connection import Joined
+from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import here, stamps
-from refinery.execution.ray.resources import Wants
+from refinery.execution.ray.resources import TaskResources
 from refinery.io.model import Shard
 from refinery.workers.runner import Report
 from refinery.workers.serialization import Spool, from_json, to_json
@@ -42,9 +42,9 @@ class RayRunner:
 
     def __init__(
         self,
-        cluster: Joined,
+        cluster: ClusterConnection,
         program: Program,
-        wants: Wants,
+        wants: TaskResources,
         memory: str | None,
         spill: str,
         timeout: float | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.dedup.barrier import Findings, Given
+from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.execution.ray import export
 from refinery.execution.ray.barrier import Barrier
 from refinery.execution.ray.connection import joined
@@ -18,22 +18,22 @@ from refinery.execution.ray.export_list import Listing
 from refinery.execution.ray.map import every
 from refinery.execution.ray.resources import of_stage
 from refinery.execution.ray.runner import RayRunner
-from refinery.execution.stage_runner import Stages
+from refinery.execution.stage_runner import StageRunner
 from refinery.io.model import Shard, Written
-from refinery.planning.plan import Planned, Prepared
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.runner import Runner
 from refinery.workers.serialization import spooled
-from refinery.workers.threads import Pool
+from refinery.workers.threads import WorkerThreads
 
 
-class ClusterStages(Stages):
+class RayStageRunner(StageRunner):
     """Stages on a cluster, which they join when created and leave at exit."""
 
-    def __init__(self, prepared: Prepared, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
-        """See Stages; shards share no process, so each writes a part. Raises OperatorError if there is no cluster."""
+    def __init__(self, prepared: Plan, store: Store, first_rows: Sequence[int], exports: bool = False) -> None:
+        """See StageRunner; shards share no process, so each writes a part. Raises OperatorError if there is no cluster."""
         super().__init__(prepared, store, first_rows)
         recipe = prepared.recipe
         self._listing: Listing | None = None
@@ -71,7 +71,7 @@ class ClusterStages(Stages):
         export.publish(folder, listing, written)
         return written
 
-    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
+    def _runner(self, planned: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner that runs shards as tasks of the cluster."""
         recipe = self.prepared.recipe
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
@@ -90,7 +90,7 @@ class ClusterStages(Stages):
         """Names of the files of marks in the store, which tasks read."""
         return [result.marks for result in done.results if result.marks]
 
-    def _find(self, given: Given) -> Findings:
+    def _find(self, given: DedupInput) -> DedupResult:
         """Find with tasks the samples or units to remove."""
         number = next(p.stage.number for p in self.prepared.stages if p.stage.after is given.step)
         return Barrier(self.cluster, self.store, f"stage_{number}", self._memory, self.spill).find(given)

@@ -24,7 +24,7 @@ from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.process_guard import expendable
 from refinery.workers.process_runner import ProcessRunner
-from refinery.workers.processes import Nursery, Terms
+from refinery.workers.processes import IdleProcesses, ProcessSettings
 from refinery.workers.serialization import from_json, spooled, to_json
 from refinery.workers.tasks import Task
 from refinery.workers.threads import keep_memory
@@ -54,8 +54,8 @@ def run_shard(
     run in a process of its own, so that only the row is lost that ends the process or takes more than `timeout` seconds.
     Returns the text of `answered`.
     """
-    told = from_json(task)
-    smaller = _divided(told, share)
+    given = from_json(task)
+    smaller = _divided(given, share)
     run = partial(_carefully, timeout=timeout) if careful or timeout is not None else _run
 
     def work() -> str:
@@ -66,7 +66,7 @@ def run_shard(
         with standing_in(around[0]):
             return answered(work)
     finally:
-        forget(told.store)
+        forget(given.store)
 
 
 def _divided(task: Task, share: int) -> Task:
@@ -83,9 +83,9 @@ def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task:
     """Run a shard as `_run` does, in a child process."""
     _, memory, spill = limits
     check(around[1])
-    nursery = Nursery()
+    nursery = IdleProcesses()
     try:
-        terms = Terms(1, timeout)
+        terms = ProcessSettings(1, timeout)
         runner = ProcessRunner(
             from_json(program), 1, memory, spill, nursery, terms, partial(_spool, open_store(task.store))
         )

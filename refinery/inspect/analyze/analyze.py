@@ -11,13 +11,13 @@ from typing import Any
 from refinery.execution.run import Outcome, Progress, execute
 from refinery.inspect.analyze import suggest
 from refinery.inspect.analyze.describe import Describer, chosen
-from refinery.inspect.analyze.request import Request
-from refinery.planning.plan import Prepared
+from refinery.inspect.analyze.request import AnalysisRequest
+from refinery.planning.plan import Plan
 from refinery.results.database import Database
 
 
 @dataclass(frozen=True)
-class Description:
+class StatisticDescription:
     """One statistic in one group: finite values, samples without one, moments, and values by quantile."""
 
     group: str
@@ -37,7 +37,7 @@ class Analysis:
     """Results of an analysis. correlations, suggestions: rows of the tables. fragments: a recipe as YAML by method."""
 
     outcome: Outcome
-    descriptions: tuple[Description, ...]
+    descriptions: tuple[StatisticDescription, ...]
     correlations: tuple[dict[str, Any], ...]
     suggestions: tuple[dict[str, Any], ...]
     fragments: Mapping[str, str]
@@ -50,10 +50,10 @@ class _Reading:
         self._describer = Describer(names)
         self.found: dict[str, Any] = {}
 
-    def check(self, prepared: Prepared) -> None:
+    def check(self, prepared: Plan) -> None:
         self._describer.check(prepared)
 
-    def fill(self, db: Database, prepared: Prepared) -> None:
+    def fill(self, db: Database, prepared: Plan) -> None:
         self._describer.fill(db, prepared)
         order = [stat.column for stat in chosen(prepared, self._describer.names)]
         suggestions = rows(db, "SELECT * FROM suggestions ORDER BY step, stat, method")
@@ -66,7 +66,7 @@ class _Reading:
         }
 
 
-def analyze(request: Request, progress: Progress | None = None) -> Analysis:
+def analyze(request: AnalysisRequest, progress: Progress | None = None) -> Analysis:
     """Run the request's recipe and describe its statistics. Raises the errors of `execute`."""
     reading = _Reading(request.names)
     outcome = execute(request.recipe, request.library, progress=progress, extension=reading)
@@ -80,7 +80,7 @@ def rows(db: Database, query: str) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
 
 
-def _descriptions(db: Database, order: list[str]) -> list[Description]:
+def _descriptions(db: Database, order: list[str]) -> list[StatisticDescription]:
     """Every statistic in every group, statistics in the order of the recipe, keys by the number of their samples."""
     quantiles: dict[tuple[str, str, str], dict[float, float]] = defaultdict(dict)
     for *place, quantile, value in db.rows(
@@ -98,9 +98,9 @@ def _descriptions(db: Database, order: list[str]) -> list[Description]:
     return sorted(found, key=lambda d: (order.index(d.stat), first.get(d.group, 0), d.group, -d.n - d.missing, d.key))
 
 
-def _description(row: tuple[Any, ...], quantiles: Mapping[float, float]) -> Description:
+def _description(row: tuple[Any, ...], quantiles: Mapping[float, float]) -> StatisticDescription:
     group, key, stat, n, missing, mean, m2, low, high = row
     spread = None if m2 is None or n < 2 else math.sqrt(m2 / (n - 1))
     if not n:
         mean = spread = None
-    return Description(group, key, stat, int(n), int(missing), mean, spread, low, high, quantiles)
+    return StatisticDescription(group, key, stat, int(n), int(missing), mean, spread, low, high, quantiles)

@@ -11,7 +11,7 @@ from refinery.compiler.templates import ident, lit
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.inspect.analyze import sketch, suggest
 from refinery.inspect.analyze.correlate import correlate
-from refinery.planning.plan import Prepared
+from refinery.planning.plan import Plan
 from refinery.results.database import Database
 
 SUMMARY = ("'summary'", "'summary'")
@@ -25,12 +25,12 @@ class Describer:
 
     names: tuple[str, ...] = ()
 
-    def check(self, prepared: Prepared) -> None:
+    def check(self, prepared: Plan) -> None:
         """Check that the run computes the requested statistics. Raises RecipeError."""
         if not chosen(prepared, self.names):
             raise RecipeError([Problem("process", "no step computes a statistic, so there is nothing to describe")])
 
-    def fill(self, db: Database, prepared: Prepared) -> None:
+    def fill(self, db: Database, prepared: Plan) -> None:
         """Fill sketches, quantiles, correlations and suggestions from the facts of the run."""
         stats = chosen(prepared, self.names)
         columns = [(lit(stat.column), ident(stat.column)) for stat in stats]
@@ -44,7 +44,7 @@ class Describer:
         suggest.fill(db, prepared, stats)
 
 
-def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
+def chosen(prepared: Plan, names: Collection[str]) -> list[Stat]:
     """The numeric statistics of a run that match `names` (columns, statistics or operators); all if `names` is empty.
 
     Raises RecipeError for a name that matches nothing.
@@ -63,7 +63,7 @@ def chosen(prepared: Prepared, names: Collection[str]) -> list[Stat]:
     return [stat for stat in stats if not names or answers[stat.column] & set(names)]
 
 
-def _groups(prepared: Prepared) -> list[tuple[str, str]]:
+def _groups(prepared: Plan) -> list[tuple[str, str]]:
     """SQL for the name and the key of each group in the recipe."""
     summary = prepared.recipe.stat_summary
     return [(lit(group), key_name(group, summary)) for group in keyed(summary)]

@@ -21,7 +21,7 @@ _WITH_STATS = ("filter", "stats")
 
 
 @dataclass(frozen=True)
-class Request:
+class AnalysisRequest:
     """A measuring recipe, its operators, and the names of the statistics to describe (empty: all)."""
 
     recipe: Recipe
@@ -44,7 +44,7 @@ def from_command_line(
     group_by: str | None,
     folder: str | None,
     recipe: bool | None = None,
-) -> Request:
+) -> AnalysisRequest:
     """The request of a command: DATA or RECIPE, changes of keys, --stats and --group-by.
 
     recipe: whether the path names a recipe; None: its suffix decides. Raises RecipeError.
@@ -64,7 +64,7 @@ def from_command_line(
     else:
         opened, library = _of_data(path, changes, operators, names)
         default = Path("outputs") / f"{_stem(path)}_analysis"
-    return Request(_measuring(opened, folder or str(default)), library, tuple(names))
+    return AnalysisRequest(_measuring(opened, folder or str(default)), library, tuple(names))
 
 
 def _measuring(recipe: Recipe, folder: str) -> Recipe:

@@ -11,7 +11,7 @@ from typing import Any
 from refinery.compiler.model import Stat, bytes_name
 from refinery.compiler.templates import ident, lit, template
 from refinery.operators import RANGE_PARAMS, Operator, read_sql
-from refinery.planning.plan import Prepared
+from refinery.planning.plan import Plan
 from refinery.recipe import Recipe, dump
 from refinery.recipe.model import Step
 from refinery.results.database import Database
@@ -23,7 +23,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Bound:
+class SuggestedRange:
     """A suggested range of one statistic. low, high: inclusive."""
 
     stat: Stat
@@ -32,14 +32,14 @@ class Bound:
     high: float
 
 
-def fill(db: Database, prepared: Prepared, stats: Sequence[Stat]) -> None:
+def fill(db: Database, prepared: Plan, stats: Sequence[Stat]) -> None:
     """Fill the table `suggestions` from `quantiles`, `stat_summary` and the facts of the run."""
     steps = {step.index: step for step in prepared.recipe.steps}
     bounds = []
     for stat in stats:
         step = steps[stat.step]
         for method, low, high in _ranges(db, stat.column):
-            bounds.append(_rounded(Bound(stat, method, low, high), prepared.library.operators[step.name]))
+            bounds.append(_rounded(SuggestedRange(stat, method, low, high), prepared.library.operators[step.name]))
     versions = [number for planned in prepared.stages for number in planned.chain.versions]
     given = [_as_sql(bound, steps[bound.stat.step].name, versions) for bound in bounds]
     query = template(read_sql("analysis/suggestions.sql")).render(bounds=given, relation="facts")
@@ -59,7 +59,7 @@ def _ranges(db: Database, column: str) -> list[tuple[str, float, float]]:
     return found
 
 
-def _rounded(bound: Bound, operator: Operator) -> Bound:
+def _rounded(bound: SuggestedRange, operator: Operator) -> SuggestedRange:
     """The range as written into a recipe: few digits, within the limits of the parameters."""
     low, high = _end(bound.low, ROUND_FLOOR), _end(bound.high, ROUND_CEILING)
     least, most = (operator.params.get(name or "") for name in (bound.stat.low, bound.stat.high))
@@ -75,7 +75,7 @@ def _end(value: float, rounding: str) -> float:
     return float(Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(value)))
 
 
-def _as_sql(bound: Bound, operator: str, versions: Sequence[int]) -> dict[str, Any]:
+def _as_sql(bound: SuggestedRange, operator: str, versions: Sequence[int]) -> dict[str, Any]:
     """Values for the SQL template; the bytes are those of the text that the step receives."""
     version = max(number for number in versions if number < bound.stat.step)
     return {
@@ -90,7 +90,7 @@ def _as_sql(bound: Bound, operator: str, versions: Sequence[int]) -> dict[str, A
     }
 
 
-def fragment(prepared: Prepared, suggestions: Sequence[dict[str, Any]], method: str) -> str:
+def fragment(prepared: Plan, suggestions: Sequence[dict[str, Any]], method: str) -> str:
     """The recipe with the bounds of one method, as YAML; a comment above each step states what it alone would remove.
 
     suggestions: rows of the table. Steps that have none stay as they are.

@@ -15,14 +15,14 @@ from refinery.compiler.templates import ident, lit, template
 from refinery.errors import DataError
 from refinery.inspect.analyze.describe import NUMBERS
 from refinery.inspect.diff.inputs import handed_over, why_not_the_same
-from refinery.inspect.diff.outputs import Texts, compare_texts
+from refinery.inspect.diff.outputs import DifferentTexts, compare_texts
 from refinery.inspect.diff.recipes import KeyChange, StepChange, compare_keys, compare_steps, compare_versions, steps_of
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.operators import read_sql
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedRun:
     """One of the runs: its folder, start time (UTC) and row counts."""
 
     folder: str
@@ -45,7 +45,7 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Moved:
+class StatisticPair:
     """A statistic in both runs.
 
     over: "measured", all rows that it was computed for, or "kept". d: Cohen's effect size, None where nothing varies.
@@ -63,7 +63,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Changed:
+class StatisticChange:
     """A statistic that both runs measured for the same rows: the number of rows, and the size of the changes."""
 
     stat: str
@@ -78,16 +78,16 @@ class Changed:
 class Difference:
     """Differences of two runs. apart: the reason why rows cannot be compared; then fates, rows and texts are empty."""
 
-    a: Side
-    b: Side
+    a: ComparedRun
+    b: ComparedRun
     apart: str | None
     notes: tuple[str, ...]
     keys: tuple[KeyChange, ...]
     steps: tuple[StepChange, ...]
     fates: tuple[Fate, ...]
-    stats: tuple[Moved, ...]
-    rows: tuple[Changed, ...]
-    texts: Texts | None
+    stats: tuple[StatisticPair, ...]
+    rows: tuple[StatisticChange, ...]
+    texts: DifferentTexts | None
 
 
 def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
@@ -95,7 +95,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
     if folder_a.resolve() == folder_b.resolve():
         raise DataError(f"{folder_a} and {folder_b} are the same run; name two")
     with ExitStack() as stack:
-        a, b = (stack.enter_context(Stored.open(folder)) for folder in (folder_a, folder_b))
+        a, b = (stack.enter_context(FinishedRun.open(folder)) for folder in (folder_a, folder_b))
         con = stack.enter_context(duckdb.connect())
         con.execute("SET threads = 1").fetchall()  # sums of floating-point numbers depend on their order
         for name, stored in (("a", a), ("b", b)):
@@ -103,7 +103,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
         return _compared(con, a, b, limit)
 
 
-def _compared(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int) -> Difference:
+def _compared(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, limit: int) -> Difference:
     apart = why_not_the_same(a.manifest, b.manifest, a.recipe, b.recipe)
     steps = compare_steps(
         *(steps_of(_rows(con, f"SELECT step, operator, parameters FROM {n}.steps ORDER BY step")) for n in "ab")
@@ -121,20 +121,20 @@ def _compared(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int) 
         keys=tuple(keys),
         steps=tuple(steps),
         fates=tuple(_fates(con, steps, limit)) if apart is None else (),
-        stats=tuple(Moved(*row) for row in _rendered(con, "diff_stats", columns=columns)) if columns else (),
+        stats=tuple(StatisticPair(*row) for row in _rendered(con, "diff_stats", columns=columns)) if columns else (),
         rows=tuple(_changed(con, columns, limit)) if columns and apart is None else (),
         texts=compare_texts(con, a, b, limit) if apart is None else None,
     )
 
 
-def _side(stored: Stored) -> Side:
+def _side(stored: FinishedRun) -> ComparedRun:
     manifest = stored.manifest
     rows: Mapping[str, int] = manifest["rows"]
     counts = [rows[name] for name in ("read", "kept", "removed", "quarantined")]
-    return Side(str(stored.run_dir.root), manifest["run_id"], manifest["began"], *counts)
+    return ComparedRun(str(stored.run_dir.root), manifest["run_id"], manifest["began"], *counts)
 
 
-def _notes(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[str]:
+def _notes(a: FinishedRun, b: FinishedRun, steps: Sequence[StepChange]) -> list[str]:
     notes = []
     if handed_over(a.manifest) and handed_over(b.manifest):
         notes.append(
@@ -145,7 +145,7 @@ def _notes(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[str]:
     return notes
 
 
-def _common(a: Stored, b: Stored, steps: Sequence[StepChange]) -> list[tuple[str, str, str]]:
+def _common(a: FinishedRun, b: FinishedRun, steps: Sequence[StepChange]) -> list[tuple[str, str, str]]:
     """SQL for (name, column in a, column in b) of the numeric statistics of both runs, by aligned steps."""
     step_b = {change.step_a: change.step_b for change in steps if change.step_a and change.step_b}
     stats_a, stats_b = ([stat for chain in stored.compiled() for stat in chain.stats] for stored in (a, b))
@@ -186,9 +186,11 @@ def _names(steps: Sequence[StepChange]) -> list[tuple[str, int, str]]:
     return found
 
 
-def _changed(con: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, str, str]], limit: int) -> list[Changed]:
+def _changed(
+    con: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, str, str]], limit: int
+) -> list[StatisticChange]:
     rows = _rendered(con, "diff_rows", columns=columns, limit=limit)
-    return [Changed(stat, both, n, mean, most, tuple(first)) for stat, both, n, mean, most, first in rows]
+    return [StatisticChange(stat, both, n, mean, most, tuple(first)) for stat, both, n, mean, most, first in rows]
 
 
 def _rendered(con: duckdb.DuckDBPyConnection, name: str, **given: Any) -> list[tuple[Any, ...]]:

@@ -15,8 +15,8 @@ import pyarrow as pa
 from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
 from refinery.errors import RefineryError
-from refinery.inspect.finished_run import Stored
-from refinery.inspect.why.query import Histories
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.why.query import RowHistories
 from refinery.io.batch import LINE
 from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
@@ -40,7 +40,7 @@ class TextPair:
 
 
 @dataclass(frozen=True)
-class Texts:
+class DifferentTexts:
     """Texts that differ.
 
     compared: rows that both runs kept. differing: rows among them with different texts; when not exact, a lower limit:
@@ -54,7 +54,7 @@ class Texts:
     note: str | None = None
 
 
-def compare_texts(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int) -> Texts:
+def compare_texts(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, limit: int) -> DifferentTexts:
     """Compare the texts of the rows that two runs over the same input both kept.
 
     con: has their databases as `a` and `b`.
@@ -69,10 +69,10 @@ def compare_texts(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: i
     texts_a = _at(con, a, [place for _, place, _ in examples])
     texts_b = _at(con, b, [place for _, _, place in examples])
     pairs = tuple(TextPair(row, texts_a[one], texts_b[other]) for row, one, other in examples)
-    return Texts(compared, differing, True, pairs)
+    return DifferentTexts(compared, differing, True, pairs)
 
 
-def _unreadable(stored: Stored) -> str | None:
+def _unreadable(stored: FinishedRun) -> str | None:
     """Return the reason why the exports of a run cannot be read; None when they are unchanged since the run."""
     if stored.recipe.export_format == "none":
         return f"{stored.run_dir.root} wrote no samples"
@@ -86,7 +86,7 @@ def _unreadable(stored: Stored) -> str | None:
     return None
 
 
-def _batches(stored: Stored) -> Iterator[tuple[int, pa.Table, str]]:
+def _batches(stored: FinishedRun) -> Iterator[tuple[int, pa.Table, str]]:
     """Batches of the exports: position of the first sample, the batch, and SQL for the text of its samples."""
     keys = keys_of(stored.recipe.text_key)
     place = 0
@@ -101,7 +101,7 @@ def _batches(stored: Stored) -> Iterator[tuple[int, pa.Table, str]]:
                 place += len(batch)
 
 
-def _digest(con: duckdb.DuckDBPyConnection, table: str, stored: Stored) -> None:
+def _digest(con: duckdb.DuckDBPyConnection, table: str, stored: FinishedRun) -> None:
     """Make a table of (place, digest) for the texts of a run, so that no text has to stay in memory."""
     con.execute(f"CREATE OR REPLACE TEMP TABLE {ident(table)} (place BIGINT, digest UBIGINT)").fetchall()
     for place, batch, sql in _batches(stored):
@@ -115,7 +115,7 @@ def _register(con: duckdb.DuckDBPyConnection, place: int, batch: pa.Table) -> No
     con.register("batch", from_zero(batch.append_column("_place", places)))
 
 
-def _at(con: duckdb.DuckDBPyConnection, stored: Stored, places: Sequence[int]) -> dict[int, str | None]:
+def _at(con: duckdb.DuckDBPyConnection, stored: FinishedRun, places: Sequence[int]) -> dict[int, str | None]:
     """The texts at the given positions in the exports of a run."""
     found: dict[int, str | None] = {}
     for place, batch, sql in _batches(stored) if places else ():
@@ -131,35 +131,35 @@ def _at(con: duckdb.DuckDBPyConnection, stored: Stored, places: Sequence[int]) -
 # Without exports
 
 
-def _by_length(con: duckdb.DuckDBPyConnection, a: Stored, b: Stored, limit: int, why: str) -> Texts:
+def _by_length(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, limit: int, why: str) -> DifferentTexts:
     """Compare the final lengths of texts in the tables; the first texts that differ are recomputed."""
     names = {"bytes_a": _last_bytes(a), "bytes_b": _last_bytes(b), "limit": limit}
     query = template(read_sql("analysis/diff_bytes.sql")).render(names)
     [(compared, differing, rows)] = con.execute(query).fetchall()
     note = f"{why}, so only the lengths of texts were compared"
     try:
-        return Texts(compared, differing, False, tuple(_recomputed(a, b, rows)), note)
+        return DifferentTexts(compared, differing, False, tuple(_recomputed(a, b, rows)), note)
     except RefineryError as error:
-        return Texts(compared, differing, False, (), f"{note}; examples cannot be recomputed: {error}")
+        return DifferentTexts(compared, differing, False, (), f"{note}; examples cannot be recomputed: {error}")
 
 
-def _last_bytes(stored: Stored) -> str:
+def _last_bytes(stored: FinishedRun) -> str:
     steps = [int(name.removeprefix("_bytes_")) for name in stored.columns["fates"] if name.startswith("_bytes_")]
     return f"_bytes_{max(steps)}"
 
 
-def _recomputed(a: Stored, b: Stored, rows: Sequence[int]) -> list[TextPair]:
+def _recomputed(a: FinishedRun, b: FinishedRun, rows: Sequence[int]) -> list[TextPair]:
     if not rows:
         return []
     with ExitStack() as stack:
-        one, other = (stack.enter_context(Histories(Path(stored.run_dir.root))) for stored in (a, b))
+        one, other = (stack.enter_context(RowHistories(Path(stored.run_dir.root))) for stored in (a, b))
         return [TextPair(row, _text(one, row), _text(other, row)) for row in rows]
 
 
-def _text(histories: Histories, row: int) -> str | None:
+def _text(histories: RowHistories, row: int) -> str | None:
     """A row's text at the end of the run."""
     text: Any = None
-    for seen in histories.retelling.walk(histories.retelling.place(row)):
+    for seen in histories.replay.walk(histories.replay.place(row)):
         program = seen.program
         values: Mapping[str, Any] = seen.row.values
         text = values[versions_before(program, _LARGEST)[program.text_key]]

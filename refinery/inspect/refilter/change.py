@@ -13,14 +13,14 @@ from refinery.compiler.column_names import replaced
 from refinery.compiler.model import Chain
 from refinery.compiler.stages import Stage
 from refinery.inspect.predicates import verdicts
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 
 # Stands for the flags of earlier steps, which are in every expression but are no part of what a step computes.
 _ALIVE = "_alive"
 
 
 @dataclass(frozen=True)
-class Change:
+class RecipeChange:
     """Differences of the changed recipe from the run.
 
     first: the first step that may decide otherwise; None: no step does. stage: the number of its stage; without `first`
@@ -33,7 +33,7 @@ class Change:
     verdicts: dict[int, str]
     unknown: int | None
 
-    def decision(self, planned: Planned) -> str:
+    def decision(self, planned: CompiledStage) -> str:
         """SQL for the step of the stage that removes a stored sample; NULL: no step does, or the step is unknown.
 
         The SQL reads the run's columns; `_dropped` is the step that removed the sample in the run.
@@ -51,14 +51,14 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Ran:
+class FormerStage:
     """A stage of the recipe that ran, with its compiled chain."""
 
     stage: Stage
     chain: Chain
 
 
-def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
+def compare(before: Sequence[FormerStage], after: Sequence[CompiledStage]) -> RecipeChange:
     """Compare the stages `after` with the stages that ran; both have the same operators at the same places."""
     old, new = _definitions(before), _definitions(after)
     differ = {name for name, (sql, _) in new.items() if old.get(name, ("",))[0] != sql}
@@ -67,16 +67,16 @@ def compare(before: Sequence[Ran], after: Sequence[Planned]) -> Change:
     flags = {name for planned in after for name in planned.chain.columns_of("alive")}
     computed = {max(1, new[name][1]) for name in differ - flags}
     computed |= _barriers(before, after)
-    told = verdicts([planned.chain for planned in after])
-    unknown = computed | {step for step in decided_otherwise if told[step] is None}
+    decided = verdicts([planned.chain for planned in after])
+    unknown = computed | {step for step in decided_otherwise if decided[step] is None}
     first = min(unknown | decided_otherwise, default=None)
     stage = after[-1] if first is None else next(planned for planned in after if _holds(planned, first))
     steps = {step for step in stage.chain.alive if step in decided_otherwise}
-    known = {step: sql for step in steps if (sql := told[step]) is not None}
-    return Change(first, stage.stage.number, known, min(unknown, default=None))
+    known = {step: sql for step in steps if (sql := decided[step]) is not None}
+    return RecipeChange(first, stage.stage.number, known, min(unknown, default=None))
 
 
-def certain(con: duckdb.DuckDBPyConnection, change: Change) -> Change:
+def certain(con: duckdb.DuckDBPyConnection, change: RecipeChange) -> RecipeChange:
     """Return the change; a step whose condition fails for a stored sample becomes `unknown`.
 
     Samples that reach that step run again; samples for which the condition fails go into quarantine as in any run. con:
@@ -93,7 +93,7 @@ def certain(con: duckdb.DuckDBPyConnection, change: Change) -> Change:
     return change
 
 
-def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:
+def _definitions(stages: Sequence[FormerStage | CompiledStage]) -> dict[str, tuple[str, int]]:
     """The expression of every column, and the first step that needs it."""
     found: dict[str, tuple[str, int]] = {}
     for planned in stages:
@@ -104,7 +104,7 @@ def _definitions(stages: Sequence[Ran | Planned]) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _barriers(before: Sequence[Ran], after: Sequence[Planned]) -> set[int]:
+def _barriers(before: Sequence[FormerStage], after: Sequence[CompiledStage]) -> set[int]:
     """Deduplicators that are new or have other parameters."""
     old = {planned.stage.after.index: planned.stage.after.params for planned in before if planned.stage.after}
     steps: Mapping[int, Any] = {
@@ -113,6 +113,6 @@ def _barriers(before: Sequence[Ran], after: Sequence[Planned]) -> set[int]:
     return {index for index, step in steps.items() if old.get(index) != step.params}
 
 
-def _holds(planned: Planned, step: int) -> bool:
+def _holds(planned: CompiledStage, step: int) -> bool:
     after = planned.stage.after
     return any(step == own.index for own in planned.stage.steps) or (after is not None and after.index == step)

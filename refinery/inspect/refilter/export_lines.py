@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from refinery.compiler.templates import lit
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.exported_texts import as_left
 from refinery.io.model import Written
 from refinery.io.writers.export import names, put, stats_path
@@ -23,15 +23,15 @@ _FORM = ("export_format", "export_shard_size", "keep_stats_in_res_ds", "add_suff
 
 
 @dataclass(frozen=True)
-class Selection:
+class ExportSelection:
     """Files to copy a new export from. samples: a JSON Lines file. stats: the statistics beside it, if still valid."""
 
-    stored: Stored
+    stored: FinishedRun
     samples: Path
     stats: Path | None
 
     @staticmethod
-    def of(stored: Stored, recipe: Recipe) -> Selection | None:
+    def of(stored: FinishedRun, recipe: Recipe) -> ExportSelection | None:
         """Return the files; None if the export of `recipe` has other bytes, or the run's files have changed since."""
         old, outputs = stored.recipe, stored.manifest["outputs"]
         same = all(getattr(old, name) == getattr(recipe, name) for name in _FORM)
@@ -40,7 +40,7 @@ class Selection:
             return None
         beside = stored.manifest.get("beside", [])
         stats = Path(beside[0]["path"]) if len(beside) == 1 and as_left(stored.manifest, "beside") else None
-        return Selection(stored, Path(outputs[0]["path"]), stats)
+        return ExportSelection(stored, Path(outputs[0]["path"]), stats)
 
     def wanted(self, changes: Path) -> np.ndarray:
         """Mask of the old export's samples that are in the new one. changes: file of samples with another fate."""

@@ -12,17 +12,19 @@ import pyarrow.parquet as pq
 
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
-from refinery.inspect.finished_run import Stored
-from refinery.inspect.refilter.stored_facts import Place, texts_file
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.refilter.stored_facts import ShardPosition, texts_file
 from refinery.io.batch import Batch
 from refinery.io.readers.read import read
 from refinery.io.sources import carrier, cut, find
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 from refinery.results.delivery import state_of
 
 
-def exported_texts(stored: Stored, stages: Sequence[Planned], places: Sequence[Place], folder: Path) -> bool:
+def exported_texts(
+    stored: FinishedRun, stages: Sequence[CompiledStage], places: Sequence[ShardPosition], folder: Path
+) -> bool:
     """Write the exported texts that mappers have changed to a file for each shard in `folder`.
 
     The columns are `_row`, number in the whole input, and those of `Program.outs`. Returns False when the texts are not
@@ -56,7 +58,7 @@ def exported_texts(stored: Stored, stages: Sequence[Planned], places: Sequence[P
 class _Files:
     """A file for each shard, written one after another."""
 
-    def __init__(self, folder: Path, places: Sequence[Place], schema: pa.Schema) -> None:
+    def __init__(self, folder: Path, places: Sequence[ShardPosition], schema: pa.Schema) -> None:
         self._folder, self._schema, self._shard = folder, schema, 0
         self._ends = np.array([place.first + place.rows for place in places], np.int64)
 

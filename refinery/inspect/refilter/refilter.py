@@ -19,11 +19,11 @@ from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.execution.open import open_recipe
 from refinery.execution.run import Outcome, Progress, execute_prepared
-from refinery.inspect.finished_run import Stored
-from refinery.inspect.refilter.change import Change, Ran, compare
-from refinery.inspect.refilter.stage_runner import Again
-from refinery.inspect.refilter.stored_facts import Place
-from refinery.planning.plan import Prepared, around_of, prepare
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.refilter.change import FormerStage, RecipeChange, compare
+from refinery.inspect.refilter.stage_runner import RefilterStageRunner
+from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.planning.plan import Plan, around_of, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.fields import keys_of
 from refinery.recipe.override import Override, overrides_of, parse_set
@@ -75,7 +75,7 @@ def refilter(
     and the errors of a run.
     """
     clock = time.perf_counter(), datetime.now(UTC)
-    with Stored.open(run) as stored:
+    with FinishedRun.open(run) as stored:
         stored.require_recipe_order()
         stored.require_side_files()
         recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
@@ -87,10 +87,10 @@ def refilter(
         keep_inputs(recipe, prepared.sources)
         require_place(recipe)
         require_own(prepared, overwrite)
-        made: list[Again] = []
+        made: list[RefilterStageRunner] = []
 
-        def make(*arguments: Any, **options: Any) -> Again:
-            made.append(Again(*arguments, stored=stored, change=change, places=places, **options))
+        def make(*arguments: Any, **options: Any) -> RefilterStageRunner:
+            made.append(RefilterStageRunner(*arguments, stored=stored, change=change, places=places, **options))
             return made[0]
 
         outcome = execute_prepared(prepared, progress, None, make, clock, overwrite)
@@ -100,7 +100,7 @@ def refilter(
 
 
 def changed_recipe(
-    stored: Stored, changes: list[Override], export: str | None, work_dir: str | None, writes: bool
+    stored: FinishedRun, changes: list[Override], export: str | None, work_dir: str | None, writes: bool
 ) -> Recipe:
     """The run's recipe with the changes. Raises RecipeError for changes that need a run of their own."""
     old = stored.recipe
@@ -114,8 +114,8 @@ def changed_recipe(
         name = "kept.jsonl" if is_stdout(old.export_path) else os.path.basename(old.export_path)
         export = os.path.join(folder, name)
     values["export_path"] = export
-    told = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
-    if old.stat_summary.export and not told:
+    given = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
+    if old.stat_summary.export and not given:
         values["stat_summary.export"] = os.path.join(folder, STATISTICS)
     recipe, _ = open_recipe(stored.run_dir.recipe, [*overrides_of(values), *changes], need_inputs=False)
     _see_that_it_can(stored, old, recipe)
@@ -134,7 +134,7 @@ def _beside(root: Path) -> str:
         number += 1
 
 
-def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
+def _see_that_it_can(stored: FinishedRun, old: Recipe, new: Recipe) -> None:
     """Check that refilter can apply the changes. Raises RecipeError, with the command of the run that can."""
     command = f"refinery run {stored.run_dir.recipe}"
     problems = []
@@ -158,7 +158,7 @@ def _see_that_it_can(stored: Stored, old: Recipe, new: Recipe) -> None:
         raise RecipeError(problems)
 
 
-def _keep_the_old(stored: Stored, recipe: Recipe) -> None:
+def _keep_the_old(stored: FinishedRun, recipe: Recipe) -> None:
     """Check that nothing overwrites the old run. Raises OutputError."""
     if os.path.realpath(recipe.work_dir) == os.path.realpath(stored.run_dir.root):
         raise OutputError(f"{recipe.work_dir}: the run that is refiltered is here. Name another --work-dir")
@@ -185,7 +185,7 @@ def _statistics_of_another(recipe: Recipe) -> Path | None:
     return next(folder.glob(f"*/*/{recipe.stat_summary.rank:05d}.json"), None)
 
 
-def _as_written(stored: Stored, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:
+def _as_written(stored: FinishedRun, recipe: Recipe, changes: list[Override]) -> tuple[Any, ...]:
     """The steps, each with its place in the recipe that ran and the parameters given there."""
     places = dict(stored.con.execute("SELECT step, recipe_line FROM steps").fetchall())
     plan = json.loads(stored.run_dir.plan.read_text(encoding="utf-8"))
@@ -207,7 +207,7 @@ def _set(step: Any, changes: list[Override]) -> set[str]:
     return {path[0] for path in paths if path}
 
 
-def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
+def _ran(stored: FinishedRun, prepared: Plan) -> list[FormerStage]:
     """The stages of the recipe that ran. Raises DataError when its operators have changed since."""
     old, library = stored.recipe, stored.library
     stages = cut_at_barriers(old.steps, library, old.measure_only)
@@ -217,16 +217,16 @@ def _ran(stored: Stored, prepared: Prepared) -> list[Ran]:
         )
     named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
-    found: list[Ran] = []
+    found: list[FormerStage] = []
     earlier: list[Stat] = []
     for stage in stages:
         around = around_of(stage, old, earlier)
-        found.append(Ran(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
+        found.append(FormerStage(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
         earlier += found[-1].chain.stats
     return found
 
 
-def _binds(stored: Stored, change: Change) -> bool:
+def _binds(stored: FinishedRun, change: RecipeChange) -> bool:
     """Return whether DuckDB can bind the new conditions to the stored tables; the rest of the recipe is unchanged."""
     conditions = ", ".join(change.verdicts.values()) or "NULL"
     try:
@@ -236,7 +236,7 @@ def _binds(stored: Stored, change: Change) -> bool:
     return True
 
 
-def _places(stored: Stored, prepared: Prepared) -> list[Place]:
+def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
     """Places of the shards in the run. Raises DataError when the inputs have changed since the run."""
     if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
         raise DataError(
@@ -257,17 +257,17 @@ def _places(stored: Stored, prepared: Prepared) -> list[Place]:
         raise DataError("the input is cut otherwise than in the run, so what is stored cannot be used; run it again")
     ends = [after[5] if after[0] == here[0] else here[5] for here, after in zip(shards, shards[1:], strict=False)]
     lines = [max(0, end - here[5]) for here, end in zip(shards, [*ends, 0], strict=False)]
-    return [Place(shard[3], shard[4], count) for shard, count in zip(shards, lines, strict=True)]
+    return [ShardPosition(shard[3], shard[4], count) for shard, count in zip(shards, lines, strict=True)]
 
 
-def _notes(prepared: Prepared, change: Change, again: int, rows: int) -> list[str]:
+def _notes(prepared: Plan, change: RecipeChange, again: int, rows: int) -> list[str]:
     """Notes on the rows that ran again."""
-    told = (
+    base = (
         f"{again:,} of {rows:,} rows {'was' if again == 1 else 'were'} run again" if again else "no row was run again"
     )
     after = prepared.stages[change.stage - 1].stage.after
     if after is None:
-        return [told]
+        return [base]
     place = "compares" if after.index == change.first else f"comes after step {change.first} and compares"
     why = f"step {after.index}, {after.name}, {place} all samples that are left"
-    return [f"{told}: {why}, so the run was made again from stage {change.stage} of {len(prepared.stages)} on"]
+    return [f"{base}: {why}, so the run was made again from stage {change.stage} of {len(prepared.stages)} on"]

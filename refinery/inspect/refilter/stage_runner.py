@@ -15,24 +15,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from refinery.dedup import units
-from refinery.dedup.barrier import Findings
-from refinery.execution.stage_runner import Stages, folder_of
-from refinery.inspect.finished_run import Stored
-from refinery.inspect.refilter.change import Change, certain
-from refinery.inspect.refilter.export_lines import Selection
+from refinery.dedup.barrier import DedupResult
+from refinery.execution.stage_runner import StageRunner, folder_of
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.refilter.change import RecipeChange, certain
+from refinery.inspect.refilter.export_lines import ExportSelection
 from refinery.inspect.refilter.exported_texts import exported_texts
-from refinery.inspect.refilter.stored_facts import Knowledge, Place, Teller
-from refinery.inspect.refilter.table_patch import Amended, amend
-from refinery.inspect.refilter.worker import KnowingWorker
+from refinery.inspect.refilter.stored_facts import ShardPosition, StoredFacts, StoredFactsQuery
+from refinery.inspect.refilter.table_patch import PatchedTables, amend
+from refinery.inspect.refilter.worker import StoredFactsWorker
 from refinery.io.model import Shard, Written
 from refinery.kernels.core.arrow import ints
-from refinery.planning.plan import Planned, Prepared
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.runner import Runner
-from refinery.workers.threads import Pool, Workers
+from refinery.workers.threads import Workers, WorkerThreads
 from refinery.workers.worker import ShardResult, Task
 
 _DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
@@ -47,25 +47,25 @@ WHERE one.step = $step ORDER BY kept, one._row
 _ROWS = 1 << 17
 
 
-class Again(Stages):
+class RefilterStageRunner(StageRunner):
     """Stage runner that reads stored results up to the stage of the change, and runs the later stages."""
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: Plan,
         store: Store,
         first_rows: Sequence[int],
         *,
-        stored: Stored,
-        change: Change,
-        places: list[Place],
+        stored: FinishedRun,
+        change: RecipeChange,
+        places: list[ShardPosition],
         **options: Any,
     ) -> None:
         super().__init__(prepared, store, first_rows, **options)
         self.stored, self.change, self.places = stored, change, places
-        self.knowledge: dict[int, Knowledge] = {}
+        self.knowledge: dict[int, StoredFacts] = {}
         self.decided = 0.0
-        self._selection: Selection | None = None
+        self._selection: ExportSelection | None = None
         self._stats: Written | None = None
 
     def keep(self) -> None:
@@ -84,12 +84,12 @@ class Again(Stages):
             if self.tables is None:
                 self.change = certain(self.stored.con, supposed)
         texts = self._texts() if self.tables is None else None
-        teller = self.teller(texts is not None)
+        query = self.facts_query(texts is not None)
         for planned in self.prepared.stages[: self.change.stage]:
             if not planned.program.copies:
                 folder = texts if planned.program.changes else None
-                self.knowledge[planned.stage.number] = Knowledge(
-                    self.stored.con, teller.sql(planned), self.places, folder
+                self.knowledge[planned.stage.number] = StoredFacts(
+                    self.stored.con, query.sql(planned), self.places, folder
                 )
         done = super().run(report)
         self.decided = time.perf_counter()
@@ -99,12 +99,12 @@ class Again(Stages):
             done[0].results[0].bytes = self.stored.manifest["bytes"]
         return done
 
-    def teller(self, texts: bool = False, writes: bool = True) -> Teller:
+    def facts_query(self, texts: bool = False, writes: bool = True) -> StoredFactsQuery:
         """Return a writer of the SQL over stored results.
 
         texts: whether exported texts are available. writes: False if no texts are needed, though samples are exported.
         """
-        return Teller(
+        return StoredFactsQuery(
             stages=self.prepared.stages,
             change=self.change,
             stored=self.stored.columns,
@@ -141,25 +141,25 @@ class Again(Stages):
         return folder if exported_texts(self.stored, stages, self.places, folder) else None
 
     def _stage(
-        self, planned: Planned, shards: list[Shard], report: Callable[[ShardResult], None] | None
+        self, planned: CompiledStage, shards: list[Shard], report: Callable[[ShardResult], None] | None
     ) -> StageResult:
-        if isinstance(self.tables, Amended):
+        if isinstance(self.tables, PatchedTables):
             pool = self._pools.enter_context(super()._pool(planned, self.prepared.workers, None))
-            results = self._told(self.tables.kept)
+            results = self._stored_results(self.tables.kept)
             return StageResult(planned, pool, shards, results, partial(self._task, planned, True), store=self.store)
         return super()._stage(planned, shards, report)
 
-    def _amended(self) -> Amended | None:
+    def _amended(self) -> PatchedTables | None:
         """The tables of the run with the changes; None if samples must run or be written again."""
         planned, recipe = self.prepared.stages[0], self.prepared.recipe
         if len(self.prepared.stages) > 1 or planned.program.copies:
             return None
-        selection = Selection.of(self.stored, recipe) if self._writes else None
+        selection = ExportSelection.of(self.stored, recipe) if self._writes else None
         if self._writes and selection is None:
             return None
-        teller, changes = self.teller(writes=False), self._folder(planned) / "changes.parquet"
-        rows, columns = sum(place.rows for place in self.places), list(teller.columns(planned))
-        amended = amend(self.stored, teller.sql(planned, whole=True), columns, rows, changes)
+        query, changes = self.facts_query(writes=False), self._folder(planned) / "changes.parquet"
+        rows, columns = sum(place.rows for place in self.places), list(query.columns(planned))
+        amended = amend(self.stored, query.sql(planned, whole=True), columns, rows, changes)
         if amended is None or (selection is not None and amended.gained):
             return None
         self._selection = selection
@@ -167,7 +167,7 @@ class Again(Stages):
 
     def exported(self, last: StageResult) -> list[Written] | None:
         """The files of the export; copied from the old run's export if that has all of the samples."""
-        if self._selection is None or not isinstance(self.tables, Amended):
+        if self._selection is None or not isinstance(self.tables, PatchedTables):
             return super().exported(last)
         files, self._stats = self._selection.write(self.tables.changes, self._target)
         return files
@@ -181,40 +181,40 @@ class Again(Stages):
         """The file of the samples' statistics, if it was copied with the export."""
         return self._stats
 
-    def _told(self, kept: int) -> list[ShardResult]:
+    def _stored_results(self, kept: int) -> list[ShardResult]:
         """Results in place of those of the shards, with the fields in use. kept: samples kept in all shards."""
         results = [ShardResult(shard, place.rows, place.lines) for shard, place in enumerate(self.places)]
         for result in results[:1]:
             result.kept = kept
         return results
 
-    def _pool(self, planned: Planned, workers: int, memory: str | None) -> Pool:
+    def _pool(self, planned: CompiledStage, workers: int, memory: str | None) -> WorkerThreads:
         knowledge = self.knowledge.get(planned.stage.number)
         if knowledge is None:
             return super()._pool(planned, workers, memory)
-        make = partial(KnowingWorker, knowledge=knowledge)
-        return Pool(planned.program, workers, memory, self.spill, make)
+        make = partial(StoredFactsWorker, knowledge=knowledge)
+        return WorkerThreads(planned.program, workers, memory, self.spill, make)
 
-    def _task(self, planned: Planned, last: bool, shard: Shard) -> Task:
+    def _task(self, planned: CompiledStage, last: bool, shard: Shard) -> Task:
         """A task with large batches: DuckDB plans a statement for each batch, and few rows of it must be computed."""
         task = super()._task(planned, last, shard)
         known = planned.stage.number in self.knowledge
         return replace(task, batch_rows=max(task.batch_rows, _ROWS)) if known else task
 
-    def _apart(self, planned: Planned, shards: Sequence[Shard]) -> bool:
+    def _apart(self, planned: CompiledStage, shards: Sequence[Shard]) -> bool:
         return planned.stage.number not in self.knowledge and super()._apart(planned, shards)
 
-    def _runner(self, planned: Planned, shards: Sequence[Shard], pool: Pool) -> Runner:
+    def _runner(self, planned: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         known = planned.stage.number in self.knowledge
         return Workers(pool) if known else super()._runner(planned, shards, pool)
 
-    def _barrier(self, done: Sequence[StageResult]) -> Findings:
+    def _barrier(self, done: Sequence[StageResult]) -> DedupResult:
         planned = done[-1].planned
         if planned.stage.number >= self.change.stage:
             return super()._barrier(done)
         step, folder = planned.stage.after, self._folder(planned)
         assert step is not None
-        findings = Findings(step.index)
+        findings = DedupResult(step.index)
         duplicates = self._rows_of(_DUPLICATES, step.index, ("_row", "kept", "via"))
         if not len(duplicates):
             return findings
@@ -228,7 +228,7 @@ class Again(Stages):
         findings.removed = np.sort(duplicates["_row"].to_numpy())
         return self._published(planned, findings)
 
-    def _folder(self, planned: Planned) -> Path:
+    def _folder(self, planned: CompiledStage) -> Path:
         """Folder for the files of a stage."""
         folder = self.store.scratch() / folder_of(planned)
         folder.mkdir(exist_ok=True)

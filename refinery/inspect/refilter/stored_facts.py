@@ -13,9 +13,9 @@ import pyarrow as pa
 from refinery.compiler.model import bytes_name
 from refinery.compiler.program import stats_object
 from refinery.compiler.templates import ident, template
-from refinery.inspect.refilter.change import Change
+from refinery.inspect.refilter.change import RecipeChange
 from refinery.operators import read_sql
-from refinery.planning.plan import Planned
+from refinery.planning.plan import CompiledStage
 
 UNREADABLE = """
 SELECT quarantine._row - first_row AS _row, quarantine.file, line - first_line AS line, step, operator, error,
@@ -27,7 +27,7 @@ ORDER BY 1
 
 
 @dataclass(frozen=True)
-class Place:
+class ShardPosition:
     """A shard's place in the run: the number of its first sample, its samples and physical lines, good or bad."""
 
     first: int
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass
-class Knowledge:
+class StoredFacts:
     """The stored samples of one stage.
 
     con: the run's database. sql: rendered from sql/analysis/known.sql. places: of the shards. texts: folder with the
@@ -46,7 +46,7 @@ class Knowledge:
 
     con: duckdb.DuckDBPyConnection
     sql: str
-    places: list[Place]
+    places: list[ShardPosition]
     texts: Path | None = None
     again: dict[int, np.ndarray] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ def texts_file(folder: Path, shard: int) -> Path:
 
 
 @dataclass(frozen=True)
-class Teller:
+class StoredFactsQuery:
     """Writer of the SQL that reads the stored facts of a stage's samples.
 
     stages: of the changed recipe. stored: columns of the run's tables. writes: whether samples are exported. traced:
@@ -79,15 +79,15 @@ class Teller:
     available.
     """
 
-    stages: tuple[Planned, ...]
-    change: Change
+    stages: tuple[CompiledStage, ...]
+    change: RecipeChange
     stored: dict[str, dict[str, str]]
     writes: bool
     traced: bool
     texts: bool
     units: frozenset[int]  # numbers of stages that begin by removing text units
 
-    def sql(self, planned: Planned, whole: bool = False) -> str:
+    def sql(self, planned: CompiledStage, whole: bool = False) -> str:
         """The statement for a stage up to that of the change; whole: for all shards of a run with one stage."""
         number = planned.stage.number
         changed = self._changed(planned)
@@ -103,22 +103,22 @@ class Teller:
             again=" OR ".join(f"coalesce({reason}, FALSE)" for reason in self._again(planned, changed)),
         )
 
-    def _stage(self, number: int) -> Planned:
+    def _stage(self, number: int) -> CompiledStage:
         return self.stages[number - 1]
 
-    def _given(self, planned: Planned) -> str:
+    def _given(self, planned: CompiledStage) -> str:
         """SQL for "the stage received the sample"."""
         before = planned.stage.before
         if before is None:
             return "TRUE"
         return f"(_dropped IS NULL OR _dropped {'>=' if planned.stage.number in self.units else '>'} {before.index})"
 
-    def _as_it_was(self, planned: Planned) -> str:
+    def _as_it_was(self, planned: CompiledStage) -> str:
         after = planned.stage.after
         assert after is not None
         return f"CASE WHEN _dropped < {after.index} THEN _dropped END"
 
-    def _again(self, planned: Planned, changed: str) -> list[str]:
+    def _again(self, planned: CompiledStage, changed: str) -> list[str]:
         """SQL conditions, any of which makes a sample of a stage run again."""
         run, number = self._run_again(), planned.stage.number
         found = [run] if number == self.change.stage else []
@@ -140,12 +140,12 @@ class Teller:
         last = max(step.index for step in stage.steps)
         return f"(_end IS NULL AND _dropped < {last})"
 
-    def _changed(self, planned: Planned) -> str:
+    def _changed(self, planned: CompiledStage) -> str:
         """SQL for "a mapper of the stage has changed a text of the sample"; empty without mappers."""
         columns = [change.changed for change in planned.program.changes]
         return " OR ".join(column if column in self.stored["fates"] else "TRUE" for column in columns)
 
-    def columns(self, planned: Planned) -> dict[str, str]:
+    def columns(self, planned: CompiledStage) -> dict[str, str]:
         """SQL for each column that the stage's statement returns, besides `_dropped`."""
         found = {stat.column: self._stat(stat) for stat in planned.program.stats}
         for change in planned.program.changes:
@@ -162,7 +162,7 @@ class Teller:
             found["_stats"] = f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END"
         return found
 
-    def _hidden(self, name: str, planned: Planned) -> str:
+    def _hidden(self, name: str, planned: CompiledStage) -> str:
         """SQL for a key, known for all samples, or for a text length, known from the step on that counts it first."""
         steps = [step for step, column in planned.program.chars.items() if column == name]
         column = f"decided.{ident(name)}"

@@ -12,21 +12,21 @@ from pathlib import Path
 
 from refinery.common.version import __version__
 from refinery.compiler.templates import ident, lit, template
-from refinery.inspect.finished_run import Stored
+from refinery.inspect.finished_run import FinishedRun
 from refinery.operators import read_sql
 from refinery.results import database
 from refinery.results.database import Database
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import BLOCK
-from refinery.results.tables import Statement
+from refinery.results.tables import TableStatement
 
 # Tables that stay in the copy. All others are made again or dropped, such as tables of an analysis.
 _STAY = ("stats", "fates", "quarantine", "duplicates", "clusters")
 
 
 @dataclass(frozen=True)
-class Amended:
-    """The tables of a run, with the changes to them. See `refinery.execution.stage_runner.Tables`.
+class PatchedTables:
+    """The tables of a run, with the changes to them. See `refinery.execution.stage_runner.EarlierTables`.
 
     database: of the run. changes: a Parquet file with a row for each sample with another fate. columns: by table, the
     columns with other values. kept: number of samples that the changed recipe keeps. gained: number of those that the
@@ -39,7 +39,7 @@ class Amended:
     kept: int
     gained: int
 
-    def fill(self, db: Database, done: Sequence[StageResult], statements: Sequence[Statement]) -> None:
+    def fill(self, db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
         """Patch `stats` and `fates`, make the other tables again, and make the view `facts` over both."""
         for schema, name, kind in db.rows(f"SELECT * FROM ({_RELATIONS}) WHERE name NOT IN {_STAY}"):
             db.run(f"DROP {kind} {ident(schema)}.{ident(name)} CASCADE")
@@ -65,7 +65,7 @@ UNION ALL SELECT schema_name, view_name, 'VIEW' FROM duckdb_views() WHERE NOT in
 """
 
 
-def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: Path) -> Amended | None:
+def amend(stored: FinishedRun, sql: str, columns: Sequence[str], rows: int, changes: Path) -> PatchedTables | None:
     """Compute the changes to the tables of a run of one stage.
 
     Returns None if samples must run again, or a new run would have other tables. sql: sql/analysis/known.sql for the
@@ -89,15 +89,15 @@ def amend(stored: Stored, sql: str, columns: Sequence[str], rows: int, changes: 
         "fates": ["_dropped", *(name for name in other if name in fates)],
     }
     kept += stored.manifest["rows"]["kept"] - before
-    return Amended(stored.run_dir.database, changes, found, kept, gained)
+    return PatchedTables(stored.run_dir.database, changes, found, kept, gained)
 
 
-def _columns(stored: Stored, table: str) -> list[str]:
+def _columns(stored: FinishedRun, table: str) -> list[str]:
     """Columns of a table in their order."""
     return [column[0] for column in stored.con.execute(f"SELECT * FROM {table} LIMIT 0").description]
 
 
-def _sound(stored: Stored, rows: int) -> bool:
+def _sound(stored: FinishedRun, rows: int) -> bool:
     """Return whether this version of refinery wrote the tables, with a row for each readable sample in one order."""
     path = stored.run_dir.database
     if stored.manifest["versions"]["refinery"] != __version__ or path.with_name(f"{path.name}.wal").exists():

@@ -9,23 +9,23 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.program import Program
-from refinery.inspect.refilter.stored_facts import Knowledge
+from refinery.inspect.refilter.stored_facts import StoredFacts
 from refinery.io.model import Shard
 from refinery.io.readers.read import Batch, read
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers.worker import ShardResult, Task, Worker, fetched
 
 
-class KnowingWorker(Worker):
+class StoredFactsWorker(Worker):
     """Worker with stored results; its output for a shard is that of a plain worker."""
 
     def __init__(
-        self, program: Program, memory_limit: str | None, temporary: str | None, *, knowledge: Knowledge
+        self, program: Program, memory_limit: str | None, temporary: str | None, *, knowledge: StoredFacts
     ) -> None:
         super().__init__(program, memory_limit, temporary)
         self._knowledge = knowledge
         self._columns: pa.Schema | None = None
-        self._told, self._rows = pa.table({}), np.zeros(0, np.int64)
+        self._stored, self._rows = pa.table({}), np.zeros(0, np.int64)
         self._again: list[np.ndarray] = []
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
@@ -35,7 +35,7 @@ class KnowingWorker(Worker):
         bad = self._knowledge.unreadable(shard.index) if given is None and not task.write else []
         rows = place.rows - len(bad) if given is None else len(given.picked)
         if not task.write and rows == len(self._rows):
-            result = self.leave(shard, self._rows, self._told, bad, task)
+            result = self.leave(shard, self._rows, self._stored, bad, task)
             result.lines = place.lines
         else:
             result = super().run(shard, task)
@@ -46,9 +46,9 @@ class KnowingWorker(Worker):
     def _ask(self, shard: Shard) -> None:
         if self._columns is None or self.program.carried:
             self._columns = self._schema(shard)
-        told = self._knowledge.of(shard.index)
-        self._rows = numbers(told["_row"])
-        self._told = _conform(told.append_column("_i", ints(np.arange(len(told)))), self._columns)
+        facts = self._knowledge.of(shard.index)
+        self._rows = numbers(facts["_row"])
+        self._stored = _conform(facts.append_column("_i", ints(np.arange(len(facts)))), self._columns)
         self._again = []
 
     def _schema(self, shard: Shard) -> pa.Schema:
@@ -61,11 +61,11 @@ class KnowingWorker(Worker):
         place = np.searchsorted(self._rows, batch.rows)
         place[place == len(self._rows)] = 0
         known = self._rows[place] == batch.rows if len(self._rows) else np.zeros(len(batch.rows), bool)
-        told = _with_places(self._told.take(ints(place[known])), np.flatnonzero(known))
+        facts = _with_places(self._stored.take(ints(place[known])), np.flatnonzero(known))
         if known.all():
             self._unreadable(shard, batch, bad)
             self._profile_text = "{}"
-            return told
+            return facts
         index = np.flatnonzero(~known)
         part = replace(batch.take(index), bad=batch.bad)
         failed = len(bad)
@@ -73,7 +73,7 @@ class KnowingWorker(Worker):
         unread = [row["_row"] for row in bad[failed:] if row["step"] == 0]
         self._again.append(part.rows[~np.isin(part.rows, unread)])
         done = _with_places(done, index[numbers(done["_i"])])
-        both = pa.concat_tables([_conform(done, told.schema), told])
+        both = pa.concat_tables([_conform(done, facts.schema), facts])
         return both.take(ints(np.argsort(numbers(both["_i"]), kind="stable")))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from refinery.inspect.report.bounds import Bound
+from refinery.inspect.report.bounds import FilterBound
 
 _BINS = 40
 # A larger ratio of the last value to the median makes the axis logarithmic.
@@ -43,7 +43,7 @@ class Axis:
 
 
 def axis_of(
-    low: float | None, high: float | None, quantiles: Mapping[float, float], ends: Sequence[Bound], whole: bool
+    low: float | None, high: float | None, quantiles: Mapping[float, float], ends: Sequence[FilterBound], whole: bool
 ) -> Axis | None:
     """Make an axis that shows nearly all values between `low` and `high`, and every bound that removes some.
 

@@ -10,12 +10,12 @@ from refinery.compiler.model import UNBOUNDED, Schema, Stat
 from refinery.compiler.program import build
 from refinery.errors import RefineryError
 from refinery.execution.open import open_recipe
-from refinery.inspect.report.facts import Step
+from refinery.inspect.report.facts import ReportStep
 from refinery.recipe.fields import keys_of
 
 
 @dataclass(frozen=True)
-class Bound:
+class FilterBound:
     """One end of a filter's range. name: the parameter."""
 
     name: str
@@ -23,20 +23,20 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Range:
+class KeptRange:
     """Range that a filter kept: from `low` to `high`; with `reversed` outside of it. None: no bound on that side."""
 
-    low: Bound | None
-    high: Bound | None
+    low: FilterBound | None
+    high: FilterBound | None
     reversed: bool = False
 
     @property
-    def ends(self) -> list[Bound]:
+    def ends(self) -> list[FilterBound]:
         """The existing bounds."""
         return [bound for bound in (self.low, self.high) if bound is not None]
 
 
-NO_RANGE = Range(None, None)
+NO_RANGE = KeptRange(None, None)
 
 
 def measured(recipe: Path) -> list[Stat]:
@@ -53,15 +53,15 @@ def measured(recipe: Path) -> list[Stat]:
     return list(program.stats)
 
 
-def range_of(stat: Stat, step: Step) -> Range:
+def range_of(stat: Stat, step: ReportStep) -> KeptRange:
     """The range within which `step` kept samples, by the parameters that it ran with."""
     parameters = step.parameters
     low, high = (_bound(name, parameters) for name in (stat.low, stat.high))
-    return Range(low, high, bool(parameters.get("reversed_range"))) if low or high else NO_RANGE
+    return KeptRange(low, high, bool(parameters.get("reversed_range"))) if low or high else NO_RANGE
 
 
-def _bound(name: str | None, parameters: dict[str, Any]) -> Bound | None:
+def _bound(name: str | None, parameters: dict[str, Any]) -> FilterBound | None:
     value = parameters.get(name) if name else None
     if name is None or isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= UNBOUNDED:
         return None
-    return Bound(name, float(value))
+    return FilterBound(name, float(value))

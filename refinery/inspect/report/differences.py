@@ -24,14 +24,14 @@ _WORD = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}_]--[{_ALONE}]]+|\s|\X", regex.V
 
 
 @dataclass(frozen=True)
-class Piece:
+class DifferencePart:
     """A part of two texts. kind: "same", "removed" or "added"."""
 
     kind: str
     text: str
 
 
-def difference(before: str, after: str) -> list[Piece]:
+def difference(before: str, after: str) -> list[DifferencePart]:
     """Pieces of two texts around their first differences; an ellipsis marks omitted text."""
     start, end = _same_ends(before, after)
     first = max(0, start - _CONTEXT)
@@ -41,14 +41,16 @@ def difference(before: str, after: str) -> list[Piece]:
     pieces = _pieces(left[:_WORDS], right[:_WORDS])
     if any(cut):
         pieces = _without_torn_end(pieces)
-    shown = [Piece(piece.kind, _short(piece, at == 0, at == len(pieces) - 1)) for at, piece in enumerate(pieces)]
+    shown = [
+        DifferencePart(piece.kind, _short(piece, at == 0, at == len(pieces) - 1)) for at, piece in enumerate(pieces)
+    ]
     few = _first(shown)
     if (any(cut) or len(few) < len(shown)) and not (few and few[-1].text.endswith("…")):
-        few.append(Piece("same", "…"))
-    return [Piece("same", "…"), *few] if first and not (few and few[0].text.startswith("…")) else few
+        few.append(DifferencePart("same", "…"))
+    return [DifferencePart("same", "…"), *few] if first and not (few and few[0].text.startswith("…")) else few
 
 
-def _first(pieces: list[Piece]) -> list[Piece]:
+def _first(pieces: list[DifferencePart]) -> list[DifferencePart]:
     """The first pieces, up to the limit of characters."""
     total = 0
     for at, piece in enumerate(pieces):
@@ -65,25 +67,25 @@ def _same_ends(before: str, after: str) -> tuple[int, int]:
     return start, end
 
 
-def _pieces(left: list[str], right: list[str]) -> list[Piece]:
-    found: list[Piece] = []
+def _pieces(left: list[str], right: list[str]) -> list[DifferencePart]:
+    found: list[DifferencePart] = []
     for kind, i, j, k, m in SequenceMatcher(str.isspace, left, right, autojunk=False).get_opcodes():
         if kind == "equal":
-            found.append(Piece("same", "".join(left[i:j])))
+            found.append(DifferencePart("same", "".join(left[i:j])))
             continue
-        found += [Piece("removed", "".join(left[i:j]))] if j > i else []
-        found += [Piece("added", "".join(right[k:m]))] if m > k else []
+        found += [DifferencePart("removed", "".join(left[i:j]))] if j > i else []
+        found += [DifferencePart("added", "".join(right[k:m]))] if m > k else []
     return found
 
 
-def _without_torn_end(pieces: list[Piece]) -> list[Piece]:
+def _without_torn_end(pieces: list[DifferencePart]) -> list[DifferencePart]:
     """The pieces without differences after the last common part, which come from cutting the texts."""
     same = [at for at, piece in enumerate(pieces) if piece.kind == "same"]
     changed = [at for at, piece in enumerate(pieces) if piece.kind != "same"]
     return pieces[: same[-1] + 1] if same and changed and changed[0] < same[-1] else pieces
 
 
-def _short(piece: Piece, first: bool, last: bool) -> str:
+def _short(piece: DifferencePart, first: bool, last: bool) -> str:
     """The text of a piece, with its middle left out if it is long."""
     text = piece.text
     if piece.kind != "same":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from refinery.inspect.report.facts import Step
-from refinery.inspect.report.replayed import Again
-from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.facts import ReportStep
+from refinery.inspect.report.replayed import Replay
+from refinery.inspect.report.tables import Row, RunTables
 
 # Clusters to list, rows to list of each, and clusters whose text is recomputed.
 _LARGEST = 10
@@ -19,7 +19,7 @@ _UP_TO = (20, 50, 100, 1000, 10_000)
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterExample:
     """Samples that are alike. survivor: the kept row, None if it is in an index. text: of the survivor."""
 
     size: int
@@ -29,20 +29,20 @@ class Cluster:
 
 
 @dataclass
-class Found:
+class DeduplicatorFindings:
     """Findings of one deduplicator. sizes: (label, clusters). units: for a deduplicator of text units."""
 
-    step: Step
+    step: ReportStep
     sizes: list[tuple[str, int]] = field(default_factory=list)
     samples: int = 0
     clusters: int = 0
-    largest: list[Cluster] = field(default_factory=list)
+    largest: list[ClusterExample] = field(default_factory=list)
     units: Row | None = None
 
 
-def read_duplicates(tables: Tables, steps: Sequence[Step], again: Again) -> list[Found]:
+def read_duplicates(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> list[DeduplicatorFindings]:
     """Read the findings of every deduplicator, in the order of the steps."""
-    found = {step.step: Found(step) for step in steps if step.kind == "deduplicator"}
+    found = {step.step: DeduplicatorFindings(step) for step in steps if step.kind == "deduplicator"}
     if not found:
         return []
     sizes: dict[int, list[Row]] = {}
@@ -56,7 +56,7 @@ def read_duplicates(tables: Tables, steps: Sequence[Step], again: Again) -> list
     for row in tables.query("largest_clusters", limit=_LARGEST, rows=ROWS):
         into = found[row["step"]].largest
         text = _text(row, len(into), texts, again)
-        into.append(Cluster(row["size"], row["survivor"], row["rows"], text))
+        into.append(ClusterExample(row["size"], row["survivor"], row["rows"], text))
     for row in tables.query("units"):
         found[row["step"]].units = row
     return list(found.values())
@@ -82,7 +82,7 @@ def _label(size: int) -> str:
     return f"over {low:,}"
 
 
-def _traced(tables: Tables) -> dict[tuple[int, int], str]:
+def _traced(tables: RunTables) -> dict[tuple[int, int], str]:
     """Texts of kept samples that the trace has beside a removed sample."""
     rows = tables.rows(
         "SELECT t.step, l.kept_instead, any_value(left(t.processed_text, 10000)) AS text "
@@ -92,7 +92,7 @@ def _traced(tables: Tables) -> dict[tuple[int, int], str]:
     return {(row["step"], row["kept_instead"]): row["text"] for row in rows}
 
 
-def _text(row: Row, listed: int, texts: dict[tuple[int, int], str], again: Again) -> str | None:
+def _text(row: Row, listed: int, texts: dict[tuple[int, int], str], again: Replay) -> str | None:
     survivor = row["survivor"] if row["survivor"] is not None else row["rows"][0]
     known = texts.get((row["step"], survivor))
     if known is None and listed < _TEXTS and again.possible:

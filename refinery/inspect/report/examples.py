@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from refinery.compiler.templates import ident, lit
-from refinery.inspect.report.facts import Step
-from refinery.inspect.report.replayed import Again
-from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.facts import ReportStep
+from refinery.inspect.report.replayed import Replay
+from refinery.inspect.report.tables import Row, RunTables
 
 # Examples to show of each step, and examples to recompute.
 MOST = 5
@@ -45,10 +45,10 @@ class Examples:
     removed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
     changed: dict[int, list[Example]] = field(default_factory=lambda: defaultdict(list))
     recomputed: bool = False
-    unseen: list[Step] = field(default_factory=list)
+    unseen: list[ReportStep] = field(default_factory=list)
 
 
-def read_examples(tables: Tables, steps: Sequence[Step], again: Again) -> Examples:
+def read_examples(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> Examples:
     """Read examples of every step that removed or changed samples."""
     found = Examples()
     for row in tables.query("traced", limit=MOST, long=_LONG, window=_WINDOW):
@@ -65,31 +65,31 @@ def _traced(row: Row) -> Example:
     return Example(row["_row"], row["original_text"] or "", row["processed_text"], **known)
 
 
-def _missing(steps: Sequence[Step], found: Examples) -> Iterator[Step]:
+def _missing(steps: Sequence[ReportStep], found: Examples) -> Iterator[ReportStep]:
     """Steps without examples that removed or changed samples."""
     for step in steps:
         if (step.removed and step.step not in found.removed) or (step.changed and step.step not in found.changed):
             yield step
 
 
-def _recompute(tables: Tables, steps: Sequence[Step], again: Again, found: Examples) -> None:
+def _recompute(tables: RunTables, steps: Sequence[ReportStep], again: Replay, found: Examples) -> None:
     """Add recomputed examples for steps without a trace."""
-    removed = _untold(tables, found)
+    removed = _without_example(tables, found)
     missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
     changed = [(row, step) for step in missing for row in _changed_by(tables, step)]
     again.prepare([row["_row"] for row in removed] + [row for row, _ in changed])
     for row in removed:
-        told = again.tell(row["_row"], row["step"], row["kept_instead"])
+        replayed = again.example(row["_row"], row["step"], row["kept_instead"])
         known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
-        found.removed[row["step"]].append(Example(row["_row"], told.text, told.kept, **known))
+        found.removed[row["step"]].append(Example(row["_row"], replayed.text, replayed.kept, **known))
     for number, step in changed:
-        texts = again.tell(number, step).changes.get(step)
+        texts = again.example(number, step).changes.get(step)
         if texts is not None:
             found.changed[step].append(Example(number, *texts))
     found.recomputed = bool(removed or changed)
 
 
-def _changed_by(tables: Tables, step: int) -> list[int]:
+def _changed_by(tables: RunTables, step: int) -> list[int]:
     """The first rows that a step changed."""
     flag = f"_changed_{step}"
     known = tables.rows(f"SELECT 1 FROM duckdb_columns() WHERE table_name = 'fates' AND column_name = {lit(flag)}")
@@ -99,11 +99,11 @@ def _changed_by(tables: Tables, step: int) -> list[int]:
     return [row["_row"] for row in rows]
 
 
-def _untold(tables: Tables, found: Examples) -> list[Row]:
+def _without_example(tables: RunTables, found: Examples) -> list[Row]:
     """Removed samples for each step and reason without examples yet."""
-    told = {(step, _kind(example.reason)) for step, examples in found.removed.items() for example in examples}
+    shown = {(step, _kind(example.reason)) for step, examples in found.removed.items() for example in examples}
     rows = [
-        row for row in tables.query("removed", limit=_RECOMPUTED) if (row["step"], _kind(row["reason"])) not in told
+        row for row in tables.query("removed", limit=_RECOMPUTED) if (row["step"], _kind(row["reason"])) not in shown
     ]
     return rows[: _STEPS * _RECOMPUTED]
 

@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.tables import Row, RunTables
 
 # Most input and output files to list by name.
 MOST_FILES = 50
 
 
 @dataclass(frozen=True)
-class File:
+class RunFile:
     """An input or output file. size: bytes, rows: samples, format: as read; None if not in the manifest."""
 
     path: str
@@ -28,8 +28,8 @@ class Facts:
 
     run: Row
     versions: dict[str, str]
-    inputs: list[File]
-    outputs: list[File]
+    inputs: list[RunFile]
+    outputs: list[RunFile]
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Step:
+class ReportStep:
     """A row of table `steps`. parameters: all, with defaults."""
 
     step: int
@@ -64,7 +64,7 @@ class Step:
     seconds: float
 
 
-def read_facts(tables: Tables) -> Facts:
+def read_facts(tables: RunTables) -> Facts:
     """Read the facts of the run."""
     [run] = tables.rows("SELECT * FROM runs")
     manifest = _manifest(tables)
@@ -76,14 +76,14 @@ def read_facts(tables: Tables) -> Facts:
     )
 
 
-def read_steps(tables: Tables) -> list[Step]:
+def read_steps(tables: RunTables) -> list[ReportStep]:
     """Read the steps, in order."""
-    names = ", ".join(Step.__dataclass_fields__)
+    names = ", ".join(ReportStep.__dataclass_fields__)
     rows = tables.rows(f"SELECT {names} FROM steps ORDER BY step")
-    return [Step(**{**row, "parameters": json.loads(row["parameters"])}) for row in rows]
+    return [ReportStep(**{**row, "parameters": json.loads(row["parameters"])}) for row in rows]
 
 
-def _manifest(tables: Tables) -> dict[str, Any]:
+def _manifest(tables: RunTables) -> dict[str, Any]:
     """The run's manifest, the only place of file sizes; empty if it is missing, so that the report still works."""
     try:
         found = json.loads(tables.run_dir.manifest.read_text(encoding="utf-8"))
@@ -92,10 +92,10 @@ def _manifest(tables: Tables) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _files(paths: list[str], told: Any) -> list[File]:
-    known = {item["path"]: item for item in told or () if isinstance(item, dict) and "path" in item}
+def _files(paths: list[str], items: Any) -> list[RunFile]:
+    known = {item["path"]: item for item in items or () if isinstance(item, dict) and "path" in item}
     found = []
     for path in paths[:MOST_FILES]:
         item = known.get(path, {})
-        found.append(File(path, item.get("size", item.get("bytes")), item.get("rows"), item.get("format")))
+        found.append(RunFile(path, item.get("size", item.get("bytes")), item.get("rows"), item.get("format")))
     return found

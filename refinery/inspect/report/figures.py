@@ -10,9 +10,9 @@ from markupsafe import Markup
 from refinery.common.numbers import number, size
 from refinery.inspect.report import charts
 from refinery.inspect.report.axes import Axis
-from refinery.inspect.report.bounds import Range
+from refinery.inspect.report.bounds import KeptRange
 from refinery.inspect.report.charts import BOUND, BYTES, GRID, INK, KEPT, MINUS, MUTED, OTHER, PLUS, REMOVED, SHADE
-from refinery.inspect.report.facts import Step
+from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.statistics import Correlations, Histogram, Statistic
 from refinery.inspect.report.visible import beginning, plain
 
@@ -23,14 +23,14 @@ _ROW = 30
 _NUMBERED = 11
 
 
-def waterfall(steps: Sequence[Step], what: str) -> Markup:
+def waterfall(steps: Sequence[ReportStep], what: str) -> Markup:
     """Draw bars of the input of each step and of the part that it kept; what: "rows" or "bytes"."""
     given = [getattr(step, f"{what}_in") for step in steps]
     left = [getattr(step, f"{what}_out") for step in steps]
-    told = [number(value) if what == "rows" else size(value) for value in left]
+    amounts = [number(value) if what == "rows" else size(value) for value in left]
     labels = [f"{step.step}  {_name(step.operator)}" for step in steps]
     title = "Rows" if what == "rows" else "Bytes of text"
-    picture, axes = _bars(labels, told)
+    picture, axes = _bars(labels, amounts)
     places = range(len(steps))
     axes.barh(places, left, height=0.3, color=KEPT if what == "rows" else BYTES)
     lost = [max(0, before - after) for before, after in zip(given, left, strict=True)]
@@ -42,7 +42,7 @@ def waterfall(steps: Sequence[Step], what: str) -> Markup:
     return charts.written(picture, f"waterfall-{what}", f"{title} through the steps", text)
 
 
-def timings(steps: Sequence[Step]) -> Markup:
+def timings(steps: Sequence[ReportStep]) -> Markup:
     """Draw bars of the seconds of each step."""
     labels = [f"{step.step}  {_name(step.operator)}" for step in steps]
     picture, axes = _bars(labels, [f"{step.seconds:.3f} s" for step in steps])
@@ -53,7 +53,7 @@ def timings(steps: Sequence[Step]) -> Markup:
     return charts.written(picture, "timings", "Seconds of each step", f"{text}with {slowest.seconds:.3f} s.")
 
 
-def _seconds(step: Step) -> float:
+def _seconds(step: ReportStep) -> float:
     return step.seconds
 
 
@@ -67,8 +67,8 @@ def cluster_sizes(name: str, sizes: Sequence[tuple[str, int]]) -> Markup:
     axes.set_xlabel("samples in the cluster")
     axes.set_ylabel("clusters")
     _counts(axes)
-    told = "; ".join(f"{clusters:,} of {label}" for label, clusters in sizes)
-    return charts.written(picture, name, "Clusters by size", f"Clusters by their number of samples: {told}.")
+    listed = "; ".join(f"{clusters:,} of {label}" for label, clusters in sizes)
+    return charts.written(picture, name, "Clusters by size", f"Clusters by their number of samples: {listed}.")
 
 
 def histogram(statistic: Statistic, found: Histogram, name: str) -> Markup:
@@ -91,10 +91,10 @@ def histogram(statistic: Statistic, found: Histogram, name: str) -> Markup:
     axes.set_ylabel("samples")
     _counts(axes)
     _shaded(axes, statistic.range, found.axis)
-    return charts.written(picture, name, f"Histogram of {statistic.column}", _told(statistic, found))
+    return charts.written(picture, name, f"Histogram of {statistic.column}", _description(statistic, found))
 
 
-def _shaded(axes: Any, bounds: Range, axis: Axis) -> None:
+def _shaded(axes: Any, bounds: KeptRange, axis: Axis) -> None:
     """Draw bounds within the axis as lines, and their removed ranges as shades."""
     start, end = axis.edges[0], axis.edges[-1]
     low = bounds.low.value if bounds.low else start
@@ -121,7 +121,7 @@ def _shaded(axes: Any, bounds: Range, axis: Axis) -> None:
             )
 
 
-def _told(statistic: Statistic, found: Histogram) -> str:
+def _description(statistic: Statistic, found: Histogram) -> str:
     parts = [f"{sum(counts):,} {fate}" for counts, fate in _fates(found) if sum(counts)]
     ends = [f"{bound.name} is {number(bound.value)}" for bound in statistic.range.ends]
     outside = found.below + found.above
@@ -148,8 +148,8 @@ def correlations(found: Correlations) -> Markup:
             color, strength = (OTHER, 0.15) if r is None or row == column else (PLUS if r > 0 else MINUS, abs(r))
             axes.add_patch(Rectangle((column, row), 0.94, 0.94, facecolor=color, alpha=strength, linewidth=0))
             if side <= _NUMBERED and row != column:
-                told = "–" if r is None else f"{r:.2f}".replace("0.", ".")
-                axes.text(column + 0.47, row + 0.5, told, ha="center", va="center", fontsize=9)
+                shown = "–" if r is None else f"{r:.2f}".replace("0.", ".")
+                axes.text(column + 0.47, row + 0.5, shown, ha="center", va="center", fontsize=9)
     axes.set_xlim(0, side)
     axes.set_ylim(side, 0)
     axes.set_aspect("equal")
@@ -163,10 +163,10 @@ def correlations(found: Correlations) -> Markup:
     return charts.written(picture, "correlations", "Correlations of statistics", f"The strongest: {pairs or 'none'}.")
 
 
-def _bars(labels: Sequence[str], told: Sequence[str]) -> tuple[Any, Any]:
+def _bars(labels: Sequence[str], amounts: Sequence[str]) -> tuple[Any, Any]:
     """Make axes for a bar under each label, with its amount at the right end."""
     picture, axes = charts.figure(_WIDTH, _ROW * len(labels) + 14)
-    for at, (label, amount) in enumerate(zip(labels, told, strict=True)):
+    for at, (label, amount) in enumerate(zip(labels, amounts, strict=True)):
         axes.text(0, at - 0.26, label, transform=axes.get_yaxis_transform(), va="bottom")
         axes.text(1, at - 0.26, amount, transform=axes.get_yaxis_transform(), va="bottom", ha="right")
     axes.set_ylim(len(labels) - 0.5, -0.9)

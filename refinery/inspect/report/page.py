@@ -18,8 +18,8 @@ from refinery.inspect.report import charts, figures
 from refinery.inspect.report.differences import difference
 from refinery.inspect.report.duplicates import ROWS, read_duplicates
 from refinery.inspect.report.examples import read_examples
-from refinery.inspect.report.facts import MOST_FILES, Step, read_facts, read_steps
-from refinery.inspect.report.replayed import Again
+from refinery.inspect.report.facts import MOST_FILES, ReportStep, read_facts, read_steps
+from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.resources import read_resources
 from refinery.inspect.report.sources import MOST as MOST_SOURCES
 from refinery.inspect.report.sources import read_sources
@@ -33,10 +33,10 @@ from refinery.inspect.report.statistics import (
     read_correlations,
     read_statistics,
 )
-from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.tables import Row, RunTables
 from refinery.inspect.report.visible import beginning, visible
 from refinery.results import manifest
-from refinery.results.owned_files import Belongings, pattern
+from refinery.results.owned_files import OwnedFiles, pattern
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout
 
@@ -79,7 +79,7 @@ def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path 
     run_dir = RunDir.of_finished(work_dir)
     path = Path(os.path.realpath(output) if os.path.islink(output) else output) if output else run_dir.report
     try:
-        with Belongings(run_dir, overwrite).claim([pattern(path)]):
+        with OwnedFiles(run_dir, overwrite).claim([pattern(path)]):
             manifest.publish(path, text, None if output else run_dir.aside(path))
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}. Name another file with -o") from error
@@ -88,7 +88,7 @@ def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path 
 
 def page(work_dir: Path) -> str:
     """Return the page as HTML, the same for the same run. Raises DataError when there is no finished run."""
-    with Tables(work_dir) as tables, Again(work_dir) as again:
+    with RunTables(work_dir) as tables, Replay(work_dir) as again:
         facts, steps = read_facts(tables), read_steps(tables)
         statistics = read_statistics(tables, steps, again)
         found: dict[str, Any] = {
@@ -183,7 +183,7 @@ def _share(part: float, whole: float) -> str:
 
 
 def _plots(
-    steps: list[Step], statistics: list[Statistic], correlations: Correlations | None, duplicates: list[Any]
+    steps: list[ReportStep], statistics: list[Statistic], correlations: Correlations | None, duplicates: list[Any]
 ) -> dict[str, Markup]:
     """Every picture, by its name."""
     todo: dict[str, Any] = {}

@@ -12,14 +12,14 @@ import duckdb
 
 from refinery.errors import RefineryError
 from refinery.execution.stage_runner import BATCH
-from refinery.inspect.why.query import Histories
-from refinery.inspect.why.row_replay import Place, Seen
+from refinery.inspect.why.query import RowHistories
+from refinery.inspect.why.row_replay import RowPosition, StageReplay
 from refinery.workers.replay import replay, versions_before
 from refinery.workers.worker import Task, Worker
 
 
 @dataclass
-class Told:
+class ReplayedExample:
     """A replayed sample. text: its text before the requested step. kept: the text of the sample kept instead.
 
     changes: by step, the text before and after.
@@ -30,19 +30,19 @@ class Told:
     changes: dict[int, tuple[str, str]] = field(default_factory=dict)
 
 
-class Again:
+class Replay:
     """Replay of samples of one run. why_not: the reason why replay is impossible, in a sentence; empty if possible."""
 
     def __init__(self, work_dir: Path) -> None:
         self.why_not = ""
-        self.histories: Histories | None = None
-        self._first: dict[int, Seen] = {}  # rows that were prepared, in the first stage
+        self.histories: RowHistories | None = None
+        self._first: dict[int, StageReplay] = {}  # rows that were prepared, in the first stage
         try:
-            self.histories = Histories(work_dir)
+            self.histories = RowHistories(work_dir)
         except (RefineryError, duckdb.Error) as error:
             self.why_not = str(error).splitlines()[0].removeprefix(f"{work_dir}: ")
 
-    def __enter__(self) -> Again:
+    def __enter__(self) -> Replay:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,8 +58,8 @@ class Again:
         """Recompute the first stage of rows for later calls, all rows of a shard together, which is much faster."""
         if self.histories is None or self.histories.prepared.stages[0].program.copies:
             return
-        by_shard: dict[int, list[Place]] = defaultdict(list)
-        for place in map(self.histories.retelling.place, sorted(set(rows))):
+        by_shard: dict[int, list[RowPosition]] = defaultdict(list)
+        for place in map(self.histories.replay.place, sorted(set(rows))):
             by_shard[place.shard.index].append(place)
         planned = self.histories.prepared.stages[0]
         worker = Worker(planned.program)
@@ -68,21 +68,21 @@ class Again:
                 task = Task("", BATCH, first_row=places[0].first)
                 inside = [place.inside for place in places]
                 for row in replay(worker, places[0].shard, inside, task):
-                    self._first[row.row + places[0].first] = Seen(planned, planned.program, row, False)
+                    self._first[row.row + places[0].first] = StageReplay(planned, planned.program, row, False)
         finally:
             worker.close()
 
-    def tell(self, row: int, step: int, kept: int | None = None) -> Told:
+    def example(self, row: int, step: int, kept: int | None = None) -> ReplayedExample:
         """Replay a row up to `step`. kept: the row that a deduplicator kept instead."""
-        told = Told()
+        found = ReplayedExample()
         for seen in self._seen(row, step):
-            told.changes |= _changes(seen)
+            found.changes |= _changes(seen)
             if _is_in(seen, step):
-                told.text = self._text(seen, step)
+                found.text = self._text(seen, step)
                 if kept is not None:
-                    told.kept = self.text_at(kept, step)
+                    found.kept = self.text_at(kept, step)
                 break
-        return told
+        return found
 
     def text_at(self, row: int, step: int) -> str | None:
         """The text of a row before `step`."""
@@ -91,7 +91,7 @@ class Again:
                 return self._text(seen, step)
         return None
 
-    def _seen(self, row: int, step: int) -> Iterator[Seen]:
+    def _seen(self, row: int, step: int) -> Iterator[StageReplay]:
         """The row in the stages up to that of `step`."""
         if self.histories is None:
             return
@@ -99,21 +99,21 @@ class Again:
         if first is not None and _is_in(first, step):
             yield first
             return
-        yield from self.histories.retelling.walk(self.histories.retelling.place(row))
+        yield from self.histories.replay.walk(self.histories.replay.place(row))
 
-    def _text(self, seen: Seen, step: int) -> str:
+    def _text(self, seen: StageReplay, step: int) -> str:
         assert self.histories is not None
         [known] = [known for known in self.histories.prepared.recipe.steps if known.index == step]
         return seen.text_given_to(known) or ""
 
 
-def _is_in(seen: Seen, step: int) -> bool:
+def _is_in(seen: StageReplay, step: int) -> bool:
     """Return whether a step belongs to a stage or is the deduplicator at its end."""
     after = seen.planned.stage.after
     return any(info.index == step for info in seen.program.steps) or (after is not None and after.index == step)
 
 
-def _changes(seen: Seen) -> dict[int, tuple[str, str]]:
+def _changes(seen: StageReplay) -> dict[int, tuple[str, str]]:
     """The texts that the steps of a stage changed."""
     found: dict[int, tuple[str, str]] = {}
     values: dict[str, Any] = seen.row.values

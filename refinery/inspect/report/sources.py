@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from refinery.common.numbers import size
 from refinery.execution.stage_runner import BATCH
-from refinery.inspect.report.replayed import Again
-from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.replayed import Replay
+from refinery.inspect.report.tables import Row, RunTables
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
@@ -34,7 +34,7 @@ class Sources:
     note: str = ""
 
 
-def read_sources(tables: Tables, again: Again) -> Sources:
+def read_sources(tables: RunTables, again: Replay) -> Sources:
     """Read counts by file from the tables, and by column from the input if that exists and is not too large."""
     files = tables.query("files")
     if again.histories is None:

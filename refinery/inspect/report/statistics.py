@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from refinery.compiler.model import Stat
 from refinery.compiler.templates import ident
 from refinery.inspect.report.axes import Axis, axis_of
-from refinery.inspect.report.bounds import NO_RANGE, Range, measured, range_of
-from refinery.inspect.report.facts import Step
-from refinery.inspect.report.replayed import Again
-from refinery.inspect.report.tables import Row, Tables
+from refinery.inspect.report.bounds import NO_RANGE, KeptRange, measured, range_of
+from refinery.inspect.report.facts import ReportStep
+from refinery.inspect.report.replayed import Replay
+from refinery.inspect.report.tables import Row, RunTables
 
 # Statistics with a histogram, and rows of the table of all statistics: a run may have hundreds.
 MOST_DETAILS = 30
@@ -51,8 +51,8 @@ class Statistic:
 
     column: str
     type: str
-    step: Step | None
-    range: Range
+    step: ReportStep | None
+    range: KeptRange
     n: int = 0
     all: int = 0
     mean: float | None = None
@@ -101,7 +101,7 @@ def _strength(found: tuple[str, str, float]) -> tuple[float, str, str]:
     return (-abs(found[2]), found[0], found[1])
 
 
-def read_statistics(tables: Tables, steps: Sequence[Step], again: Again) -> list[Statistic]:
+def read_statistics(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> list[Statistic]:
     """Read all statistics; up to MOST_DETAILS of them, those with bounds first, are counted in detail."""
     by_step = {step.step: step for step in steps}
     prepared = again.histories.prepared if again.histories else None
@@ -127,40 +127,40 @@ def _unbounded(statistic: Statistic) -> bool:
     return not statistic.range.ends
 
 
-def _statistic(column: str, kind: str, stat: Stat | None, steps: dict[int, Step]) -> Statistic:
+def _statistic(column: str, kind: str, stat: Stat | None, steps: dict[int, ReportStep]) -> Statistic:
     step = steps.get(stat.step) if stat else None
     bounds = range_of(stat, step) if stat and step else NO_RANGE
     return Statistic(column, kind, step, bounds, removed=step.removed if step and bounds.ends else 0)
 
 
-def _moments(tables: Tables, statistics: Sequence[Statistic]) -> None:
+def _moments(tables: RunTables, statistics: Sequence[Statistic]) -> None:
     """Fill in n, mean and deviation, over finite values only."""
     [rows] = tables.rows("SELECT count(*) AS n FROM stats")
     sums = "SELECT stat, n, mean, m2, min, max FROM stat_summary WHERE \"group\" = 'summary'"
-    told = {row["stat"]: row for row in tables.rows(sums)}
+    summed = {row["stat"]: row for row in tables.rows(sums)}
     for statistic in statistics:
-        row = told.get(statistic.column, {})
+        row = summed.get(statistic.column, {})
         statistic.all, statistic.n = rows["n"], row.get("n") or 0
         statistic.mean, statistic.low, statistic.high = row.get("mean"), row.get("min"), row.get("max")
         if statistic.n > 1 and row["m2"] is not None:
             statistic.deviation = math.sqrt(max(0.0, row["m2"]) / (statistic.n - 1))
 
 
-def _quantiles(tables: Tables, statistics: Sequence[Statistic]) -> None:
+def _quantiles(tables: RunTables, statistics: Sequence[Statistic]) -> None:
     """Fill in quantiles; of many values, DuckDB sorts only those of every few samples."""
     if not statistics:
         return
     every = max(1, math.ceil(statistics[0].all * len(statistics) / _SORTED))
     columns = [ident(statistic.column) for statistic in statistics]
-    told = tables.query("quantiles", columns=columns, shares=list(QUANTILES), every=every)
-    for statistic, row in zip(statistics, told, strict=True):
+    quantiles = tables.query("quantiles", columns=columns, shares=list(QUANTILES), every=every)
+    for statistic, row in zip(statistics, quantiles, strict=True):
         statistic.odd = max(0, statistic.n - row["finite"])
         if row["finite"] and row["quantiles"]:
             statistic.low, statistic.high, statistic.every = row["low"], row["high"], every
             statistic.quantiles = dict(zip(QUANTILES, row["quantiles"], strict=True))
 
 
-def _count(tables: Tables, statistics: Sequence[Statistic]) -> None:
+def _count(tables: RunTables, statistics: Sequence[Statistic]) -> None:
     """Count the samples of each bin with DuckDB."""
     drawn = []
     for statistic in statistics:
@@ -197,24 +197,24 @@ def _histogram(axis: Axis, rows: Sequence[Row]) -> Histogram:
 
 
 @dataclass(frozen=True)
-class Analysis:
+class AnalysisRows:
     """Rows of the tables `suggestions` and `correlations`, the latter strongest first."""
 
     suggestions: list[Row]
     pairs: list[Row]
 
 
-def read_analysis(tables: Tables) -> Analysis | None:
+def read_analysis(tables: RunTables) -> AnalysisRows | None:
     """Read the tables of `refinery analyze` in the run's database; None if the run was not an analysis."""
     names = "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name IN ('suggestions', 'correlations')"
     if tables.rows(names)[0]["n"] < 2:
         return None
     strength = "greatest(abs(coalesce(spearman, 0)), abs(coalesce(pearson, 0)))"
     pairs = f"SELECT * FROM correlations WHERE coalesce(pearson, spearman) IS NOT NULL ORDER BY {strength} DESC, stat_a, stat_b"
-    return Analysis(tables.rows("SELECT * FROM suggestions ORDER BY step, stat, method"), tables.rows(pairs))
+    return AnalysisRows(tables.rows("SELECT * FROM suggestions ORDER BY step, stat, method"), tables.rows(pairs))
 
 
-def read_correlations(tables: Tables, statistics: Sequence[Statistic]) -> Correlations | None:
+def read_correlations(tables: RunTables, statistics: Sequence[Statistic]) -> Correlations | None:
     """Read correlations of numbers that vary, those with bounds before others; None for fewer than two."""
     vary = [statistic for statistic in statistics if statistic.numeric and statistic.n > 1 and not statistic.constant]
     chosen = {statistic.column for statistic in sorted(vary, key=_unbounded)[:_CORRELATED]}

@@ -17,7 +17,7 @@ NEEDED = {"runs", "steps", "ledger", "stats", "trace", "quarantine", "duplicates
 Row = dict[str, Any]
 
 
-class Tables:
+class RunTables:
     """The database of a run folder, read-only. Raises DataError when no run has ended well there."""
 
     def __init__(self, work_dir: Path) -> None:
@@ -38,7 +38,7 @@ class Tables:
             raise DataError(f"{database}: is not a run's database, it has no table {', '.join(missing)}")
         self.con.execute("SET enable_progress_bar = false").fetchall()
 
-    def __enter__(self) -> Tables:
+    def __enter__(self) -> RunTables:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -24,11 +24,11 @@ def visible(text: object, every: bool = False) -> Markup:
     every: also line ends, tabs, joiners and all spaces but U+0020.
     """
     pattern = _UNSEEN_EVERYWHERE if every else _UNSEEN
-    pieces, last, told = list[Markup](), 0, str(text)
-    for found in pattern.finditer(told):
-        pieces += [escape(told[last : found.start()]), _spelled(found[0])]
+    pieces, last, text = list[Markup](), 0, str(text)
+    for found in pattern.finditer(text):
+        pieces += [escape(text[last : found.start()]), _spelled(found[0])]
         last = found.end()
-    return Markup("").join([*pieces, escape(told[last:])])
+    return Markup("").join([*pieces, escape(text[last:])])
 
 
 def _spelled(run: str) -> Markup:

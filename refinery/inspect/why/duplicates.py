@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.compiler.deduplicators import MARK
-from refinery.inspect.why.row_replay import Retelling, Seen
+from refinery.inspect.why.row_replay import RowReplay, StageReplay
 
 # Number of shared shingles to show.
 _SHINGLES = 10
@@ -18,7 +18,7 @@ _OF_SHINGLES = {"tokenization", "window_size", "lowercase", "ignore_pattern"}
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedShingles:
     """Distinct shingles that two texts share: their number, the number in each text, the first ten. jaccard: exact."""
 
     count: int
@@ -29,18 +29,18 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Other:
+class OtherSample:
     """Another sample as the deduplicator received it. file: with its line. simhash: 16 hexadecimal digits."""
 
     row: int
     file: str
     text: str | None
     simhash: str | None = None
-    shared: Shared | None = None
+    shared: SharedShingles | None = None
 
 
 @dataclass(frozen=True)
-class Cluster:
+class SampleCluster:
     """Samples that match directly or through others. rows: samples of this run; size: with samples of an index."""
 
     size: int
@@ -56,9 +56,9 @@ class Duplicate:
     similarity, when the operator verified it.
     """
 
-    kept: Other | None
+    kept: OtherSample | None
     kept_in_index: str | None
-    via: Other | None
+    via: OtherSample | None
     matched: str
     simhash: str | None = None
     distance: int | None = None
@@ -67,7 +67,7 @@ class Duplicate:
 
 
 @dataclass(frozen=True)
-class Unit:
+class RemovedUnit:
     """A part that a deduplicator took out of the text.
 
     unit: its number in the text, from 0. kind: line, paragraph, sentences or unit. text: None for an operator that
@@ -83,13 +83,13 @@ class Unit:
     file: str | None
 
 
-class Evidence:
+class DuplicateEvidence:
     """Explain decisions of deduplicators from the tables of a run, and from the recomputed rows that they name."""
 
-    def __init__(self, retelling: Retelling) -> None:
-        self._retelling, self._con = retelling, retelling.con
+    def __init__(self, replay: RowReplay) -> None:
+        self._replay, self._con = replay, replay.con
 
-    def cluster(self, step: Any, row: int) -> Cluster | None:
+    def cluster(self, step: Any, row: int) -> SampleCluster | None:
         """The cluster of a row; None when no other sample is like it."""
         found = self._con.execute(
             "SELECT cluster, size FROM clusters WHERE step = ? AND _row = ?", [step.index, row]
@@ -98,9 +98,9 @@ class Evidence:
             return None
         number, size = found[0]
         query = "SELECT _row FROM clusters WHERE step = ? AND cluster = ? ORDER BY _row"
-        return Cluster(size, tuple(row for (row,) in self._con.execute(query, [step.index, number]).fetchall()))
+        return SampleCluster(size, tuple(row for (row,) in self._con.execute(query, [step.index, number]).fetchall()))
 
-    def duplicate(self, step: Any, row: int, seen: Seen) -> Duplicate | None:
+    def duplicate(self, step: Any, row: int, seen: StageReplay) -> Duplicate | None:
         """Reason why the deduplicator `step` removed a row, `seen` in the stage before; None when it kept the row."""
         query = (
             "SELECT kept, kept_in_index, via, matched, distance, estimated_jaccard, jaccard FROM duplicates "
@@ -114,28 +114,28 @@ class Evidence:
         other = None if via is None or via == kept else self._other(step, via, seen)
         return Duplicate(one, kept_in_index, other, matched, _simhash(seen), *numbers)
 
-    def _other(self, step: Any, row: int, seen: Seen) -> Other:
-        place = self._retelling.place(row)
-        there = next(s for s in self._retelling.walk(place) if s.planned.stage.number == seen.planned.stage.number)
+    def _other(self, step: Any, row: int, seen: StageReplay) -> OtherSample:
+        place = self._replay.place(row)
+        there = next(s for s in self._replay.walk(place) if s.planned.stage.number == seen.planned.stage.number)
         text, simhash = there.text_given_to(step), _simhash(there)
         own = seen.text_given_to(step)
         known = own is not None and text is not None and step.params.keys() >= _OF_SHINGLES
         none = simhash is not None and not int(simhash, 16)  # fewer tokens than a shingle has
         shared = _shared(own or "", text or "", step.params) if known and not none else None
-        return Other(row, place.file(there.row.line), text, simhash, shared)
+        return OtherSample(row, place.file(there.row.line), text, simhash, shared)
 
-    def units(self, step: Any, row: int, text: str | None) -> tuple[Unit, ...]:
+    def units(self, step: Any, row: int, text: str | None) -> tuple[RemovedUnit, ...]:
         """Units that the deduplicator `step` takes out of a row's text."""
-        operator = self._retelling.prepared.library.operators[step.name]
+        operator = self._replay.prepared.library.operators[step.name]
         query = "SELECT unit, kept, matched FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
         found = self._con.execute(query, [step.index, row]).fetchall()
         if not found:
             return ()
         parts = [] if text is None else operator.parts(text, step.params)
         first = [kept for _, kept, _ in found if kept is not None]
-        files = self._retelling.files(list(dict.fromkeys(first))[:_FILES])
+        files = self._replay.files(list(dict.fromkeys(first))[:_FILES])
         return tuple(
-            Unit(
+            RemovedUnit(
                 unit,
                 operator.units.get("name", "unit"),
                 parts[unit] if unit < len(parts) else None,
@@ -147,16 +147,16 @@ class Evidence:
         )
 
 
-def _simhash(seen: Seen) -> str | None:
+def _simhash(seen: StageReplay) -> str | None:
     value = seen.row.values.get(f"{MARK}simhash")
     return None if value is None else f"{value:016x}"
 
 
-def _shared(here: str, there: str, params: Mapping[str, Any]) -> Shared:
+def _shared(here: str, there: str, params: Mapping[str, Any]) -> SharedShingles:
     from refinery.kernels.dedup.minhash_texts import shared_shingles  # numba, which few questions need
 
     how = {"normalize": "none", "tokenizer_model": None, **params}
     found = shared_shingles(here, there, how)
     left, right = (len(shared_shingles(text, text, how)) for text in (here, there))
     union = left + right - len(found)
-    return Shared(len(found), left, right, len(found) / union if union else 1.0, tuple(found[:_SHINGLES]))
+    return SharedShingles(len(found), left, right, len(found) / union if union else 1.0, tuple(found[:_SHINGLES]))

@@ -14,11 +14,11 @@ import duckdb
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
-from refinery.inspect.why.duplicates import Cluster, Duplicate, Evidence, Unit
-from refinery.inspect.why.row_replay import Retelling, Seen
+from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
+from refinery.inspect.why.row_replay import RowReplay, StageReplay
 from refinery.io.side_files import require_unchanged
 from refinery.planning.filter_costs import orderings_of
-from refinery.planning.plan import Prepared, prepare
+from refinery.planning.plan import Plan, prepare
 from refinery.storage.run_folder import RunDir
 from refinery.workers import input_schema as schemas
 from refinery.workers.replay import versions_before
@@ -50,12 +50,12 @@ class Event:
     value: float | None = None
     bound: float | None = None
     duplicate: Duplicate | None = None
-    cluster: Cluster | None = None
-    units: tuple[Unit, ...] | None = None
+    cluster: SampleCluster | None = None
+    units: tuple[RemovedUnit, ...] | None = None
 
 
 @dataclass(frozen=True)
-class History:
+class RowHistory:
     """A row's events. file: its input file, with its line. fate: "kept", "removed" or "quarantined"."""
 
     row: int
@@ -70,7 +70,7 @@ class History:
         return json.dumps(asdict(self), ensure_ascii=False, default=str)
 
 
-class Histories:
+class RowHistories:
     """Histories of the rows of one run folder."""
 
     def __init__(self, work_dir: Path) -> None:
@@ -83,17 +83,17 @@ class Histories:
         self.prepared = self._prepare()
         self.con = duckdb.connect(str(self.run_dir.database), read_only=True)
         self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())
-        self.retelling = Retelling(self.prepared, self.con)
-        self.evidence = Evidence(self.retelling)
+        self.replay = RowReplay(self.prepared, self.con)
+        self.evidence = DuplicateEvidence(self.replay)
 
-    def __enter__(self) -> Histories:
+    def __enter__(self) -> RowHistories:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.retelling.close()
+        self.replay.close()
         self.con.close()
 
-    def _prepare(self) -> Prepared:
+    def _prepare(self) -> Plan:
         from refinery.execution.open import open_recipe
 
         recipe, library = open_recipe(self.run_dir.recipe)
@@ -136,48 +136,48 @@ class Histories:
             )
         return found
 
-    def tell(self, row: int) -> History:
+    def of(self, row: int) -> RowHistory:
         """Return the history of row number `row`. Raises DataError when the run had no such row."""
-        place = self.retelling.place(row)
+        place = self.replay.place(row)
         broken = self.con.execute("SELECT step, error, line, file FROM quarantine WHERE _row = ?", [row]).fetchall()
         removed = self.con.execute("SELECT step, reason, value, bound FROM ledger WHERE _row = ?", [row]).fetchall()
         if broken and not broken[0][0]:
             _, error, line, path = broken[0]
-            return History(row, f"{path}:{line}", None, "quarantined", (), error)
+            return RowHistory(row, f"{path}:{line}", None, "quarantined", (), error)
         raising, error = broken[0][:2] if broken else (None, None)
         end = removed[0] if removed else None
-        told: dict[int, Event] = {}
+        events: dict[int, Event] = {}
         as_read: Any = None
-        for seen in self.retelling.walk(place, raising):
+        for seen in self.replay.walk(place, raising):
             as_read = as_read or seen.row
-            told |= self._events(row, seen, end)
-            if end and end[0] in told:
+            events |= self._events(row, seen, end)
+            if end and end[0] in events:
                 break
         if raising is not None:
-            told[raising] = Event(*self._place(raising), "quarantined", reason=error)
+            events[raising] = Event(*self._place(raising), "quarantined", reason=error)
         stages = [planned.stage for planned in self.prepared.stages]
         steps = [number for stage in stages for number in stage.numbers()]
-        events = tuple(told.get(step) or Event(*self._place(step), "not reached") for step in steps)
+        listed = tuple(events.get(step) or Event(*self._place(step), "not reached") for step in steps)
         fate = "quarantined" if broken else "removed" if end else "kept"
-        return History(row, place.file(as_read.line), as_read.sample, fate, events, error)
+        return RowHistory(row, place.file(as_read.line), as_read.sample, fate, listed, error)
 
     def _place(self, step: int) -> tuple[int, str, str]:
         """A step's number, operator and place in the recipe."""
         [name] = [known.name for known in self.prepared.recipe.steps if known.index == step]
         return step, name, str(self.places.get(step, ""))
 
-    def _events(self, row: int, seen: Seen, end: Sequence[Any] | None) -> dict[int, Event]:
+    def _events(self, row: int, seen: StageReplay, end: Sequence[Any] | None) -> dict[int, Event]:
         """Events of the steps of one stage that the row reached, and of the deduplicator after them."""
         last = end[0] if end else None
         ran = [info.index for info in seen.program.steps]
         steps = ran[: ran.index(last) + 1] if last in ran else ran
-        told = {step: self._event(row, step, seen, end if step == last else None) for step in steps}
+        events = {step: self._event(row, step, seen, end if step == last else None) for step in steps}
         after = seen.planned.stage.after
         if after is None or seen.ended or self.prepared.library.operators[after.name].match == "units":
-            return told
-        return told | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
+            return events
+        return events | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
 
-    def _event(self, row: int, step: int, seen: Seen, end: Sequence[Any] | None) -> Event:
+    def _event(self, row: int, step: int, seen: StageReplay, end: Sequence[Any] | None) -> Event:
         """Event of a mapper, filter or deduplicator of text units. end: ledger entry if this step removed the row."""
         program, values = seen.program, seen.row.values
         place, why = self._place(step), _why(end)
@@ -191,12 +191,12 @@ class Histories:
             return Event(*place, "unchanged", units=units)
         return Event(*place, "removed" if end else "changed", before, values[change.after], units=units, **why)
 
-    def _units(self, row: int, step: int, seen: Seen, text: str | None) -> tuple[Unit, ...] | None:
+    def _units(self, row: int, step: int, seen: StageReplay, text: str | None) -> tuple[RemovedUnit, ...] | None:
         """Units that a deduplicator took out of the text; None for other steps."""
         before = seen.planned.stage.before
         return self.evidence.units(before, row, text) if before is not None and before.index == step else None
 
-    def _decision(self, row: int, step: Any, seen: Seen, end: Sequence[Any] | None) -> Event:
+    def _decision(self, row: int, step: Any, seen: StageReplay, end: Sequence[Any] | None) -> Event:
         """Event of a deduplicator that keeps or removes the whole row."""
         place, cluster = self._place(step.index), self.evidence.cluster(step, row)
         if end:

@@ -21,16 +21,16 @@ from refinery.io.batch import Batch
 from refinery.io.model import Part, Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
-from refinery.planning.plan import Planned, Prepared, compile_stage
+from refinery.planning.plan import CompiledStage, Plan, compile_stage
 from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.workers import input_schema as schemas
-from refinery.workers.replay import Replayed, versions_before
+from refinery.workers.replay import ReplayedRow, versions_before
 from refinery.workers.worker import Task, Worker
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPosition:
     """Position of a row. row: its number in the run. first, first_line: rows and lines before its shard."""
 
     row: int
@@ -50,12 +50,12 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Seen:
+class StageReplay:
     """A row in one stage, as computed by `program`; if a step raised, `program` holds only the steps before it."""
 
-    planned: Planned
+    planned: CompiledStage
     program: Program
-    row: Replayed
+    row: ReplayedRow
     raised: bool
 
     @property
@@ -71,10 +71,10 @@ class Seen:
         return None if text is None else str(text)
 
 
-class Retelling:
+class RowReplay:
     """Replays rows of a run. con: the run's database."""
 
-    def __init__(self, prepared: Prepared, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, prepared: Plan, con: duckdb.DuckDBPyConnection) -> None:
         self.prepared, self.con = prepared, con
         self._workers: dict[int, Worker] = {}
 
@@ -84,7 +84,7 @@ class Retelling:
             worker.close()
         self._workers.clear()
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> RowPosition:
         """Find the position of a row. Raises DataError when the run had no such row."""
         query = "SELECT shard, first_row, first_line FROM shards WHERE first_row <= ? AND ? < first_row + rows"
         found = self.con.execute(query, [row, row]).fetchall()
@@ -98,17 +98,17 @@ class Retelling:
             given = [first, [source.path for source in shard.sources], len(shard.sources)]
             rows_of = self.con.execute(query, given).fetchall()
             shard = replace(shard, rows_of=tuple(count for (count,) in rows_of))
-        return Place(row, shard, first, first_line)
+        return RowPosition(row, shard, first, first_line)
 
     def files(self, rows: Iterable[int]) -> dict[int, str]:
         """The file of each row, with its line."""
-        by_shard: dict[int, list[Place]] = defaultdict(list)
+        by_shard: dict[int, list[RowPosition]] = defaultdict(list)
         for row in sorted(set(rows)):
             place = self.place(row)
             by_shard[place.shard.index].append(place)
         return {place.row: place.file(line) for places in by_shard.values() for place, line in _lines(places)}
 
-    def walk(self, place: Place, raising: int | None = None) -> Iterator[Seen]:
+    def walk(self, place: RowPosition, raising: int | None = None) -> Iterator[StageReplay]:
         """Yield the row in one stage after another, until a step removes it.
 
         raising: the step that raised on the row, in any stage. Raises DataError when the row is not in its file.
@@ -130,30 +130,32 @@ class Retelling:
                 tables.append(_stats(planned.program, place, done, folder))
                 part = _part(planned.program, batch, done, folder)
 
-    def _seen(self, planned: Planned, shard: Shard, place: Place, raising: int | None) -> tuple[Seen, Batch, pa.Table]:
+    def _seen(
+        self, planned: CompiledStage, shard: Shard, place: RowPosition, raising: int | None
+    ) -> tuple[StageReplay, Batch, pa.Table]:
         program = planned.program
         try:
             if not _fails_in(planned, raising):  # it may be one on which the process dies
                 row, batch, done = self._replayed(program, shard, place)
-                return Seen(planned, program, row, False), batch, done
+                return StageReplay(planned, program, row, False), batch, done
         except duckdb.Error:
             if raising is None:
                 raise
         assert raising is not None
         program = self._before(planned, raising)
         row, batch, done = self._replayed(program, shard, place)
-        return Seen(planned, program, row, True), batch, done
+        return StageReplay(planned, program, row, True), batch, done
 
-    def _replayed(self, program: Program, shard: Shard, place: Place) -> tuple[Replayed, Batch, pa.Table]:
+    def _replayed(self, program: Program, shard: Shard, place: RowPosition) -> tuple[ReplayedRow, Batch, pa.Table]:
         if id(program) not in self._workers:
             self._workers[id(program)] = Worker(program)
         worker = self._workers[id(program)]
         for batch, done in worker.replay(shard, [place.inside], Task("", BATCH, first_row=place.first)):
-            row = Replayed(place.inside, batch.line_number(0), batch.sample(0), done.to_pylist()[0])
+            row = ReplayedRow(place.inside, batch.line_number(0), batch.sample(0), done.to_pylist()[0])
             return row, batch, done
         raise DataError(f"row {place.row} is not in {place.shard.source.path} any more")
 
-    def _before(self, planned: Planned, step: int) -> Program:
+    def _before(self, planned: CompiledStage, step: int) -> Program:
         """The steps of a stage before `step`."""
         prepared, stage = self.prepared, planned.stage
         numbers = [*([stage.before.index] if stage.before is not None else []), *stage.numbers()]
@@ -167,7 +169,7 @@ class Retelling:
         recipe = replace(prepared.recipe, stat_summary=StatSummary())
         return compile_stage(cut, recipe, prepared.library, schema, text_key, earlier, False).program
 
-    def _units(self, planned: Planned, place: Place, folder: Path) -> list[str]:
+    def _units(self, planned: CompiledStage, place: RowPosition, folder: Path) -> list[str]:
         """Write the units that a deduplicator before a stage takes out of the row; return the file, if any."""
         column, before = planned.program.removed, planned.stage.before
         if column is None or before is None:
@@ -178,14 +180,14 @@ class Retelling:
         return [_table(folder / "units.parquet", place, {column: lists})]
 
 
-def _fails_in(planned: Planned, step: int | None) -> bool:
+def _fails_in(planned: CompiledStage, step: int | None) -> bool:
     """Return whether a stage holds the step that fails on the row."""
     stage = planned.stage
     ends = [end.index for end in (stage.before, stage.after) if end is not None]
     return step is not None and step in (*ends, *stage.numbers())
 
 
-def _lines(places: list[Place]) -> Iterator[tuple[Place, int]]:
+def _lines(places: list[RowPosition]) -> Iterator[tuple[RowPosition, int]]:
     """Line numbers of rows of one shard, counted in the shard; places: in row order."""
     wanted = np.array([place.inside for place in places], np.int64)
     left = len(places)
@@ -207,12 +209,12 @@ def _part(program: Program, batch: Batch, done: pa.Table, folder: Path) -> Part:
     return Part(source, np.zeros(1, np.int64), batch.rows, batch.line_numbers)
 
 
-def _stats(program: Program, place: Place, done: pa.Table, folder: Path) -> str:
+def _stats(program: Program, place: RowPosition, done: pa.Table, folder: Path) -> str:
     """Write a file with the statistics of a stage, for later stages that use them."""
     return _table(folder / "stats.parquet", place, {stat.column: done[stat.column] for stat in program.stats})
 
 
-def _table(path: Path, place: Place, columns: dict[str, Any]) -> str:
+def _table(path: Path, place: RowPosition, columns: dict[str, Any]) -> str:
     path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"_row": pa.array([place.inside]), **columns}), path)
     return str(path)

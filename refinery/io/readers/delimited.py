@@ -2,7 +2,7 @@
 
 The rules are pandas', and so Data-Juicer's, with three exceptions that keep values as they were written: a number with
 leading zeros stays text, so does one that does not fit 64 bits, and words such as NA or null are missing values only in
-columns of numbers or booleans. A short record is filled up with missing values; a long one is a Bad row.
+columns of numbers or booleans. A short record is filled up with missing values; a long one is a BadSample.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from refinery import kernels
 from refinery.errors import DataError
-from refinery.io.batch import RAW_LIMIT, Bad, Batch
+from refinery.io.batch import RAW_LIMIT, BadSample, Batch
 from refinery.io.conform import conform
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Source
-from refinery.io.readers.json_lines import Limits
-from refinery.io.readers.read_buffer import Window
+from refinery.io.readers.json_lines import ReadLimits
+from refinery.io.readers.read_buffer import ReadBuffer
 
 _MISSING = pa.array(
     "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")
@@ -42,11 +42,11 @@ class _Records:
     data: np.ndarray
     rows: np.ndarray
     line_numbers: np.ndarray
-    bad: list[Bad]
+    bad: list[BadSample]
     lines_seen: int
 
 
-def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
+def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: ReadLimits) -> Iterator[Batch]:
     """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, with the columns of `schema`."""
     reader = _Reader(source, limits, start, end)
     try:
@@ -58,7 +58,7 @@ def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Li
         reader.close()
 
 
-def count_records(source: Source, start: int, end: int, limits: Limits) -> int:
+def count_records(source: Source, start: int, end: int, limits: ReadLimits) -> int:
     """Number of records of a file between two cuts, good and bad, without the header."""
     reader = _Reader(source, limits, start, end)
     try:
@@ -73,10 +73,10 @@ def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[p
     Returns the columns and their types over all rows (bool, int64, double or string); the cuts of its text,
     between records at least `size` bytes apart, beginning with 0; and the bytes of its text.
     """
-    reader = _Reader(source, Limits(batch_bytes=min(Limits().batch_bytes, size or 1 << 40)))
-    kinds = [Kinds() for _ in reader.names]
+    reader = _Reader(source, ReadLimits(batch_bytes=min(ReadLimits().batch_bytes, size or 1 << 40)))
+    kinds = [ColumnKinds() for _ in reader.names]
     cuts = [0]
-    running: deque[Future[list[Kinds]]] = deque()
+    running: deque[Future[list[ColumnKinds]]] = deque()
     try:
         with ThreadPoolExecutor(max(1, workers)) as pool:
             for records in reader.records():
@@ -95,19 +95,19 @@ def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[p
     return schema, [cut for cut in cuts if cut == 0 or cut < reader.position], reader.position
 
 
-def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[Kinds]:
-    return [Kinds.of(column) for column in _strings(data, names, delimiter).columns]
+def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[ColumnKinds]:
+    return [ColumnKinds.of(column) for column in _strings(data, names, delimiter).columns]
 
 
 class _Reader:
     """Splits a file, or its text between two cuts, into the header and blocks of records."""
 
-    def __init__(self, source: Source, limits: Limits, start: int = 0, end: int = -1) -> None:
+    def __init__(self, source: Source, limits: ReadLimits, start: int = 0, end: int = -1) -> None:
         self.path = source.path
         self.limits = limits
         self.delimiter = "\t" if source.format == "tsv" else ","
         block = 1 << 16 if start else limits.batch_bytes
-        self.window = Window(source, 0, -1 if start else end, block, False, limits.line)
+        self.window = ReadBuffer(source, 0, -1 if start else end, block, False, limits.line)
         self.at = self.window.first
         self.row = self.line = 0
         self._room = [np.empty(limits.rows, np.int64) for _ in range(4)]
@@ -115,7 +115,7 @@ class _Reader:
             self.names = self._header()
             if start:  # the header is known, and the records stand elsewhere
                 self.window.close()
-                self.window = Window(source, start, end, limits.batch_bytes, False, limits.line)
+                self.window = ReadBuffer(source, start, end, limits.batch_bytes, False, limits.line)
                 self.at = self.line = 0
         except BaseException:
             self.window.close()
@@ -214,7 +214,7 @@ class _Reader:
             raw = data[starts[i] : min(ends[i], starts[i] + RAW_LIMIT)].tobytes()
             error = f"{fields[i]} fields, but {len(self.names)} columns"
             error = not_utf8(raw) if states[i] == kernels.text.lines.NOT_UTF8 else error
-            bad.append(Bad(int(rows[i]), int(first[i]), raw, error))
+            bad.append(BadSample(int(rows[i]), int(first[i]), raw, error))
         starts, ends, fields = starts[good], ends[good], fields[good]
         room = int((ends - starts).sum() + (len(self.names) - fields).sum() + len(starts))
         out = np.empty(room, np.uint8)
@@ -243,7 +243,7 @@ class _Reader:
 
     def _only_bad(self, stop: int, error: str) -> _Records:
         raw = self.window.data[self.at : min(stop, self.at + RAW_LIMIT)].tobytes().rstrip(b"\r\n")
-        bad = Bad(self.row, self.line + 1, raw, error)
+        bad = BadSample(self.row, self.line + 1, raw, error)
         self.at = stop
         self.row += 1
         self.line += 1
@@ -282,25 +282,25 @@ _LONGEST = 400  # no number is written with more characters
 
 
 @dataclass(frozen=True)
-class Kinds:
+class ColumnKinds:
     """Kinds of values of a column; kinds of parts of a file, joined in any order, are those of the file."""
 
     seen: int = 0
 
     @staticmethod
-    def of(column: pa.ChunkedArray) -> Kinds:
+    def of(column: pa.ChunkedArray) -> ColumnKinds:
         """The kinds in a column of texts."""
         head = column.slice(0, 100).drop_null()
         if not all(re.match(r" *[-+.\dTtFfIiNn#<]", text) for text in head.to_pylist()):
-            return Kinds(_TEXT)
+            return ColumnKinds(_TEXT)
         column = column.drop_null()
         if (pc.max(pc.binary_length(column)).as_py() or 0) >= _LONGEST:
-            return Kinds(_TEXT)
-        return Kinds(_found(_values(column).drop_null()))
+            return ColumnKinds(_TEXT)
+        return ColumnKinds(_found(_values(column).drop_null()))
 
-    def joined(self, other: Kinds) -> Kinds:
+    def joined(self, other: ColumnKinds) -> ColumnKinds:
         """The kinds of both columns."""
-        return Kinds(self.seen | other.seen)
+        return ColumnKinds(self.seen | other.seen)
 
     @property
     def type(self) -> pa.DataType:

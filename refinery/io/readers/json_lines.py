@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.io.batch import LINE, RAW_LIMIT, Bad, Batch
+from refinery.io.batch import LINE, RAW_LIMIT, BadSample, Batch
 from refinery.io.duplicate_keys import last_of_each
 from refinery.io.line_errors import NOT_CLOSED, explain_json, not_utf8
 from refinery.io.model import Source
-from refinery.io.readers.read_buffer import Window
+from refinery.io.readers.read_buffer import ReadBuffer
 from refinery.kernels.core.arrow import strings
 
 _NOT_JSON = 3
@@ -27,7 +27,7 @@ _INDENT = 256
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReadLimits:
     """Limits of memory: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
 
     known: the run has read the file before, so lines are counted and not checked again. repeated: of repeated keys
@@ -50,19 +50,19 @@ class _Numbers:
         self.line = 0
 
 
-def read_lines(source: Source, start: int, end: int, limits: Limits) -> Iterator[Batch]:
+def read_lines(source: Source, start: int, end: int, limits: ReadLimits) -> Iterator[Batch]:
     """Batches of a JSON Lines file: the lines that start in bytes [start, end), all with end -1.
 
-    Lines of white space alone are no samples. A line that is no UTF-8, no JSON object, or too long is a Bad one.
+    Lines of white space alone are no samples. A line that is no UTF-8, no JSON object, or too long is a BadSample.
     """
-    window = Window(source, start, end, limits.batch_bytes, limit=limits.line)
+    window = ReadBuffer(source, start, end, limits.batch_bytes, limit=limits.line)
     try:
         yield from _lines(window, start == 0, limits)
     finally:
         window.close()
 
 
-def _lines(window: Window, at_start: bool, limits: Limits) -> Iterator[Batch]:
+def _lines(window: ReadBuffer, at_start: bool, limits: ReadLimits) -> Iterator[Batch]:
     numbers = _Numbers()
     ends = np.empty(limits.rows, np.int64)
     at = window.first if at_start else 0
@@ -98,7 +98,7 @@ def _short(at: int, ends: np.ndarray, limit: int) -> int:
     return int(above[0]) if len(above) else len(ends)
 
 
-def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
+def _line_ends(window: ReadBuffer, at: int, searched: int, ends: np.ndarray) -> int:
     """Write the ends of lines into `ends`, with the end of an undamaged file; returns their number.
 
     The first line starts at `at`; it does not end before `searched`.
@@ -111,7 +111,7 @@ def _line_ends(window: Window, at: int, searched: int, ends: np.ndarray) -> int:
     return count
 
 
-def _line_batch(data: np.ndarray, at: int, ends: np.ndarray, numbers: _Numbers, limits: Limits) -> Batch:
+def _line_batch(data: np.ndarray, at: int, ends: np.ndarray, numbers: _Numbers, limits: ReadLimits) -> Batch:
     """The lines that start at `at` and end at `ends`."""
     offsets = np.concatenate((np.array([at], np.int64), ends))
     states = np.zeros(len(ends), np.uint8)
@@ -128,7 +128,7 @@ def _batch(
     others: int,
     line_numbers: np.ndarray,
     numbers: _Numbers,
-    limits: Limits,
+    limits: ReadLimits,
 ) -> Batch:
     """Samples over `data`, with the gaps of other lines closed. states: kind of each line. others: number of gaps."""
     starts, ends = offsets[:-1], offsets[1:]
@@ -146,7 +146,7 @@ def _batch(
     samples = states != kernels.text.lines.BLANK
     rows = np.cumsum(samples) - 1 + numbers.row
     numbers.row += int(np.count_nonzero(samples))
-    bad: list[Bad] = []
+    bad: list[BadSample] = []
     if gaps:
         for i in np.flatnonzero(samples & (states != kernels.text.lines.GOOD)).tolist():
             bad.append(_bad(data[starts[i] : ends[i]], int(rows[i]), int(line_numbers[i]), int(states[i])))
@@ -174,26 +174,26 @@ def _rewritten(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, repeating
     return ends
 
 
-def _bad(line: np.ndarray, row: int, number: int, state: int) -> Bad:
+def _bad(line: np.ndarray, row: int, number: int, state: int) -> BadSample:
     raw = line.tobytes().rstrip(b"\r\n")
     if state == _NOT_JSON:
         reason = explain_json(raw)
         error = f"{'no sample' if reason.endswith('not an object') else 'malformed JSON'}: {reason}"
     else:
         error = not_utf8(raw)
-    return Bad(row, number, raw[:RAW_LIMIT], error)
+    return BadSample(row, number, raw[:RAW_LIMIT], error)
 
 
 def _only_bad(numbers: _Numbers, physical: int, raw: np.ndarray, error: str) -> Batch:
     batch = Batch.empty(True)
-    batch.bad = [Bad(numbers.row, numbers.line + 1, raw[:RAW_LIMIT].tobytes().rstrip(b" \t\r\n"), error)]
+    batch.bad = [BadSample(numbers.row, numbers.line + 1, raw[:RAW_LIMIT].tobytes().rstrip(b" \t\r\n"), error)]
     numbers.row += 1
     numbers.line += physical
     batch.lines_seen = numbers.line
     return batch
 
 
-def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
+def _too_long(window: ReadBuffer, at: int, numbers: _Numbers) -> Batch:
     """Skip the line that starts at `at`; the window then starts with the next line."""
     raw = window.data[at : at + RAW_LIMIT].copy()
     length = window.filled - at
@@ -210,14 +210,14 @@ def _too_long(window: Window, at: int, numbers: _Numbers) -> Batch:
     return batch
 
 
-def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterator[Batch]:
+def read_values(source: Source, start: int, end: int, limits: ReadLimits) -> Iterator[Batch]:
     """Batches of a JSON file that holds an array, or values over several lines; of its text between two cuts.
 
     start, end: 0 and -1, or cuts of `value_cuts`. A value that stands on one line keeps its bytes; line breaks
     between the tokens of other values, and the blanks around them, are left out. After a value that never ends, reading
     goes on at the next value that starts a line in the same column; without one, the rest of the file is one Bad entry.
     """
-    window = Window(source, start, end, limits.batch_bytes, False, limits.line)
+    window = ReadBuffer(source, start, end, limits.batch_bytes, False, limits.line)
     last = end < 0 or (source.compression is None and end >= source.size)
     try:
         yield from _Values(window, limits, _is_array(source) if start else None, last).batches()
@@ -225,9 +225,9 @@ def read_values(source: Source, start: int, end: int, limits: Limits) -> Iterato
         window.close()
 
 
-def value_cuts(source: Source, size: int, limits: Limits) -> tuple[list[int], int]:
+def value_cuts(source: Source, size: int, limits: ReadLimits) -> tuple[list[int], int]:
     """Cuts of the text of such a file: 0 and ends of values, at least `size` bytes apart; and the bytes of its text."""
-    window = Window(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
+    window = ReadBuffer(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
     try:
         cuts = _Cuts(window, limits).found(size)
         whole = window.base + window.filled
@@ -237,9 +237,9 @@ def value_cuts(source: Source, size: int, limits: Limits) -> tuple[list[int], in
 
 
 def _is_array(source: Source) -> bool:
-    window = Window(source, 0, -1, 1 << 16, False)
+    window = ReadBuffer(source, 0, -1, 1 << 16, False)
     try:
-        return _Values(window, Limits()).array
+        return _Values(window, ReadLimits()).array
     finally:
         window.close()
 
@@ -247,7 +247,7 @@ def _is_array(source: Source) -> bool:
 class _Values:
     """Reads one value after another out of a window; the search for the next value starts at `at`."""
 
-    def __init__(self, window: Window, limits: Limits, array: bool | None = None, last: bool = True) -> None:
+    def __init__(self, window: ReadBuffer, limits: ReadLimits, array: bool | None = None, last: bool = True) -> None:
         """array: True if the window is a piece of an array, whose bracket was before; None: it starts the file.
 
         last: True if the file ends with the window.
@@ -385,7 +385,7 @@ class _Values:
         return batch
 
     def _tail(self, why: int) -> Iterator[Batch]:
-        """Check the text after the last value: nothing, or a Bad entry with the reason."""
+        """Check the text after the last value: nothing, or a BadSample with the reason."""
         while True:
             self.at = int(kernels.json.jsontext.skip_space(self.window.data, self.at, self.window.filled))
             if self.at < self.window.filled or self.window.ended:

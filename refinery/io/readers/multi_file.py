@@ -11,12 +11,14 @@ import pyarrow as pa
 from refinery.io.batch import Batch
 from refinery.io.model import Shard, Source
 from refinery.io.objects import one_by_one
-from refinery.io.readers.json_lines import Limits
+from refinery.io.readers.json_lines import ReadLimits
 
 _BLOCK = 256 << 10
 
 
-def read_packed(shard: Shard, limits: Limits, batches: Callable[[Shard, Limits], Iterator[Batch]]) -> Iterator[Batch]:
+def read_packed(
+    shard: Shard, limits: ReadLimits, batches: Callable[[Shard, ReadLimits], Iterator[Batch]]
+) -> Iterator[Batch]:
     """Batches of a shard of several files; rows are counted through all files, lines in each file from 1.
 
     batches: reads a shard of one file.
@@ -45,7 +47,7 @@ def _alone(shard: Shard, number: int) -> Shard:
     return replace(shard, sources=(shard.sources[number],), start=0, end=end, rows_of=())
 
 
-def _limits(source: Source, limits: Limits) -> Limits:
+def _limits(source: Source, limits: ReadLimits) -> ReadLimits:
     """Smaller batches, because batches that are joined later keep their buffers until then."""
     return replace(limits, batch_bytes=min(limits.batch_bytes, max(_BLOCK, 0 if source.compression else source.size)))
 

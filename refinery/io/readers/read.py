@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from refinery.io.batch import Bad, Batch, in_vectors
+from refinery.io.batch import BadSample, Batch, in_vectors
 from refinery.io.line_errors import explain_json
 from refinery.io.model import Part, Shard
 from refinery.io.partitions import with_columns
-from refinery.io.readers.json_lines import Limits, read_lines, read_values
+from refinery.io.readers.json_lines import ReadLimits, read_lines, read_values
 from refinery.io.readers.multi_file import read_packed
 from refinery.io.readers.partition_fields import with_fields
 from refinery.io.readers.parts import left
 
-__all__ = ["Bad", "Batch", "count_rows", "explain_json", "read"]
+__all__ = ["BadSample", "Batch", "count_rows", "explain_json", "read"]
 
 
 def read(
@@ -31,13 +31,13 @@ def read(
     """The samples of a shard in order, at least one batch, with memory for a batch and the longest line.
 
     batch_bytes, rows: limits of a batch; one larger sample is a batch. max_line: a longer line, or
-    text file, is a Bad row. check: lines that are no JSON objects are Bad rows too (NaN and Infinity are accepted,
+    text file, is a BadSample. check: lines that are no JSON objects are BadSamples too (NaN and Infinity are accepted,
     as in Python and Data-Juicer). carry: columns of the tables of earlier stages to add. whole: the batch keeps the samples
     that earlier stages have removed, and lists the positions of the others: nothing is copied then. Raises
     DataError when a file cannot be read at all, or is not of the format of its name.
     """
     of_a_run = shard.part is not None and shard.part.source is not None
-    limits = Limits(
+    limits = ReadLimits(
         batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None, repeated=not of_a_run
     )
     of_files = shard.sources if shard.source.format == "text" else shard.sources[:1]
@@ -80,8 +80,8 @@ def count_rows(shard: Shard) -> int:
     if kind in ("csv", "tsv"):
         from refinery.io.readers.delimited import count_records
 
-        return count_records(shard.source, shard.start, shard.end, Limits())
-    return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, Limits(check=False, repeated=False)))
+        return count_records(shard.source, shard.start, shard.end, ReadLimits())
+    return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, ReadLimits(check=False, repeated=False)))
 
 
 def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
@@ -98,7 +98,7 @@ def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
         yield replace(part, rows=place[index], bad=bad)
 
 
-def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
+def _batches(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
     source = shard.source
     if len(shard.sources) > 1 and source.format != "text":
         yield from read_packed(shard, limits, _batches)
@@ -116,7 +116,7 @@ def _batches(shard: Shard, limits: Limits) -> Iterator[Batch]:
         yield from _typed(shard, limits)
 
 
-def _typed(shard: Shard, limits: Limits) -> Iterator[Batch]:
+def _typed(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
     from refinery.io.conform import conform
     from refinery.io.readers.delimited import read_csv
     from refinery.io.readers.typed import read_table, read_texts

@@ -98,7 +98,7 @@ class ByteRange:
         self._file.close()
 
 
-class Window:
+class ReadBuffer:
     """Bytes read so far and not yet used: `data[:filled]`.
 
     ended: the stream has no more. damage: the reason of an early end, or None. base: place of the bytes in the file's

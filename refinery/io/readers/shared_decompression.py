@@ -212,10 +212,10 @@ class Cursor:
             self._decoder.close()
 
 
-class Piece:
+class SharedRange:
     """The bytes of one piece, as a stream. damage: the reason of an early end, known at the end."""
 
-    def __init__(self, relay: Relay, cursor: Cursor, end: int) -> None:
+    def __init__(self, relay: SharedDecompression, cursor: Cursor, end: int) -> None:
         self._relay = relay
         self.cursor: Cursor | None = cursor
         self.end = end
@@ -269,17 +269,17 @@ class Piece:
                 self._kept.close()
 
 
-class Relay:
+class SharedDecompression:
     """The pieces of one file, for all threads of this process. lock: guards everything, decompression included."""
 
     def __init__(self, source: Source, lines: bool) -> None:
         self._source, self._lines = source, lines
         self.lock = threading.Condition()
         self._idle: list[Cursor] = []
-        self._pieces: list[Piece] = []
+        self._pieces: list[SharedRange] = []
         self._threads: set[int] = set()
 
-    def open(self, start: int, end: int) -> Piece:
+    def open(self, start: int, end: int) -> SharedRange:
         """The piece from cut `start` to cut `end`."""
         with self.lock:
             self._threads.add(threading.get_ident())
@@ -294,7 +294,7 @@ class Relay:
             except BaseException:
                 cursor.close()
                 raise
-            piece = Piece(self, cursor, end)
+            piece = SharedRange(self, cursor, end)
             self._pieces.append(piece)
             self.lock.notify_all()
             return piece
@@ -317,7 +317,7 @@ class Relay:
                 return Cursor(self._source, self._lines)
             running.hand_over()
 
-    def idle(self, piece: Piece) -> None:
+    def idle(self, piece: SharedRange) -> None:
         """Take the cursor from a piece that needs it no more."""
         assert piece.cursor is not None
         self._pieces.remove(piece)
@@ -337,7 +337,7 @@ class Relay:
                 self._idle.pop().close()
 
 
-_relays: dict[tuple[Any, ...], Relay] = {}
+_relays: dict[tuple[Any, ...], SharedDecompression] = {}
 _lock = threading.Lock()
 _scratch: str | None = None
 
@@ -354,14 +354,14 @@ def _temporary() -> Any:
     return SpooledTemporaryFile(_IN_MEMORY, dir=_scratch)
 
 
-def open_piece(source: Source, start: int, end: int, lines: bool) -> Piece:
+def open_piece(source: Source, start: int, end: int, lines: bool) -> SharedRange:
     """Bytes of a compressed file between two cuts, as a stream with `readinto`, `close` and `damage`.
 
     start, end: as in `Cursor`; end -1: to the end. Raises OSError, DataError.
     """
     key = (*source.state(), lines)
     with _lock:
-        relay = _relays.pop(key, None) or Relay(source, lines)
+        relay = _relays.pop(key, None) or SharedDecompression(source, lines)
         _relays[key] = relay  # the last used relay is at the end
         while len(_relays) > _FILES:
             _relays.pop(next(iter(_relays))).close()

@@ -9,20 +9,20 @@ import pyarrow as pa
 
 from refinery import kernels
 from refinery.errors import DataError
-from refinery.io.batch import RAW_LIMIT, VECTOR, Bad, Batch, as_json
+from refinery.io.batch import RAW_LIMIT, VECTOR, BadSample, Batch, as_json
 from refinery.io.conform import conform
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Source
 from refinery.io.objects import one_by_one
 from refinery.io.open import open_source
-from refinery.io.readers.json_lines import Limits
+from refinery.io.readers.json_lines import ReadLimits
 from refinery.io.schema import open_table, record_batches
 from refinery.io.times import require_times
 from refinery.kernels.core.arrow import flags, texts
 
 
-def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: Limits) -> Iterator[Batch]:
-    """Batches of rows [start, end) of a Parquet or Arrow file; a row with a text that is not UTF-8 is a Bad one."""
+def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: ReadLimits) -> Iterator[Batch]:
+    """Batches of rows [start, end) of a Parquet or Arrow file; a row with a text that is not UTF-8 is a BadSample."""
     row = 0
     try:
         for table in _sized(_pieces(source, start, end, limits), limits):
@@ -34,7 +34,7 @@ def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: 
         raise DataError(f"{source.path}: reading failed after row {start + row}: {error}. {cure}") from error
 
 
-def _pieces(source: Source, start: int, end: int, limits: Limits) -> Iterator[pa.Table]:
+def _pieces(source: Source, start: int, end: int, limits: ReadLimits) -> Iterator[pa.Table]:
     """The rows in small tables."""
     with open_table(source) as reader:
         if source.format == "arrow":
@@ -69,7 +69,7 @@ def _between(tables: Iterator[pa.Table], first: int, start: int, end: int) -> It
             return
 
 
-def _sized(tables: Iterator[pa.Table], limits: Limits) -> Iterator[pa.Table]:
+def _sized(tables: Iterator[pa.Table], limits: ReadLimits) -> Iterator[pa.Table]:
     """Tables cut and joined to batches."""
     pending: list[pa.Table] = []
     size = rows = 0
@@ -93,7 +93,7 @@ def checked(table: pa.Table, first: int) -> Batch:
     broken = _broken(table, 0, len(table))
     if not broken:
         return Batch(False, table, rows, rows + 1, [], first + len(table))
-    bad = [Bad(first + i, first + i + 1, *_raw(table.slice(i, 1))) for i in broken]
+    bad = [BadSample(first + i, first + i + 1, *_raw(table.slice(i, 1))) for i in broken]
     good = np.ones(len(table), np.bool_)
     good[broken] = False
     return Batch(False, table.filter(flags(good)), rows[good], rows[good] + 1, bad, first + len(table))
@@ -150,11 +150,11 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
+def read_texts(sources: Sequence[Source], limits: ReadLimits) -> Iterator[Batch]:
     """Text files, one sample each in the column `text`; line ends become line feeds, as in Python's text mode."""
     contents: list[bytes] = []
     rows: list[int] = []
-    bad: list[Bad] = []
+    bad: list[BadSample] = []
     size = 0
     for row, source in enumerate(one_by_one(sources)):
         content = _text(source, row, limits, bad)
@@ -169,7 +169,7 @@ def read_texts(sources: Sequence[Source], limits: Limits) -> Iterator[Batch]:
         yield _text_batch(contents, rows, bad)
 
 
-def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | None:
+def _text(source: Source, row: int, limits: ReadLimits, bad: list[BadSample]) -> bytes | None:
     """The text of a file as UTF-8; None, and an entry in `bad`, for other bytes."""
     try:
         with open_source(source, buffering=-1) as file:
@@ -178,11 +178,11 @@ def _text(source: Source, row: int, limits: Limits, bad: list[Bad]) -> bytes | N
         raise DataError(f"{source.path}: {error.strerror or error}") from error
     data = np.frombuffer(content, np.uint8)
     if len(content) > limits.line:
-        bad.append(Bad(row, 1, content[:RAW_LIMIT], f"a text of {source.size} bytes is longer than the limit"))
+        bad.append(BadSample(row, 1, content[:RAW_LIMIT], f"a text of {source.size} bytes is longer than the limit"))
         return None
     if not kernels.text.lines.valid_utf8(data, 0, len(data)):
         line = _broken_line(content)
-        bad.append(Bad(row, line, content[:RAW_LIMIT], not_utf8(content)))
+        bad.append(BadSample(row, line, content[:RAW_LIMIT], not_utf8(content)))
         return None
     if b"\r" not in content:
         return content
@@ -198,7 +198,7 @@ def _broken_line(content: bytes) -> int:
     return 1
 
 
-def _text_batch(contents: list[bytes], rows: list[int], bad: list[Bad]) -> Batch:
+def _text_batch(contents: list[bytes], rows: list[int], bad: list[BadSample]) -> Batch:
     kind = pa.string() if sum(map(len, contents)) < 2**31 - 1 else pa.large_string()
     column = pa.array(contents, pa.binary() if kind == pa.string() else pa.large_binary()).view(kind)
     numbers = np.array(rows, np.int64)

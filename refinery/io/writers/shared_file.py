@@ -26,7 +26,7 @@ _BLOCK = 4 << 20
 
 
 @dataclass(frozen=True)
-class Placed:
+class WrittenRange:
     """A shard's bytes in an export: in the file that began as `into`, from `start`.
 
     digest: of the bytes. rows: samples in them. footer: of the Parquet file that the shard would be alone.
@@ -41,11 +41,11 @@ class Placed:
 
 
 # Called when a shard's bytes have their place.
-Told = Callable[[Placed], None]
+OnPlaced = Callable[[WrittenRange], None]
 
 
 @dataclass(frozen=True)
-class Known:
+class EarlierExport:
     """The export file of an earlier run or attempt, which began as `into`, under either of two names.
 
     target: the finished file; stamp: the file system's facts about it; None until it has this name.
@@ -57,11 +57,11 @@ class Known:
     stamp: tuple[int, int, int] | None = None
 
     @staticmethod
-    def read(text: str) -> Known | None:
+    def read(text: str) -> EarlierExport | None:
         """The record that `SharedFile.note` has written; None for any other text."""
         try:
             plain = json.loads(text)
-            return Known(**plain | {"stamp": tuple(plain["stamp"]) if plain["stamp"] else None})
+            return EarlierExport(**plain | {"stamp": tuple(plain["stamp"]) if plain["stamp"] else None})
         except (ValueError, TypeError, KeyError):
             return None
 
@@ -116,11 +116,15 @@ class SharedFile:
     # Bytes of earlier attempts
 
     def resume(
-        self, known: Known | None, placed: dict[int, Placed], shards: int, told: Callable[[int, Placed], None]
+        self,
+        known: EarlierExport | None,
+        placed: dict[int, WrittenRange],
+        shards: int,
+        on_placed: Callable[[int, WrittenRange], None],
     ) -> set[int]:
         """Open the file, with the shards of an earlier file; returns the numbers of these.
 
-        known: the earlier file. placed: shards whose results are valid. shards: number of all shards. told: stores the new place
+        known: the earlier file. placed: shards whose results are valid. shards: number of all shards. on_placed: stores the new place
         of a shard that is copied. Raises OutputError when the file cannot be written.
         """
         placed = {shard: place for shard, place in placed.items() if known is not None and place.into == known.into}
@@ -128,7 +132,7 @@ class SharedFile:
         with writing(self.target):
             os.makedirs(os.path.dirname(os.path.abspath(self.target)), exist_ok=True)
             if known is not None and placed:
-                kept = self._go_on(known, placed) or self._from_finished(known, placed, shards, told)
+                kept = self._go_on(known, placed) or self._from_finished(known, placed, shards, on_placed)
             if self._file is None and self._complete is None:
                 self._begin()
             if known is not None and os.path.basename(known.aside) != os.path.basename(self._aside):
@@ -140,9 +144,9 @@ class SharedFile:
         self._aside = aside_of(self.target, self.into)
         self._file = _held(self._aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         if self._note is not None:
-            self._note(Known(self.into, os.path.abspath(self._aside), os.path.abspath(self.target)).write())
+            self._note(EarlierExport(self.into, os.path.abspath(self._aside), os.path.abspath(self.target)).write())
 
-    def _go_on(self, known: Known, placed: dict[int, Placed]) -> set[int]:
+    def _go_on(self, known: EarlierExport, placed: dict[int, WrittenRange]) -> set[int]:
         """Open the unfinished file of an earlier attempt again; its shards up to the first invalid one stay."""
         if os.path.abspath(self.target) != known.target or not os.path.exists(known.aside):
             return set()
@@ -159,7 +163,11 @@ class SharedFile:
         return set(range(shard))
 
     def _from_finished(
-        self, known: Known, placed: dict[int, Placed], shards: int, told: Callable[[int, Placed], None]
+        self,
+        known: EarlierExport,
+        placed: dict[int, WrittenRange],
+        shards: int,
+        on_placed: Callable[[int, WrittenRange], None],
     ) -> set[int]:
         """Copy shards from the finished file of an earlier run; keep the file itself if all shards are valid."""
         stat = _stamp(known.target)
@@ -177,11 +185,11 @@ class SharedFile:
         for shard, place in sorted(placed.items()):
             found = _Shard(shard, size=place.size, rows=place.rows, footer=place.footer)
             found.elsewhere = (known.target, place.start)
-            found.known, found.told = place.digest, _telling(told, shard)
+            found.known, found.on_placed = place.digest, _of_shard(on_placed, shard)
             self.complete(found)
         return set(placed)
 
-    def _take(self, shard: int, place: Placed) -> None:
+    def _take(self, shard: int, place: WrittenRange) -> None:
         """Count a shard whose bytes are in place."""
         self._done.append(
             _Shard(shard, size=place.size, written=place.size, start=place.start, rows=place.rows, footer=place.footer)
@@ -189,9 +197,9 @@ class SharedFile:
 
     # Bytes of shards
 
-    def piece(self, index: int, told: Told | None = None) -> Piece:
-        """The file object of shard `index`. told: called when the shard's bytes have their place."""
-        return Piece(self, index, told)
+    def piece(self, index: int, on_placed: OnPlaced | None = None) -> ShardFile:
+        """The file object of shard `index`. on_placed: called when the shard's bytes have their place."""
+        return ShardFile(self, index, on_placed)
 
     def relieve(self, shard: _Shard) -> None:
         """Free the memory of an incomplete shard's bytes."""
@@ -223,8 +231,8 @@ class SharedFile:
         self._write_all(ready)
         self._useful = self._useful or bool(placed)
         for one in placed:
-            if one.told is not None:
-                one.told(Placed(self.into, one.start, one.size, one.digested(), one.rows, one.footer))
+            if one.on_placed is not None:
+                one.on_placed(WrittenRange(self.into, one.start, one.size, one.digested(), one.rows, one.footer))
 
     def _place(self, shard: _Shard) -> list[tuple[int, _Bytes]]:
         """The byte sources of a shard, each with its place from the end of the file on."""
@@ -301,7 +309,7 @@ class SharedFile:
                 open_output(Path(self._aside), f".{self.kind}").close()
             os.replace(self._aside, self.target)
             if self._note is not None:
-                known = Known(
+                known = EarlierExport(
                     self.into, os.path.abspath(self._aside), os.path.abspath(self.target), _stamp(self.target)
                 )
                 self._note(known.write())
@@ -353,15 +361,15 @@ def _held(path: str, flags: int) -> int:
     return file
 
 
-def _nobody(shard: int, place: Placed) -> None:
+def _nobody(shard: int, place: WrittenRange) -> None:
     """Ignore the place of a shard."""
 
 
-def _telling(told: Callable[[int, Placed], None], shard: int) -> Told:
-    return lambda place: told(shard, place)
+def _of_shard(on_placed: Callable[[int, WrittenRange], None], shard: int) -> OnPlaced:
+    return lambda place: on_placed(shard, place)
 
 
-def _sound(path: str, place: Placed) -> bool:
+def _sound(path: str, place: WrittenRange) -> bool:
     """Check the bytes of a shard against their digest."""
     try:
         digest = kernels.core.digest.digest_of_file(path, place.start, place.start + place.size)
@@ -398,7 +406,7 @@ class _Shard:
     start: int = -1
     rows: int = 0
     footer: bytes = b""
-    told: Told | None = None
+    on_placed: OnPlaced | None = None
     digest: kernels.core.digest.Digest | None = None
     known: str = ""
 
@@ -407,12 +415,12 @@ class _Shard:
         return self.known if self.digest is None else self.digest.hexdigest()
 
 
-class Piece:
+class ShardFile:
     """One shard's bytes, written like a file. rows: of the samples in them, which the writer counts."""
 
-    def __init__(self, shared: SharedFile, index: int, told: Told | None = None) -> None:
-        digest = None if told is None else kernels.core.digest.Digest()
-        self._shared, self._shard = shared, _Shard(index, told=told, digest=digest)
+    def __init__(self, shared: SharedFile, index: int, on_placed: OnPlaced | None = None) -> None:
+        digest = None if on_placed is None else kernels.core.digest.Digest()
+        self._shared, self._shard = shared, _Shard(index, on_placed=on_placed, digest=digest)
 
     @property
     def target(self) -> str:

@@ -18,7 +18,7 @@ from refinery.io.batch import LINE
 from refinery.io.conform import conform
 from refinery.io.convert import Converter
 from refinery.io.model import Source, Written
-from refinery.io.readers.json_lines import Limits, read_lines
+from refinery.io.readers.json_lines import ReadLimits, read_lines
 from refinery.io.writers.temp_files import aside_of
 from refinery.io.writers.write import ROW_GROUP, parquet_writer, writing
 
@@ -145,7 +145,7 @@ def _source(part: str) -> Source:
 
 
 def _columns(part: str) -> Iterator[pa.Table]:
-    for batch in read_lines(_source(part), 0, -1, Limits(rows=1 << 16, line=1 << 40, check=False)):
+    for batch in read_lines(_source(part), 0, -1, ReadLimits(rows=1 << 16, line=1 << 40, check=False)):
         if len(batch):
             yield batch.table
 

@@ -30,7 +30,7 @@ _LINES_OF_A_RUN = 8
 ROW_GROUP = 32 << 20
 
 
-class SharedPart(Protocol):
+class ShardStream(Protocol):
     """One shard's bytes of a file that several shards write (see `shared_file`)."""
 
     @property
@@ -66,7 +66,7 @@ class PartWriter:
         base: str | os.PathLike[str],
         lines: bool,
         compression: str | None = None,
-        into: SharedPart | None = None,
+        into: ShardStream | None = None,
     ) -> None:
         self.suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
         self._final = Path(f"{os.fspath(base)}{self.suffix}")
@@ -112,7 +112,7 @@ class PartWriter:
             os.replace(self._aside, self._final)
             self.path = self._final
 
-    def _end_piece(self, piece: SharedPart, failed: BaseException | None) -> None:
+    def _end_piece(self, piece: ShardStream, failed: BaseException | None) -> None:
         if failed is not None:
             return
         if self._pending:

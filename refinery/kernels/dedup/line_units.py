@@ -73,7 +73,7 @@ def line_keys(column: pa.Array | pa.ChunkedArray, how: int, min_length: int, ski
     view = texts(column)
     firsts = np.zeros(len(view) + 1, np.int64)
     _count_lines(view.data, view.offsets, view.valid, firsts)
-    keys, folder = np.empty(firsts[-1], np.uint64), Folder(view, how, int(firsts[-1]))
+    keys, folder = np.empty(firsts[-1], np.uint64), CaseFolder(view, how, int(firsts[-1]))
     _line_keys(
         view.data, view.offsets, view.valid, firsts, keys, min_length, skipped, classes(),
         how, folder.table, folder.room, folder.left,
@@ -117,7 +117,7 @@ def lists(firsts: np.ndarray, keys: np.ndarray, valid: np.ndarray) -> pa.Array:
     return pa.ListArray.from_buffers(kind, len(valid), [mask, offsets], nulls, 0, [ints(keys)])
 
 
-class Folder:
+class CaseFolder:
     """Room for folding in a kernel, and the units that the kernel leaves to Python.
 
     table: `fold_table`. room: uint8, as long as the longest text. left: int64 (units, 2), begin and end of each unit

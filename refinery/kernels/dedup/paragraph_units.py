@@ -9,7 +9,7 @@ from numba import njit
 
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.charclass import classes
-from refinery.kernels.dedup.line_units import Folder, find, folded_key, lists, remove_parts, shorter, stripped
+from refinery.kernels.dedup.line_units import CaseFolder, find, folded_key, lists, remove_parts, shorter, stripped
 
 
 def paragraph_keys(column: pa.Array | pa.ChunkedArray, separator: str, how: int, min_length: int) -> pa.Array:
@@ -21,7 +21,7 @@ def paragraph_keys(column: pa.Array | pa.ChunkedArray, separator: str, how: int,
     view, between = texts(column), _bytes(separator)
     firsts = np.zeros(len(view) + 1, np.int64)
     _count(view.data, view.offsets, view.valid, between, firsts)
-    keys, folder = np.empty(firsts[-1], np.uint64), Folder(view, how, int(firsts[-1]))
+    keys, folder = np.empty(firsts[-1], np.uint64), CaseFolder(view, how, int(firsts[-1]))
     _paragraph_keys(
         view.data, view.offsets, view.valid, between, firsts, keys, max(min_length, 1), classes(),
         how, folder.table, folder.room, folder.left,

@@ -54,7 +54,7 @@ class Tokens(NamedTuple):
     valid: np.ndarray
 
 
-class Rules(NamedTuple):
+class ShingleRules(NamedTuple):
     """Rules by code point (int32): output code point << 2 | kind, -1 for characters that need Python.
 
     ascii_kinds (int64) and ascii_bytes (uint8): the same rules for ASCII. leads: bool by byte, True for the possible
@@ -115,7 +115,7 @@ def _compiled(pattern: str):
     return regex.compile(pattern)
 
 
-def _lowered(view: Texts, rules: Rules) -> Texts:
+def _lowered(view: Texts, rules: ShingleRules) -> Texts:
     """Lower, in plain Python, only the texts with a character that the rules cannot lower."""
     todo = np.zeros(len(view), np.bool_)
     if not _find_exact(view.data, view.offsets, view.valid, rules.leads, rules.code_points, todo):
@@ -125,7 +125,7 @@ def _lowered(view: Texts, rules: Rules) -> Texts:
     return texts(pc.replace_with_mask(column, flags(todo), of_texts(lowered).cast(pa.large_string())))
 
 
-def _split(view: Texts, tokenization: str, rules: Rules) -> Tokens:
+def _split(view: Texts, tokenization: str, rules: ShingleRules) -> Tokens:
     rows = len(view)
     gap = 0 if tokenization == "character" else 1
     out = np.empty(view.size + rows + ROOM, np.uint8)
@@ -160,7 +160,7 @@ def _pieces(column: pa.Array, model: str) -> Tokens:
 
 
 @lru_cache(maxsize=8)
-def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> Rules:
+def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> ShingleRules:
     written = words.tables().code_points >> 2 if lowercase else np.arange(CODE_POINTS, dtype=np.int32)
     known = written >= 0
     kinds = np.full(CODE_POINTS, TOKEN, np.int32)
@@ -180,7 +180,7 @@ def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> Rules:
     ascii_kinds[:128], ascii_bytes[:128] = rules[:128] & 3, rules[:128] >> 2
     leads = np.zeros(256, np.bool_)
     leads[[chr(cp).encode()[0] for cp in np.flatnonzero(~known) if not 0xD800 <= cp < 0xE000]] = True
-    return Rules(rules, ascii_kinds, ascii_bytes, leads, _is_plain(ascii_kinds, ascii_bytes))
+    return ShingleRules(rules, ascii_kinds, ascii_bytes, leads, _is_plain(ascii_kinds, ascii_bytes))
 
 
 def _is_plain(kinds: np.ndarray, written: np.ndarray) -> bool:

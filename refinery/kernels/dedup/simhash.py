@@ -25,7 +25,7 @@ PLANES = 48  # bits of a counter
 SIZES = 64  # distinct numbers of blocks
 
 
-class Tables(NamedTuple):
+class Md5Constants(NamedTuple):
     """Constants of MD5 (RFC 1321).
 
     sines: uint32, the constants of its 64 rounds. words: int64, the word of the message that each round takes. masks,
@@ -39,12 +39,12 @@ class Tables(NamedTuple):
     marks: np.ndarray
 
 
-def _tables() -> Tables:
+def _tables() -> Md5Constants:
     i, left, byte = np.arange(16), np.arange(-1, BLOCK + 1)[:, None], np.arange(BLOCK)
     sines = np.floor(np.abs(np.sin(np.arange(1, 65))) * 2.0**32).astype(np.uint32)
     words = np.concatenate([i, (5 * i + 1) % 16, (3 * i + 5) % 16, 7 * i % 16]).astype(np.int64)
     masks, marks = np.where(byte < left, 0xFF, 0).astype(np.uint8), np.where(byte == left, 0x80, 0).astype(np.uint8)
-    return Tables(sines, words, masks.ravel(), marks.ravel())
+    return Md5Constants(sines, words, masks.ravel(), marks.ravel())
 
 
 _TABLES = _tables()

@@ -29,7 +29,7 @@ KEY = pa.decimal128(38, 0)
 HIGHEST = np.uint64(0x3FFFFFFFFFFFFFFF)  # mask of the upper half that keeps keys below 10 ** 38
 
 
-class Rules(NamedTuple):
+class FoldingRules(NamedTuple):
     """Rules of folding. code_points: int32, output code point << 1 | DROPPED, -1 for characters that need Python.
 
     ascii: uint8 (256), the output byte of an ASCII byte. kept: int64 (256), 0 where nothing is written.
@@ -67,7 +67,7 @@ def text_keys(column: pa.Array | pa.ChunkedArray, lowercase: bool, ignore_non_ch
 
 
 @lru_cache(maxsize=4)
-def _rules(lowercase: bool, ignore_non_character: bool) -> Rules:
+def _rules(lowercase: bool, ignore_non_character: bool) -> FoldingRules:
     written = words.tables().code_points >> 2 if lowercase else np.arange(CODE_POINTS, dtype=np.int32)
     known = written >= 0
     dropped = np.zeros(CODE_POINTS, np.int32)
@@ -78,7 +78,7 @@ def _rules(lowercase: bool, ignore_non_character: bool) -> Rules:
     rules[known] = written[known] << 1 | dropped[written[known]]
     ascii, kept = np.arange(256).astype(np.uint8), np.ones(256, np.int64)
     ascii[:128], kept[:128] = rules[:128] >> 1, 1 - (rules[:128] & DROPPED)
-    return Rules(rules, ascii, kept)
+    return FoldingRules(rules, ascii, kept)
 
 
 def fold(text: str, lowercase: bool, ignore_non_character: bool) -> str:

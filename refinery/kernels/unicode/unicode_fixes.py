@@ -17,7 +17,7 @@ from refinery.kernels.core.arrow import CHANGED, EXACT, UNCHANGED
 from refinery.kernels.core.blocks import BLOCK, ampersands, controls, first_set, tabs_and_line_feeds, wide
 from refinery.kernels.core.jit import kernel
 from refinery.kernels.core.utf8 import copy, decode
-from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FIRST, MAPPED, MARK, NAME_BITS, SECOND, Tables
+from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FIRST, MAPPED, MARK, NAME_BITS, SECOND, FixTables
 
 AMPERSAND, LESS, NEWLINE, RETURN, TAB, ESCAPE, BRACKET, HASH, SEMICOLON = b"&<\n\r\t\x1b[#;"
 NAME_LENGTH = 24  # of an entity; longer entities stay
@@ -286,13 +286,13 @@ def _cut(data, longest, bounds):
 
 
 def fix_rows(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray, *rest: Any) -> int:
-    """Kernel for `arrow.delta`, given `Tables`: fix texts as ftfy does; EXACT where a map is not enough."""
+    """Kernel for `arrow.delta`, given `FixTables`: fix texts as ftfy does; EXACT where a map is not enough."""
     data = data.view()
     data.flags.writeable = False  # numba compiles again for writable arrays
     return _fix_all(data, offsets, valid, -1, *rest)
 
 
-def once(text: str, mode: int, tables: Tables) -> str | None:
+def once(text: str, mode: int, tables: FixTables) -> str | None:
     """Replace the mapped characters of `text`; None where it may be mojibake or a terminal escape.
 
     `mode`: LOOSE, or TRUSTING when the text is known to be no mojibake.
@@ -306,7 +306,7 @@ def once(text: str, mode: int, tables: Tables) -> str | None:
     return out[:used].tobytes().decode() if used >= 0 else None
 
 
-def by_segments(text: str, tables: Tables, exact: Callable[[str, bool], str]) -> str:
+def by_segments(text: str, tables: FixTables, exact: Callable[[str, bool], str]) -> str:
     """Fix `text` with kernels where they suffice, and the remaining segments by `exact(segment, entities)`.
 
     `entities`: True if `exact` must replace entities in the segment.

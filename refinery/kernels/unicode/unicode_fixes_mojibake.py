@@ -24,7 +24,7 @@ class UnknownShape(Exception):
     """The pattern has a part from which no necessary condition can be derived."""
 
 
-class Clues(NamedTuple):
+class MojibakeClues(NamedTuple):
     """Clues to search for: one of `alone`, or a pair of signatures, with a third where the pair needs it.
 
     signatures: uint16 per code point, below 256. alone: code points. pairs: uint8, at `before << 8 | after` 0 where the
@@ -37,7 +37,7 @@ class Clues(NamedTuple):
     thirds: np.ndarray
 
 
-def clues(regex: re.Pattern[str]) -> Clues:
+def clues(regex: re.Pattern[str]) -> MojibakeClues:
     """Derive the condition for `regex`, for texts beyond ASCII.
 
     When the shape of the pattern is unknown, every code point beyond ASCII is a clue.
@@ -47,10 +47,10 @@ def clues(regex: re.Pattern[str]) -> Clues:
         signatures, members = _number({element for clue in found if len(clue) > 1 for element in clue})
     except UnknownShape:
         none = np.zeros(CODE_POINTS, np.uint16), np.arange(0x80, CODE_POINTS)
-        return Clues(*none, np.zeros(1 << 16, np.uint8), np.zeros(2 << 8, np.bool_))
+        return MojibakeClues(*none, np.zeros(1 << 16, np.uint8), np.zeros(2 << 8, np.bool_))
     alone = {char for clue in found if len(clue) == 1 for char in clue[0][1]}
     pairs, thirds = _combine([clue for clue in found if len(clue) > 1], members)
-    return Clues(signatures, np.array(sorted(alone), np.int64), pairs, thirds)
+    return MojibakeClues(signatures, np.array(sorted(alone), np.int64), pairs, thirds)
 
 
 def _combine(found: list[tuple[Element, ...]], members: dict[Element, list[int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from refinery.kernels.unicode.unicode_fixes_mojibake import clues
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
 
-# A word of `Tables.info`: the mojibake signature in the low byte, and above it flags for the kernel.
+# A word of `FixTables.info`: the mojibake signature in the low byte, and above it flags for the kernel.
 MAPPED = 0x100  # becomes another string, perhaps empty
 ALONE = 0x200  # suspicious beside any character
 MARK = 0x400  # combining class other than 0: the order of these characters matters
@@ -35,7 +35,7 @@ FIRST = 0x1000  # normalization may join a later character to it or to a part of
 NAME_BITS = 17  # entity names are looked up in a bitmap of their hashes
 
 
-class Tables(NamedTuple):
+class FixTables(NamedTuple):
     """Tables that a kernel reads, in the order of its arguments.
 
     info: uint16 per code point. classes: uint8 per code point, the canonical combining class. pairs: uint8, at
@@ -57,13 +57,13 @@ class Tables(NamedTuple):
 
 
 @lru_cache(maxsize=len(FORMS))
-def tables(form: Form) -> Tables | None:
+def tables(form: Form) -> FixTables | None:
     """Tables for normalization `form`; None when they cannot describe the installed ftfy."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
     path = CACHE / f"ftfy-{form}-{versions}-{importlib.metadata.version('ftfy')}.npz"
     try:
         with np.load(path) as stored:
-            return Tables(*(stored[name] for name in Tables._fields))
+            return FixTables(*(stored[name] for name in FixTables._fields))
     except (OSError, ValueError, KeyError):
         pass
     if not _understood():
@@ -99,7 +99,7 @@ def _understood() -> bool:
     )
 
 
-def build(form: Form) -> Tables:
+def build(form: Form) -> FixTables:
     """Build the tables from ftfy and `unicodedata` for every code point; takes about 0.3 s."""
     import ftfy
     from ftfy.badness import BADNESS_RE
@@ -119,7 +119,7 @@ def build(form: Form) -> Tables:
     info[mapped] = (info[mapped] & 0xFF) | (info[mapped] & ALONE) | MAPPED
     encoded = [becomes[int(c)].encode() for c in mapped]
     longest = np.array([ftfy.TextFixerConfig().max_decode_length], np.int64)
-    return Tables(
+    return FixTables(
         info,
         classes,
         pairs,

@@ -38,7 +38,7 @@ class Words:
         return found
 
 
-class Chunks:
+class ChunkTokenizer:
     """Words of chunks, by a tokenizer of the class `spacy.tokenizer.Tokenizer`."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -112,7 +112,7 @@ class Chunks:
             self._flat.append(self.words.number(word))
 
 
-class Whole:
+class TextTokenizer:
     """Words of texts by any tokenizer, which cuts every text as a whole."""
 
     def __init__(self, tokenizer: Any) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from refinery.errors import did_you_mean
 from refinery.kernels.core.arrow import structs
 from refinery.kernels.text.piece_stats import lists
-from refinery.kernels.words.spacy_chunks import Chunks, Whole, Words
+from refinery.kernels.words.spacy_chunks import ChunkTokenizer, TextTokenizer, Words
 
 SPACY_STRINGS = 2_000_000  # a tokenizer with more strings is replaced: it never frees a string
 JIEBA = {"nlp": {"tokenizer": {"segmenter": "jieba"}}}
@@ -98,7 +98,9 @@ def _numbered(text: str, language: str) -> tuple[Words, np.ndarray]:
     if known is None or known.full:
         chunks.clear()
         known = chunks[nlp] = (
-            Chunks(nlp.tokenizer) if type(nlp.tokenizer).__name__ == "Tokenizer" else Whole(nlp.tokenizer)
+            ChunkTokenizer(nlp.tokenizer)
+            if type(nlp.tokenizer).__name__ == "Tokenizer"
+            else TextTokenizer(nlp.tokenizer)
         )
     return known.words, known.of(text)
 

@@ -17,7 +17,7 @@ EXCEPTION, UNIT = 1, 4
 NUMBER = 32
 
 
-class Rules(NamedTuple):
+class WordRules(NamedTuple):
     """Rules for the kernels: classes of characters, exceptions and units, and phrases of several words."""
 
     classes: np.ndarray
@@ -27,7 +27,7 @@ class Rules(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def rules() -> Rules:
+def rules() -> WordRules:
     """Rules for English, made once per process."""
     found: dict[str, int] = dict.fromkeys(word_rules.UNITS, UNIT)
     for text, parts in word_rules.exceptions().items():
@@ -42,7 +42,7 @@ def rules() -> Rules:
     for word, number in numbers.items():
         found[word] = found.get(word, 0) | number << NUMBER
     tables = word_phrases.pairs(known), word_phrases.automaton(known, numbers)
-    return Rules(word_rules.classes(), lexicon(found, ungated=further), *tables)
+    return WordRules(word_rules.classes(), lexicon(found, ungated=further), *tables)
 
 
 @inlined

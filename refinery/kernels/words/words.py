@@ -44,7 +44,7 @@ ONE = np.uint64(1)
 STAYS, STAYS_LOWER = 1, 2
 
 
-class Tables(NamedTuple):
+class RefiningTables(NamedTuple):
     """Tables of characters for refining.
 
     kinds: int64 (256), LETTER or SEPARATOR of an ASCII byte. lowered: uint8 (256), ASCII lower case, separators as a
@@ -58,7 +58,7 @@ class Tables(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def tables() -> Tables:
+def tables() -> RefiningTables:
     """Make the tables; that of all code points is made once per machine, later calls read a file."""
     code_points = kept(f"refined-regex{importlib.metadata.version('regex')}", np.int32, _code_points)
     kinds = np.zeros(256, np.int64)
@@ -67,7 +67,7 @@ def tables() -> Tables:
     lowered = np.arange(256).astype(np.uint8)
     lowered[:128] = code_points[:128] >> 2
     lowered[[TAB, NEWLINE]] = SPACE
-    return Tables(kinds, lowered, code_points)
+    return RefiningTables(kinds, lowered, code_points)
 
 
 def _code_points() -> np.ndarray:
