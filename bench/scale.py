@@ -258,7 +258,7 @@ def _costs(model: Costs, task: str) -> list[str]:
         ["a command's fixed time: start, compiling, closing", f"{model.start:.2f} s"],
         ["a shard before the barrier, after it", f"{size / MB / first:.0f} MB/s, {size / MB / second:.0f} MB/s"],
         ["the longest shard, against the mean", f"{longest / ((first + second) / len(model.shards)):.2f} times"],
-        ["marks that are moved", f"{model.marks_per_row:.0f} bytes a sample"],
+        ["match keys that are moved", f"{model.marks_per_row:.0f} bytes a sample"],
         ["joining a band", f"{model.band * 1e6:.2f} µs a sample, {model.bands} bands"],
         [
             "union-find, in the driver",
