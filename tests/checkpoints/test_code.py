@@ -18,7 +18,7 @@ from refinery.checkpoints.versions import is_left_out, libraries, own_sources
 from refinery.errors import DataError, OperatorError
 from refinery.inspect.why.query import RowHistories
 from refinery.operators import local_modules, read_operator
-from tests.workers.runs import exported, operator_folder, settings, texts, write_lines
+from tests.runs import exported, operator_folder, settings, texts, write_lines
 
 HELPER = "def ending():\n    return '{}'\n"
 

@@ -14,7 +14,7 @@ import pytest
 import refinery
 from refinery.errors import OutputError
 from tests.conftest import ROOT
-from tests.workers.runs import exported, settings, texts, write_lines
+from tests.runs import exported, settings, texts, write_lines
 
 STEPS = [
     {"sql_mapper": {"text": "text || '!'"}},

@@ -14,7 +14,7 @@ import pytest
 from refinery.api import Run
 from refinery.results.database import Counts
 from tests.checkpoints.forks import Forks
-from tests.workers.runs import content, write_lines
+from tests.runs import content, write_lines
 
 MOMENTS = 30
 STEPS: list[Any] = [

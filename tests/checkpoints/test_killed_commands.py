@@ -17,8 +17,8 @@ import pytest
 
 from refinery.storage.run_folder import RunDir
 from tests.checkpoints.forks import Forks
+from tests.runs import settings, texts, write_lines
 from tests.soak.machine import left
-from tests.workers.runs import settings, texts, write_lines
 
 STEPS: list[Any] = [
     {"clean_links_mapper": None},

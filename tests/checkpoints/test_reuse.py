@@ -22,7 +22,7 @@ from refinery.execution.run import begin_anew
 from refinery.io.writers.temp_files import aside_of
 from refinery.storage.run_folder import RunDir, seal
 from refinery.workers.worker import Worker
-from tests.workers.runs import content, exported, operator_folder, settings, texts, write_lines
+from tests.runs import content, exported, operator_folder, settings, texts, write_lines
 
 # Two stages: texts are written between them, and the export by all shards of the second.
 STEPS: list[Any] = [

@@ -19,7 +19,7 @@ from refinery.inspect.tune import tune
 from refinery.inspect.why.query import RowHistories
 from refinery.storage.run_folder import RunDir
 from refinery.workers.worker import Worker
-from tests.workers.runs import content, operator_folder, settings, texts, write_lines
+from tests.runs import content, operator_folder, settings, texts, write_lines
 
 SAMPLES = [{"text": f"text {k % 40} of {k % 3}", "k": k % 7} for k in range(300)]
 OLD, NEW = "k,w\n1,1\n2,9\n", "k,w\n1,9\n3,1\n5,2\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import refinery
-from tests.workers.runs import exported, operator_folder, settings, texts, write_lines
+from tests.runs import exported, operator_folder, settings, texts, write_lines
 
 # Bodies by what they do; LIST is a folder with one file, `word.txt`. What a note says of them.
 DOINGS = {

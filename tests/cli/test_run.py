@@ -17,7 +17,7 @@ import pytest
 
 from refinery.cli.render import console
 from tests.cli.conftest import Call
-from tests.workers.runs import operator_folder
+from tests.runs import operator_folder
 
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}

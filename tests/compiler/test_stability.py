@@ -18,7 +18,7 @@ from refinery.errors import RecipeError
 from refinery.recipe.sql import parse
 from refinery.recipe.sql_files import PURE, READERS
 from tests.compiled import run_samples
-from tests.workers.runs import settings, texts, write_lines
+from tests.runs import settings, texts, write_lines
 
 SAMPLE = {"text": "a text", "n": 5}
 # DuckDB knows them by other names than sqlglot, or as keywords only.

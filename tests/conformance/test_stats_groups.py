@@ -19,7 +19,7 @@ import refinery
 from refinery.operators import Library
 from refinery.stats.entries import KeySums, joined, read
 from tests.conftest import RECORDED
-from tests.workers.runs import write_lines
+from tests.runs import write_lines
 
 STATS = RECORDED / "datatrove" / "stats"
 ALL = ["summary", "histogram", "fqdn", "suffix"]

@@ -19,7 +19,7 @@ from refinery.dedup import index_place
 from refinery.errors import ConservationError, OperatorError, OutputError, RecipeError
 from refinery.execution import run as pipeline
 from refinery.results import database
-from tests.workers.runs import exported, lines_of, refine, rows, settings, texts, write_lines
+from tests.runs import exported, lines_of, refine, rows, settings, texts, write_lines
 
 
 def files(folder: Path) -> dict[str, bytes]:

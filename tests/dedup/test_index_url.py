@@ -20,8 +20,8 @@ from refinery.dedup import index as indexes
 from refinery.dedup.index_url import IndexBucket
 from refinery.errors import OperatorError, OutputError
 from refinery.storage.open import open_store
+from tests.runs import exported, lines_of, refine, settings, texts, write_lines
 from tests.s3 import make_bucket, s3_server
-from tests.workers.runs import exported, lines_of, refine, settings, texts, write_lines
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from refinery.dedup import pairs
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.marks import MatchKeys, SqlLimits
 from refinery.dedup.pairs import Pairs
-from tests.workers.runs import exported, refine, rows
+from tests.runs import exported, refine, rows
 
 LARGE = 200_000
 ROOM = SqlLimits(2, "1GB", tempfile.gettempdir())

@@ -16,7 +16,7 @@ from refinery.api import Run
 from refinery.cli import main
 from refinery.errors import OperatorError, RecipeError
 from refinery.operators import Library
-from tests.workers.runs import exported, lines_of, refine, rows, settings, texts, write_lines
+from tests.runs import exported, lines_of, refine, rows, settings, texts, write_lines
 
 # keep
 

@@ -17,7 +17,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.io.mixture import choose
-from tests.workers.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
+from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
 
 BROKEN = 17  # the row on which the last step fails
 UNREADABLE = 5

@@ -18,7 +18,7 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.tune import KeptAmount, Tuning, tune
 from refinery.inspect.tune_values import read_values, round_step
 from refinery.operators import Param
-from tests.workers.runs import refine, rows, settings, texts, write_lines
+from tests.runs import refine, rows, settings, texts, write_lines
 
 WORDS = "one two three four five six seven eight nine ten"
 STEPS: list[Any] = [

@@ -15,7 +15,7 @@ import pytest
 from refinery.errors import DataError
 from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
-from tests.io.test_find import put
+from tests.io.test_sources import put
 
 LINE = b'{"text":"a"}\n'
 

@@ -10,7 +10,7 @@ import pytest
 
 import refinery
 from refinery.errors import DataError
-from tests.workers.runs import settings
+from tests.runs import settings
 
 STEPS = ["clean_email_mapper"]
 SECONDS = pa.timestamp("s")

@@ -9,7 +9,7 @@ import pytest
 
 import refinery
 from refinery.errors import DataError
-from tests.workers.runs import operator_folder, settings, texts, write_lines
+from tests.runs import operator_folder, settings, texts, write_lines
 
 DEEDS = {
     "shorten": "os.truncate({path!r}, 40)",

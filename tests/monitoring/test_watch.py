@@ -22,7 +22,7 @@ from refinery.errors import RefineryError
 from refinery.monitoring import log, sampling, state
 from refinery.monitoring.status import status
 from refinery.storage.run_folder import RunDir
-from tests.workers.runs import operator_folder, refine, settings, texts, write_lines
+from tests.runs import operator_folder, refine, settings, texts, write_lines
 
 SLOW = """
     import logging, os, time

@@ -12,7 +12,7 @@ import refinery
 from refinery.errors import RecipeError
 from refinery.execution.open import open_recipe
 from refinery.recipe.override import parse_overrides
-from tests.workers.runs import settings, texts, write_lines
+from tests.runs import settings, texts, write_lines
 
 ODD = os.fsdecode(b"b\xffd")
 STEPS = ["clean_email_mapper"]

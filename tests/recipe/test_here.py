@@ -9,7 +9,7 @@ import pytest
 import refinery
 from refinery.api import open_recipe
 from refinery.errors import OutputError, RefineryError
-from tests.workers.runs import settings, texts, write_lines
+from tests.runs import settings, texts, write_lines
 
 
 def test_urls_of_this_machine_are_paths(tmp_path: Path) -> None:

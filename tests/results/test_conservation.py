@@ -27,7 +27,7 @@ from refinery.results.database import Counts, Database
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 from refinery.workers.worker import ShardResult, Worker
-from tests.workers.runs import content, refine, settings, write_lines
+from tests.runs import content, refine, settings, write_lines
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 3}}, {"sql_filter": {"where": "CAST(text AS INT) % 2 = 0"}}]
 # Kept: 100 and 102. Removed: 1 by the first step, 101 by the second. Quarantined: in reading, and in the second step.

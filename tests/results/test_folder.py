@@ -16,7 +16,7 @@ from refinery.inspect.report.page import report
 from refinery.inspect.why.query import RowHistories
 from refinery.stats.folders import LocalFolder
 from refinery.storage.run_folder import RunDir, seal
-from tests.workers.runs import content, refine, settings, texts, write_lines
+from tests.runs import content, refine, settings, texts, write_lines
 
 SAMPLES = texts(["one@example.org", "no", "three"])
 STEPS = ["clean_email_mapper", {"text_length_filter": {"min_len": 3}}]

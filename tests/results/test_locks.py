@@ -19,7 +19,7 @@ from refinery.inspect.refilter.refilter import refilter
 from refinery.results import targets
 from refinery.results.locks import _folder, locked
 from refinery.storage.run_folder import RunDir
-from tests.workers.runs import exported, lines_of, refine, settings, texts
+from tests.runs import exported, lines_of, refine, settings, texts
 
 SAMPLES = texts(["one", "no", "three"])
 STEPS = [{"text_length_filter": {"min_len": 3}}]

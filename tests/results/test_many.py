@@ -11,7 +11,7 @@ import pytest
 import refinery
 from refinery.results import database, tables
 from refinery.results.database import Database
-from tests.workers.runs import content, settings, texts, write_lines
+from tests.runs import content, settings, texts, write_lines
 
 FILTERS: list[Any] = [
     {"whitespace_normalization_mapper": {}},

@@ -8,7 +8,7 @@ import pytest
 import refinery
 from refinery.errors import OutputError
 from refinery.inspect.report.page import report
-from tests.workers.runs import settings, texts, write_lines
+from tests.runs import settings, texts, write_lines
 
 STEPS = [{"text_length_filter": {"min_len": 1}}]
 LONG = "x" * 300

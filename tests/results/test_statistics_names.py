@@ -28,7 +28,7 @@ from refinery.inspect.report.tables import RunTables
 from refinery.inspect.tune import tune
 from refinery.operators.headers import read_operator
 from refinery.operators.home import shipped
-from tests.workers.runs import rows, settings, write_lines
+from tests.runs import rows, settings, write_lines
 
 HEADER = """/*---
 doc: Statistics that all differ.

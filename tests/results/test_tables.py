@@ -14,7 +14,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from tests.conftest import ROOT
-from tests.workers.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
+from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
 
 STEPS: list[Any] = [
     {"whitespace_normalization_mapper": None},

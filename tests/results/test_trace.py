@@ -12,7 +12,7 @@ import pytest
 
 import refinery
 from refinery.api import Run
-from tests.workers.runs import lines_of, refine, rows, settings, texts, write_lines
+from tests.runs import lines_of, refine, rows, settings, texts, write_lines
 
 STEPS: list[Any] = [
     {"clean_email_mapper": None},

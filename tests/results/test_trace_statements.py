@@ -12,7 +12,7 @@ import pytest
 from refinery.kernels.core.arrow import of_records
 from refinery.results import trace
 from refinery.workers.worker import Worker
-from tests.workers.runs import refine
+from tests.runs import refine
 
 STEPS: list[Any] = [{"whitespace_normalization_mapper": None}, {"text_length_filter": {"min_len": 25}}]
 

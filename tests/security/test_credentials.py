@@ -17,7 +17,7 @@ import refinery
 from refinery.common.redaction import has_credentials, hide
 from refinery.errors import RecipeError
 from refinery.monitoring import log
-from tests.workers.runs import operator_folder, settings, texts, write_lines
+from tests.runs import operator_folder, settings, texts, write_lines
 
 CANARY = "c4nary-VERY/secret+key"
 LOUD = """

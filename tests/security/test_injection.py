@@ -21,8 +21,8 @@ from refinery.compiler.user_names import parse
 from refinery.errors import RefineryError
 from refinery.operators import Library
 from refinery.recipe.model import Step
+from tests.runs import exported, refine, settings, texts, write_lines
 from tests.security.hostile import HOSTILE
-from tests.workers.runs import exported, refine, settings, texts, write_lines
 
 LIBRARY = Library()
 # What would be there if any of it had been run.

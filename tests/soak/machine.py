@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from refinery.api import Run
 from refinery.results.database import Counts
 from tests.checkpoints.forks import Forks
+from tests.runs import content
 from tests.soak.pool import NUMBERS, OWN, pool
 from tests.soak.world import World
-from tests.workers.runs import content
 
 # Before a run that may end: shares of its file operations at which one before it was killed.
 kills = st.lists(st.floats(0.0, 1.0), max_size=2)

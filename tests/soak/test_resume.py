@@ -16,7 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.checkpoints.forks import Forks
 from tests.conftest import ROOT
-from tests.ray.conftest import SMALL
+from tests.execution.ray.conftest import SMALL
 from tests.soak.machine import Resuming
 
 SECONDS = float(os.environ.get("REFINERY_SOAK_SECONDS", "60"))

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from tests.runs import write_lines
 from tests.soak.pool import Item, placed
-from tests.workers.runs import write_lines
 
 SNIPPETS = (
     "the quick brown fox jumps over the lazy dog and does so again",

@@ -22,8 +22,8 @@ from refinery.compiler.stat_summary import _rounded
 from refinery.errors import RecipeError
 from refinery.kernels.stats.moments import moments, rounded
 from refinery.results import stat_summary as summary
-from tests.workers.runs import refine, rows
-from tests.workers.runs import settings as recipe_of
+from tests.runs import refine, rows
+from tests.runs import settings as recipe_of
 
 GROUPS = ["summary", "histogram", "fqdn", "suffix"]
 LENGTH = {"text_length_filter": {"min_len": 3}}

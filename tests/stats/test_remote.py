@@ -19,8 +19,8 @@ from refinery.errors import DataError, OutputError
 from refinery.stats import StatsMerger
 from refinery.stats.remote import RemoteFolder
 from refinery.stats.removal import NOTE
+from tests.runs import settings, texts, write_lines
 from tests.s3 import s3_server
-from tests.workers.runs import settings, texts, write_lines
 
 Where = tuple[str, dict[str, Any]]
 

@@ -12,7 +12,7 @@ import refinery
 from refinery.errors import DataError, RecipeError
 from refinery.inspect.refilter.refilter import refilter
 from refinery.stats import StatsMerger
-from tests.workers.runs import settings, texts, write_lines
+from tests.runs import settings, texts, write_lines
 
 
 def recipe_of(folder: Path, source: str, **params: Any) -> Path:

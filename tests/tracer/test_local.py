@@ -24,7 +24,7 @@ from refinery.tracer import (
     should_trace_op,
 )
 from tests.conftest import ROOT
-from tests.workers.runs import refine
+from tests.runs import refine
 
 MAPPER, FILTER = "clean_email_mapper", "words_num_filter"
 

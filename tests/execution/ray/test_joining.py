@@ -1,0 +1,123 @@
+"""Choice of the cluster that a run joins, and the message when there is none."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from refinery.errors import OperatorError, RecipeError
+from refinery.execution.ray.resources import TaskResources, of_stage
+from refinery.operators import Library
+from refinery.recipe import Step
+from tests.execution.ray.runs import exported, local, on_ray, samples
+from tests.runs import operator_folder, settings, texts, write_lines
+
+
+def refused(tmp_path: Path, address: str) -> tuple[str, float]:
+    """Message of a run that cannot join, and the seconds until it came."""
+    write_lines(tmp_path / "in.jsonl", samples(10))
+    recipe = settings(tmp_path, ["clean_email_mapper"], executor_type="ray", ray_address=address)
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"export_path": str(tmp_path / "run" / "kept")}))
+    started = time.monotonic()
+    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
+    known = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    done = subprocess.run(command, env=known, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 4 and "Traceback" not in done.stderr
+    return done.stderr, time.monotonic() - started
+
+
+def test_an_address_where_nobody_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
+        said, seconds = refused(tmp_path, address)
+        assert "does not answer: Connection refused. Start one with `ray start --head`" in said
+        assert seconds < 40
+
+
+def test_auto_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    from refinery.execution.ray import connection
+
+    def nothing(address: str) -> str | None:
+        raise ConnectionError("could not find any running Ray instance")
+
+    monkeypatch.setattr("ray._private.services.canonicalize_bootstrap_address", nothing)
+    with pytest.raises(OperatorError, match="no Ray cluster runs on this machine. Start one with `ray start --head`"):
+        connection._join(ray, "auto", 1)
+
+
+def test_what_is_no_address(tmp_path: Path) -> None:
+    assert (
+        "'somewhere' is no address; it is one of auto, local, host:port or ray://" in refused(tmp_path, "somewhere")[0]
+    )
+
+
+def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    write_lines(tmp_path / "in.jsonl", samples(10))
+    with pytest.raises(RecipeError, match=r"pip install 'refinery\[ray\]'"):
+        on_ray(tmp_path, ["clean_email_mapper"])
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_core_does_not_import_ray(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(10))
+    recipe = settings(tmp_path, ["clean_email_mapper"])
+    code = (
+        f"import sys, refinery; refinery.run({recipe!r}); print({{'ray', 'refinery.execution.ray'}} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_what_no_machine_has_is_an_error(driver: Any, tmp_path: Path) -> None:
+    own = operator_folder(tmp_path / "own", '"resources": {"num_gpus": 2},', drawing="return None")
+    write_lines(tmp_path / "in.jsonl", texts(["a"]))
+    with pytest.raises(
+        OperatorError, match="drawing_mapper asks for 2 GPU, and no machine of the Ray cluster has more"
+    ):
+        on_ray(tmp_path, ["drawing_mapper"], operators=[str(own)])
+    with pytest.raises(OperatorError, match="bytes of memory.*lower memory_limit, or raise np"):
+        on_ray(tmp_path, ["clean_email_mapper"], memory_limit="900TB", np=1)
+
+
+def test_tasks_ask_for_what_their_operators_declare() -> None:
+    library = Library()
+    plain = Step(1, "word_stats", {"words": "fast"})
+    model = Step(2, "word_stats", {"words": "spacy"})
+    assert of_stage([plain], library.operators, 0) == TaskResources(1, 0, 0, False, "")
+    assert of_stage([plain, model], library.operators, 1000).stays
+    assert TaskResources(1, 1000, 0.5).options() == {"num_cpus": 1, "num_gpus": 0.5, "memory": 1000}
+
+
+def test_a_wrong_declaration_is_reported(tmp_path: Path) -> None:
+    for header, said in (
+        ('"resources": {"num_gpus": -1},', "num_gpus must be a number from 0"),
+        ('"resources": {"loads": {"model": True}},', "loads names 'model', which is no parameter"),
+        ('"resources": {"cpus": 1},', "unknown header field 'cpus'"),
+    ):
+        own = operator_folder(tmp_path / "own", header, wrong="return None")
+        with pytest.raises(OperatorError, match=said):
+            Library((own,)).operators["wrong_mapper"]
+
+
+def test_the_command_with_a_cluster_of_its_own(cluster: Any, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(100))
+    steps = ["clean_email_mapper", "document_deduplicator"]
+    place = tmp_path / "ray"
+    keys = {"executor_type": "ray", "ray_address": cluster.address, "export_path": place / "kept", "work_dir": place}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(settings(tmp_path, steps, **keys)))
+    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "(pid=" not in done.stdout + done.stderr
+    kept = b"".join(path.read_bytes() for path in sorted((place / "kept").glob("*.json")))
+    assert kept == exported(local(tmp_path, steps))

@@ -1,0 +1,207 @@
+"""A run on a Ray cluster leaves what the run on this machine leaves: rows, tables, traces, quarantine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import refinery
+from refinery.errors import OutputError
+from refinery.execution.ray import export as exporting
+from refinery.execution.ray.export_list import MARKER, Listing
+from refinery.execution.ray.temporary import temporary
+from refinery.io.model import Written
+from refinery.storage.open import open_store
+from refinery.storage.workplace import Workplace
+from tests.execution.ray.runs import assert_same, local, on_ray, samples
+from tests.runs import operator_folder, rows, settings, write_lines
+
+KEYS = {"shard_size": 20_000, "np": 2}
+EVERYTHING = [
+    "clean_email_mapper",
+    {"words_num_filter": {"min_num": 5}},
+    "picky_mapper",
+    "document_deduplicator",
+    "clean_links_mapper",
+    {"document_minhash_deduplicator": {"jaccard_threshold": 0.5, "keep": "length(text) desc"}},
+    {"document_line_deduplicator": {"frequency_threshold": 20}},
+    "doc_stats",
+    {"text_length_filter": {"min_len": 20}},
+]
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Path:
+    """A mapper that raises on some texts and is run by actors."""
+    body = """
+        if "tau3" in text:
+            raise ValueError("not this one")
+        return text.replace("rho1", "RHO") if "rho1" in text else None
+    """
+    return operator_folder(tmp_path / "own", '"resources": {"loads": True},', picky=body)
+
+
+def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(600))
+    keys = KEYS | {"open_tracer": True, "trace_num": 3, "trace_keys": ["id"], "operators": [str(operators)]}
+    keys |= {"stat_summary": {"group_by": {"source": "meta.source"}}, "keep_stats_in_res_ds": True}
+    one, other = local(tmp_path, EVERYTHING, **keys), on_ray(tmp_path, EVERYTHING, **keys)
+    assert rows(one, "shards", "count(*)")[0][0] > 5
+    assert rows(one, "quarantine", "count(DISTINCT step)") == [(2,)] and rows(one, "duplicates", "count(*)")[0][0] > 50
+    assert_same(one, other)
+    names = sorted(path.name for path in other.outputs)
+    assert [name.rpartition("_")[2] for name in names] == [f"{number:06d}.json" for number in range(len(names))]
+    assert not (tmp_path / "ray" / ".tmp").exists()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"document_simhash_deduplicator": {"hamming_distance": 4}},
+        {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "verify": True}},
+        {"paragraph_deduplicator": {}},
+    ],
+    ids=str,
+)
+def test_other_deduplicators(driver: Any, tmp_path: Path, step: Any) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(300))
+    one, other = local(tmp_path, [step], **KEYS), on_ray(tmp_path, [step], **KEYS)
+    assert rows(one, "duplicates", "count(*)")[0][0] > 10
+    assert_same(one, other)
+
+
+def test_an_index_goes_on_from_run_to_run(driver: Any, tmp_path: Path) -> None:
+    found = []
+    for run, where in ((local, "a"), (on_ray, "b")):
+        step = {"document_deduplicator": {"index": str(tmp_path / where)}}
+        write_lines(tmp_path / "in.jsonl", samples(100))
+        run(tmp_path, [step], **KEYS)
+        write_lines(tmp_path / "in.jsonl", samples(150)[50:])
+        found.append(rows(run(tmp_path, [step], **KEYS), "duplicates", "_row, kept, kept_in_index IS NULL"))
+    assert found[0] == found[1] and any(not here for *_, here in found[0])
+
+
+def test_parquet_in_memory_and_out(driver: Any, tmp_path: Path) -> None:
+    table = pa.Table.from_pylist([sample for sample in samples(300) if isinstance(sample, dict)])
+    steps = [{"words_num_filter": {"min_num": 5}}, "document_deduplicator", "clean_email_mapper"]
+    found = []
+    for name, keys in (("local", {}), ("ray", {"executor_type": "ray"})):
+        place = tmp_path / name
+        path = place / "kept" if keys else place / "out.parquet"
+        recipe = settings(tmp_path, steps, work_dir=place, export_path=path, export_type="parquet", **KEYS, **keys)
+        del recipe["dataset_path"]
+        found.append(refinery.run(recipe, dataset=table))
+    written = [pa.concat_tables(pq.read_table(path) for path in sorted(run.outputs)) for run in found]
+    assert written[0].equals(written[1]) and written[0].num_rows == found[0].counts.kept > 0
+
+
+def test_an_export_replaces_the_one_before(driver: Any, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(300))
+    first = on_ray(tmp_path, [{"text_length_filter": {"min_len": 20}}], **KEYS)
+    second = on_ray(tmp_path, [{"text_length_filter": {"min_len": 30}}], **KEYS)
+    there = set((tmp_path / "ray" / "kept").iterdir())
+    assert there == set(second.outputs) and not there & set(first.outputs)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.json").write_text("{}\n")
+    with pytest.raises(OutputError, match="holds 'mine.json', which is no part of an export"):
+        on_ray(tmp_path, ["clean_email_mapper"], export_path=tmp_path / "other", **KEYS)
+
+
+def test_a_second_run_reuses_what_the_first_has_left(driver: Any, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(300))
+    one = on_ray(tmp_path, EVERYTHING[:2], **KEYS)
+    again = on_ray(tmp_path, EVERYTHING[:2], **KEYS)
+    assert rows(again, "shards", "min(reused)") == [(1,)]
+    assert_same(one, again, "shards")
+
+
+def test_a_list_names_what_is_there(tmp_path: Path) -> None:
+    folder, place = tmp_path / "kept", Workplace.of(str(tmp_path / "run"))
+    folder.mkdir()
+    names = [f"{'a' * 16}_{number:06d}.json" for number in range(3)]
+    written = [Written(str(folder / name), 1, 3) for name in names]
+
+    def listing() -> Listing:
+        return Listing(place, str(folder))
+
+    def there() -> list[str]:
+        return sorted(path.name for path in folder.iterdir())
+
+    listing().begin(names)
+    for name in names:
+        (folder / name).write_text("{}\n")
+    (folder / f".{names[0]}.77.tmp").touch()  # of a task that was killed
+    (folder / ".refinery-77-abc").mkdir()
+    exporting.check_folder(str(folder), listing(), open_store(str(tmp_path)))
+    exporting.publish(str(folder), listing(), written)
+    assert listing().names == names == there() and not listing().begun
+    (folder / names[1]).unlink()
+    exporting.correct(str(folder), listing())
+    assert listing().names == [names[0], names[2]] == there()
+    (folder / "mine.json").touch()
+    (folder / ".mine.tmp").touch()
+    exporting.publish(str(folder), listing(), [])
+    assert there() == [".mine.tmp", "mine.json"]
+
+
+def test_a_run_that_is_killed_while_it_exports_leaves_nothing_unknown(tmp_path: Path) -> None:
+    folder, place = tmp_path / "kept", Workplace.of(str(tmp_path / "run"))
+    folder.mkdir()
+    old, new = (f"{mark * 16}_000000.json" for mark in "ab")
+    (folder / old).touch()
+    exporting.publish(str(folder), Listing(place, str(folder)), [Written(str(folder / old), 1, 0)])
+    (folder / new).touch()
+    Listing(place, str(folder)).begin([new])
+    Listing(place, str(folder)).publish(
+        [{"name": new, "rows": 1, "bytes": 0}]
+    )  # killed before the old part was removed
+    exporting.check_folder(str(folder), Listing(place, str(folder)), open_store(str(tmp_path)))
+    exporting.publish(str(folder), Listing(place, str(folder)), [Written(str(folder / new), 1, 0)])
+    assert [path.name for path in folder.iterdir()] == [new]
+
+
+def test_parts_of_another_work_dir_are_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    part = folder / f"{'a' * 16}_000000.json"
+    part.touch()
+    first, second = (Listing(Workplace.of(str(tmp_path / name)), str(folder)) for name in ("one", "two"))
+    exporting.publish(str(folder), first, [Written(str(part), 1, 0)])
+    with pytest.raises(OutputError, match="holds 'a{16}_000000.json', which is of a run with another work_dir"):
+        exporting.check_folder(str(folder), second, open_store(str(tmp_path)))
+    exporting.correct(str(folder), second)
+    assert part.exists()
+
+
+def test_the_marker_of_an_earlier_version_goes(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    old = folder / f"{'a' * 16}_000000.json"
+    old.touch()
+    (folder / MARKER).write_text(json.dumps({"files": [{"name": old.name, "rows": 0, "bytes": 0}]}))
+    listing = Listing(Workplace.of(str(tmp_path / "run")), str(folder))
+    exporting.check_folder(str(folder), listing, open_store(str(tmp_path)))
+    exporting.publish(str(folder), listing, [])
+    assert list(folder.iterdir()) == []
+
+
+def test_a_temporary_folder_of_a_killed_run_goes_with_the_next(tmp_path: Path) -> None:
+    place = Workplace.of(str(tmp_path))
+    (place.temporary / "mine").mkdir(parents=True)
+    killed = temporary(str(tmp_path), "0a000000")
+    with killed as folder:
+        note = place.run_dir.temporary.read_text()
+    assert not folder.exists()
+    (folder / "spill").mkdir(parents=True)
+    place.run_dir.temporary.write_text(note)  # as a killed run leaves them
+    with temporary(str(tmp_path), "0b000000") as other:
+        assert sorted(path.name for path in place.temporary.iterdir()) == ["0b000000", "mine"] and other.is_dir()
+    assert [path.name for path in place.temporary.iterdir()] == ["mine"]
+    place.run_dir.temporary.write_text('["..", "mine/../x", 3]')
+    place.tidy()
+    assert (place.temporary / "mine").is_dir()

@@ -1,0 +1,239 @@
+"""MinHash: Data-Juicer's values and kept rows, the estimator against theory, bands, and similarity of pairs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refinery.kernels.dedup import jaccard, minhash, minhash_bands, minhash_texts, sha1
+from refinery.kernels.dedup.shingles import tokens
+from refinery.operators import load_module, read_operator
+
+PATH = Path(__file__).parents[3] / "udfs" / "deduplicators" / "document_minhash_deduplicator.py"
+OPERATOR = read_operator(PATH)
+FUNCTIONS: Any = load_module(PATH)
+
+
+def complete(**params: Any) -> dict[str, Any]:
+    return {name: param.default for name, param in OPERATOR.params.items()} | params
+
+
+def marks(texts: list[str | None], **params: Any) -> list[dict[str, Any] | None]:
+    p = complete(**params)
+    bands, rows, permutations = p["num_bands"], p["num_rows_per_band"], p["num_permutations"]
+    if p["num_buckets"]:
+        bands, rows = p["num_buckets"], p["hashes_per_bucket"]
+        permutations = bands * rows
+    shingles = [p[n] for n in ("normalize", "tokenization", "lowercase", "ignore_pattern", "tokenizer_model")]
+    window = p["n_grams"] or p["window_size"]
+    column = pa.array(texts, pa.string())
+    threshold = p["jaccard_threshold"]
+    return FUNCTIONS.minhash_marks(
+        column, *shingles, window, p["hash"], permutations, threshold, bands, rows
+    ).to_pylist()
+
+
+def clusters(found: list[dict[str, Any] | None]) -> list[int]:
+    """For each sample the first of its cluster."""
+    parent = list(range(len(found)))
+
+    def root(x: int) -> int:
+        while parent[x] != x:
+            x = parent[x]
+        return x
+
+    buckets: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for row, mark in enumerate(found):
+        for at, key in enumerate(mark["bands"] if mark else ()):
+            buckets[at, key].append(row)
+    for members in buckets.values():
+        for row in members[1:]:
+            a, b = root(members[0]), root(row)
+            parent[max(a, b)] = min(a, b)
+    return [root(row) for row in range(len(found))]
+
+
+def recorded_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().decode().rstrip("\n").split("\n")]
+
+
+def test_data_juicers_rows_are_kept(recorded):
+    home = recorded / "data_juicer"
+    documents = recorded_lines(home / "dedup_docs.jsonl")
+    ids = [document["id"] for document in documents]
+    for case in recorded_lines(home / "ops" / "document_minhash_deduplicator.jsonl"):
+        found = marks([document["text"] for document in documents], hash="data_juicer", **case["params"])
+        first = clusters(found)
+        groups = defaultdict(list)
+        for row, of in enumerate(first):
+            groups[of].append(ids[row])
+        assert [ids[row] for row, of in enumerate(first) if of == row] == case["kept"], case["params"]
+        assert [group for group in groups.values() if len(group) > 1] == case["groups"]
+        p = complete(**case["params"])
+        if not p["num_bands"]:
+            found_layout = minhash_bands.optimum(p["jaccard_threshold"], p["num_permutations"])
+            assert found_layout == (case["num_bands"], case["num_rows_per_band"])
+
+
+def test_data_juicers_minima_are_those_of_its_formula():
+    values = ["a b c d e f a b c d e f", "short", "", "ä " * 40, "one two three four five " + "x" * 200, "1 2 3 4 5"]
+    found, present = minhash.data_juicer_minima(tokens(pa.array(values), "space", True, None), 5, 19)
+    a, b = minhash.data_juicer_parameters(19)
+    for row, value in enumerate(values):
+        words = [word for word in value.lower().split(" ") if word]
+        shingles = {" ".join(words[i : i + 5]).encode() for i in range(len(words) - 4)}
+        hashes = [struct.unpack("<I", hashlib.sha1(shingle).digest()[:4])[0] for shingle in shingles]
+        want = [
+            min([(h * int(x) + int(y)) % 2**64 % (2**61 - 1) % 2**32 for h in hashes], default=2**32 - 1)
+            for x, y in zip(a, b, strict=True)
+        ]
+        assert found[row].tolist() == want
+    assert present.all()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.binary(max_size=200), min_size=1, max_size=150))
+def test_sha1_is_that_of_hashlib(values):
+    ends = np.cumsum([len(value) for value in values])
+    begins = ends - [len(value) for value in values]
+    out = np.zeros(len(values), np.uint32)
+    sha1.sha1_32(np.frombuffer(bytearray(b"".join(values)) or bytearray(1), np.uint8), begins, ends, out)
+    assert out.tolist() == [struct.unpack("<I", hashlib.sha1(value).digest()[:4])[0] for value in values]
+
+
+# Bands
+
+
+@pytest.mark.parametrize(
+    ("threshold", "permutations", "layout"),
+    # By scipy's quad, as datasketch and Data-Juicer do it.
+    [(0.7, 256, (25, 10)), (0.9, 128, (5, 25)), (0.4, 64, (16, 4)), (0.5, 256, (42, 6)), (0.8, 128, (9, 13))],
+)
+def test_bands_are_those_of_datasketch(threshold, permutations, layout):
+    assert minhash_bands.optimum(threshold, permutations) == layout
+
+
+def test_band_keys_are_equal_where_the_minima_are():
+    rng = np.random.default_rng(5)
+    minima = rng.integers(0, 3, (400, 12), dtype=np.uint32)
+    keys = minhash_bands.band_keys(minima, 4, 3)
+    for band in range(4):
+        part = [tuple(row) for row in minima[:, 3 * band : 3 * band + 3].tolist()]
+        assert (
+            len(set(zip(part, keys[:, band].tolist(), strict=True)))
+            == len(set(part))
+            == len(set(keys[:, band].tolist()))
+        )
+
+
+def test_short_texts_and_texts_without_tokens():
+    values = ["one two", "one two", "one", "", "  ", None, "one two three four five"]
+    fast = marks(values)
+    assert [mark is None for mark in fast] == [False, False, False, True, True, True, False]
+    assert clusters(fast) == [0, 0, 2, 3, 4, 5, 6]
+    slow = marks(values, hash="data_juicer")
+    assert [mark is None for mark in slow] == [False] * 5 + [True, False]
+    assert clusters(slow) == [0, 0, 0, 0, 0, 5, 6]
+
+
+def test_a_signature_holds_the_low_bits_of_the_minima_and_fewer_permutations_are_a_prefix():
+    found = tokens(pa.array(["a b c d e f g"] * 2 + ["x"]), "space", True, None)
+    minima, _ = minhash.fast_minima(found, 3, 30)
+    assert (minhash.fast_minima(found, 3, 7)[0] == minima[:, :7]).all()
+    blobs = minhash_texts.signatures(found, 3, "fast", 30, 5, 6).field("signature").to_pylist()
+    assert [np.frombuffer(blob, "<u2").tolist() for blob in blobs] == (minima & 0xFFFF).tolist()
+
+
+def test_more_bands_than_permutations_are_refused():
+    assert "500" in OPERATOR.check(complete(num_bands=50, num_rows_per_band=10))[0]
+    assert OPERATOR.check(complete(num_bands=25, num_rows_per_band=10)) == []
+    assert "tokenizer_model" in OPERATOR.check(complete(tokenization="sentencepiece"))[0]
+
+
+# The estimator
+
+
+def pair(rng: np.random.Generator, similarity: float, union: int) -> tuple[str, str, float]:
+    """Two texts of one-word shingles with nearly this Jaccard similarity, and the true one."""
+    words = rng.choice(10**9, union, replace=False)
+    shared = round(similarity * union)
+    middle = shared + (union - shared) // 2
+    one, other = words[:middle], np.concatenate((words[:shared], words[middle:]))
+    return " ".join(map(str, one)), " ".join(map(str, other)), shared / union
+
+
+@pytest.mark.parametrize("union", [5, 20, 100, 1000, 5000])
+def test_the_estimate_is_unbiased_and_as_sharp_as_theory(union):
+    rng = np.random.default_rng(union)
+    trials = 30 if union > 1000 else 60 if union > 100 else 300
+    for similarity in (0.1, 0.2, 0.4, 0.6, 0.8, 0.95):
+        left, right, true = zip(*(pair(rng, similarity, union) for _ in range(trials)), strict=True)
+        params = {"window_size": 1, "num_bands": 1, "num_rows_per_band": 1}
+        a, b = (pa.array([m["signature"] for m in marks(list(side), **params)]) for side in (left, right))
+        errors = jaccard.estimate(a, b).to_numpy() - true[0]
+        deviation = np.sqrt(true[0] * (1 - true[0]) / 256)
+        assert abs(errors.mean()) < 4.5 * deviation / np.sqrt(trials) + 2**-16
+        if deviation:  # the variance of a sample of n has a relative deviation of about sqrt(2 / n)
+            assert abs((errors**2).mean() / deviation**2 - 1) < 5 * np.sqrt(2 / trials)
+
+
+def test_pairs_become_candidates_as_often_as_theory_says():
+    rng = np.random.default_rng(1)
+    trials = 400
+    for similarity in (0.5, 0.65, 0.7, 0.75, 0.85):
+        left, right, true = zip(*(pair(rng, similarity, 200) for _ in range(trials)), strict=True)
+        both = [np.array([m["bands"] for m in marks(list(side), window_size=1)]) for side in (left, right)]
+        share = (both[0] == both[1]).any(axis=1).mean()
+        theory = 1 - (1 - true[0] ** 10) ** 25
+        assert abs(share - theory) < 4.5 * np.sqrt(theory * (1 - theory) / trials) + 1 / trials
+
+
+# Pairs
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(*[st.none() | st.sets(st.integers(0, 12))] * 2), max_size=8))
+def test_jaccard_of_lists(pairs):
+    sides = [
+        pa.array([None if p[k] is None else sorted(p[k]) for p in [(set(), set()), *pairs]], pa.list_(pa.uint64()))
+        for k in (0, 1)
+    ]
+    found = jaccard.jaccard(sides[0].slice(1), sides[1].slice(1)).to_pylist()
+    want = [None if None in (a, b) else len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs]
+    assert found == want
+
+
+def test_estimate_of_signatures():
+    blobs = [np.array(values, "<u2").tobytes() for values in ([1, 2, 3, 4], [1, 2, 259, 4], [9, 9, 9, 9])]
+    left, right = (
+        pa.array([blobs[2], blobs[0], blobs[0], None, blobs[0]]),
+        pa.array([None, blobs[1], blobs[0], blobs[0], blobs[2]]),
+    )
+    assert jaccard.estimate(left, right).to_pylist() == [None, 0.75, 1.0, None, 0.0]
+    assert jaccard.estimate(left.slice(1, 2), right.slice(1, 2)).to_pylist() == [0.75, 1.0]
+
+
+def test_shared_shingles_come_in_the_order_of_the_left_text():
+    params = complete(window_size=2)
+    shared = minhash_texts.shared_shingles("A b c d b c", "x b C d", params)
+    assert shared == ["b c", "c d"]
+    assert minhash_texts.shared_shingles("A b c d b c", "x b C d", params, 1) == ["b c"]
+    assert minhash_texts.shared_shingles("a", "A", params) == ["a"]
+    assert minhash_texts.shared_shingles("", "", params) == []
+    assert minhash_texts.shared_shingles("abc", "bcd", complete(tokenization="character", n_grams=2)) == ["bc"]
+
+
+@pytest.mark.parametrize("example", OPERATOR.examples, ids=lambda example: example["texts"][0][:12])
+def test_examples(example):
+    first = clusters(marks(example["texts"], **example.get("params", {})))
+    assert [row for row, of in enumerate(first) if of == row] == example["kept"]

@@ -1,0 +1,87 @@
+"""A run by threads that a crash has ended is followed by one that a crash cannot end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import refinery
+from refinery.workers import crash_marker
+from refinery.workers.machine import out_of_memory_kills
+from tests.conftest import ROOT
+from tests.runs import operator_folder, rows, settings, texts, write_lines
+
+REFINERY = (sys.executable, "-m", "refinery")
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> dict[str, Any]:
+    body = 'if "crash" in text:\n    import ctypes; ctypes.string_at(0)\nreturn text + "."'
+    folder = operator_folder(tmp_path / "operators", crash=body)
+    samples = [f"text {k}" for k in range(30)]
+    samples[17] = "crash"
+    write_lines(tmp_path / "in.jsonl", texts(samples))
+    return settings(tmp_path, ["crash_mapper"], operators=str(folder))
+
+
+def test_after_a_crash_the_next_run_uses_processes(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    done = [
+        subprocess.run([*REFINERY, "run", str(path)], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        for _ in range(2)
+    ]
+    assert [one.returncode for one in done] == [-signal.SIGSEGV, 0]
+    said = " ".join((done[1].stdout + done[1].stderr).split())
+    assert "the last run here was ended by a crash (Segmentation fault): workers are processes this time" in said
+    found = refinery.run(recipe)  # by threads again: nothing has to be run again
+    assert rows(found, "quarantine", "_row, operator") == [(17, "crash_mapper")] and found.counts.kept == 29
+
+
+def test_an_end_that_was_meant_is_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = tmp_path / "run" / ".refinery" / ".running"
+    assert crash_marker.died(note) == ""
+    with crash_marker.noted(note):
+        assert note.exists() and crash_marker.died(note) == ""  # as after SIGKILL
+    assert not note.exists()
+    with pytest.raises(KeyboardInterrupt), crash_marker.noted(note):
+        raise KeyboardInterrupt
+    assert not note.exists()
+    note.write_text("damaged", encoding="utf-8")
+    assert crash_marker.died(note) == ""
+
+
+def test_a_kill_for_want_of_memory_is_known_by_the_kernels_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / ".running"
+    monkeypatch.setattr(crash_marker, "out_of_memory_kills", lambda: 5)
+    with crash_marker.noted(note):
+        written = note.read_text(encoding="utf-8")
+    note.write_text(written, encoding="utf-8")
+    assert crash_marker.died(note) == ""
+    monkeypatch.setattr(crash_marker, "out_of_memory_kills", lambda: 6)
+    assert crash_marker.died(note) == "was killed for want of memory"
+    note.write_text(json.dumps([5, "another start of the machine"]) + "\n", encoding="utf-8")
+    assert crash_marker.died(note) == ""
+
+
+def test_kills_are_counted_in_the_cgroup_first(tmp_path: Path) -> None:
+    write = {
+        "proc/self/cgroup": "0::/a/b\n",
+        "sys/fs/cgroup/a/b/memory.events": "low 0\noom 3\noom_kill 2\n",
+        "proc/vmstat": "pgfault 1\noom_kill 9\n",
+    }
+    for name, text in write.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert out_of_memory_kills(tmp_path) == 2
+    (tmp_path / "sys/fs/cgroup/a/b/memory.events").unlink()
+    assert out_of_memory_kills(tmp_path) == 9

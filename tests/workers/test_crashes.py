@@ -1,0 +1,132 @@
+"""A row that ends a worker process, or never ends, is lost; everything else is as if that row had not existed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refinery.api import Run
+from refinery.errors import OperatorError
+from refinery.inspect.why.query import RowHistories
+from tests.runs import exported, operator_folder, refine, rows, settings, texts
+
+# What each operator does to a text that names it, besides ending all others with a full stop.
+DEEDS = {
+    "segfault": "import ctypes; ctypes.string_at(0)",
+    "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "leaves": "import os; os._exit(7)",
+    "raises": 'raise ValueError("not this one")',
+    "stops": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+    "sleeps": "import time; time.sleep(1000)",
+    "backtracks": 'import re; re.match(r"(a+)+$", "a" * 60 + "b")',
+    # Hears no alarm, as native code that does not come back.
+    "frozen": "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(1000)",
+}
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    bodies = {name: f'if "{name}" in text:\n    {deed}\nreturn text + "."' for name, deed in DEEDS.items()}
+    return operator_folder(tmp_path_factory.mktemp("operators"), **bodies)
+
+
+def run(folder: Path, operators: Path, samples: Sequence[str], *names: str, **keys: Any) -> Run:
+    steps: list[Any] = [{"text_length_filter": {"min_len": 3}}, *(f"{name}_mapper" for name in names)]
+    keys = {"workers": "processes", "np": 2, "operators": str(operators), **keys}
+    return refine(folder, texts(samples), steps, **keys)
+
+
+def many(count: int, **at: int) -> list[str]:
+    """Texts, some with a word of their own at a place."""
+    found = [f"text number {k}" for k in range(count)]
+    for word, place in at.items():
+        found[place] = f"here is {word} {place}"
+    return found
+
+
+def quarantine(found: Run) -> list[tuple[Any, ...]]:
+    return rows(found, "quarantine", "_row, step, operator, error")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("segfault", "the worker process was killed by SIGSEGV"),
+        ("killed", "the worker process was killed by SIGKILL"),
+    ],
+)
+def test_a_crash_costs_its_row(tmp_path: Path, operators: Path, name: str, error: str) -> None:
+    samples = many(150, **{name: 111})
+    found = run(tmp_path, operators, samples, "raises", name, shard_size=2000)
+    assert quarantine(found) == [(111, 3, f"{name}_mapper", error)]
+    [(raw, file, line)] = rows(found, "quarantine", "raw, file, line")
+    assert f"here is {name} 111" in raw and file.endswith("in.jsonl") and line == 112
+    assert [row["text"] for row in exported(found)] == [text + ".." for k, text in enumerate(samples) if k != 111]
+    assert found.sql("SELECT count(*) FROM shards")[0][0] > 2
+
+
+def test_several_crashes_of_a_shard_cost_their_rows(tmp_path: Path, operators: Path) -> None:
+    samples = many(40, segfault=3, leaves=29, raises=30)
+    samples[4] = "another segfault"
+    found = run(tmp_path, operators, samples, "leaves", "segfault", "raises", np=1)
+    assert [(row, step) for row, step, *_ in quarantine(found)] == [(3, 3), (4, 3), (29, 2), (30, 4)]
+    assert found.counts.kept == 36
+    assert quarantine(found)[2][3] == "the worker process ended with exit status 7"
+
+
+def test_rows_that_raise_are_told_of_as_by_threads(tmp_path: Path, operators: Path) -> None:
+    samples = many(50, raises=20)
+    found = [run(tmp_path / kind, operators, samples, "raises", workers=kind) for kind in ("processes", "threads")]
+    assert quarantine(found[0]) == quarantine(found[1]) != []
+    assert "not this one" in quarantine(found[0])[0][3]
+    assert exported(found[0]) == exported(found[1])
+
+
+@pytest.mark.parametrize("name", ["sleeps", "backtracks", "frozen"])
+def test_a_row_that_takes_too_long_goes_into_quarantine(tmp_path: Path, operators: Path, name: str) -> None:
+    samples = many(100, **{name: 70})
+    found = run(tmp_path, operators, samples, name, row_timeout=0.3, workers="threads")
+    assert quarantine(found) == [(70, 2, f"{name}_mapper", "took longer than 0.3 seconds (row_timeout)")]
+    assert found.counts.kept == 99
+
+
+def test_a_worker_that_stops_itself_goes_on(tmp_path: Path, operators: Path) -> None:
+    found = run(tmp_path, operators, many(100, stops=70), "stops")
+    assert quarantine(found) == [] and found.counts.kept == 100
+    assert exported(found)[70]["text"].endswith(".")
+
+
+def test_a_crash_that_no_row_is_to_blame_for_ends_the_run(tmp_path: Path, operators: Path) -> None:
+    body = """
+    change.count = getattr(change, "count", 0) + 1
+    if change.count > 20:
+        import os; os._exit(9)
+    return None
+    """
+    folder = operator_folder(tmp_path / "operators", worn=body)
+    with pytest.raises(OperatorError, match=r"in\.jsonl: the worker process ended with exit status 9 again and again"):
+        run(tmp_path, folder, many(40), "worn")
+
+
+def test_samples_in_memory_reach_processes(tmp_path: Path, operators: Path) -> None:
+    import pyarrow as pa
+
+    import refinery
+
+    table = pa.table({"text": many(60, segfault=7), "n": list(range(60))})
+    recipe = settings(tmp_path, ["segfault_mapper"], np=2, workers="processes", shard_size=500, operators=operators)
+    del recipe["dataset_path"]
+    found = refinery.run(recipe, dataset=table)
+    assert [row["n"] for row in exported(found)] == [n for n in range(60) if n != 7]
+    assert rows(found, "quarantine", "_row, file") == [(7, "dataset")]
+
+
+def test_why_tells_of_a_crash_without_crashing(tmp_path: Path, operators: Path) -> None:
+    found = run(tmp_path, operators, many(20, segfault=7), "raises", "segfault")
+    with RowHistories(found.work_dir) as histories:
+        history = histories.of(7)
+    assert history.fate == "quarantined" and history.error == "the worker process was killed by SIGSEGV"
+    assert [event.fate for event in history.events] == ["kept", "changed", "quarantined"]

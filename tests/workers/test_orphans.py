@@ -1,0 +1,83 @@
+"""Whatever ends a run ends its worker processes with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.runs import operator_folder, settings, texts, write_lines
+
+_LONG = 60.0
+
+
+def workers_of(driver: int) -> list[int]:
+    """Numbers of the worker processes of a run, and of the one that they are forked from."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                state = (entry / "stat").read_text().rpartition(") ")[2][0]
+            except OSError:
+                continue
+            if b"refinery.workers.process_main" in words and str(driver).encode() in words and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def wait_for(what: Callable[[], bool]) -> bool:
+    end = time.monotonic() + _LONG
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """A run whose operator never comes back; it leaves a file when it is there."""
+    body = f"open({str(tmp_path / 'busy')!r}, 'a').close()\nwhile True:\n    import time; time.sleep(0.01)"
+    folder = operator_folder(tmp_path / "operators", busy=body)
+    write_lines(tmp_path / "in.jsonl", texts([f"text {k}" for k in range(10)]))
+    recipe = settings(tmp_path, ["busy_mapper"], np=2, shard_size=100, workers="processes", operators=str(folder))
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, None), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_no_worker_outlives_its_run(tmp_path: Path, recipe: Path, sent: signal.Signals, code: int | None) -> None:
+    command = [sys.executable, "-m", "refinery", "run", str(recipe), "--quiet"]
+    run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert wait_for((tmp_path / "busy").exists), "the operator was never called"
+        assert len(workers_of(run.pid)) >= 2
+        run.send_signal(sent)
+        said, _ = run.communicate(timeout=_LONG)
+        assert code is None or run.returncode == code, said
+        assert run.returncode != 0 and "Traceback" not in said
+        assert wait_for(lambda: not workers_of(run.pid))
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_a_run_that_ends_well_leaves_none(tmp_path: Path) -> None:
+    import refinery
+
+    write_lines(tmp_path / "in.jsonl", texts(["one", "two"]))
+    steps = [{"text_length_filter": {"min_len": 3}}]
+    assert refinery.run(settings(tmp_path, steps, workers="processes")).counts.kept == 2
+    assert workers_of(os.getpid()) == []

@@ -1,0 +1,189 @@
+"""Changes that an operator makes to its process, short of ending it, do not affect the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from refinery.errors import OperatorError
+from refinery.storage.run_folder import RunDir
+from tests.conftest import ROOT
+from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
+
+DEEDS = {
+    "forks": 'if "4" in text: os.fork()\nreturn text + "."',
+    "wanders": 'os.chdir("/")\nreturn text + "."',
+}
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+def test_a_copy_of_the_process_ends_and_the_folder_stays(
+    tmp_path: Path, workers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    operators = operator_folder(tmp_path / "operators", **DEEDS)
+    keys = {"workers": workers, "operators": str(operators), "export_path": "out/kept.jsonl", "shard_size": 200}
+    samples = texts(f"text {k}" for k in range(30))
+    run = refine(tmp_path, samples, ["forks_mapper", "wanders_mapper"], **keys)
+    assert exported(run) == texts(f"text {k}.." for k in range(30))
+    assert os.getcwd() == str(tmp_path) and run.counts.kept == 30
+
+
+def test_a_copy_of_the_process_does_not_hold_the_folder(tmp_path: Path) -> None:
+    run_dir = RunDir(tmp_path)
+    with run_dir.held():
+        copy = os.fork()
+        if not copy:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        deadline = time.monotonic() + 10  # it has begun to sleep by then
+        while run_dir.is_held() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not run_dir.is_held()
+    finally:
+        os.kill(copy, signal.SIGKILL)
+        os.waitpid(copy, 0)
+
+
+LEAVING = {
+    "leaves": 'if "7" in text: os._exit(0)\nreturn text + "."',
+    "catches": 'try:\n    if "7" in text: os._exit(0)\nexcept BaseException: pass\nreturn text + "."',
+    "elsewhere": """
+        import threading
+        if "7" in text:
+            thread = threading.Thread(target=os._exit, args=(0,))
+            thread.start(), thread.join()
+        return text
+    """,
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_function_cannot_end_a_run_by_threads_without_a_word(tmp_path: Path, name: str) -> None:
+    operators = operator_folder(tmp_path / "operators", **{name: LEAVING[name]})
+    keys = {"workers": "threads", "operators": str(operators)}
+    with pytest.raises(OperatorError, match=rf"{name}_mapper: the function call .* called os\._exit\(0\)"):
+        refine(tmp_path, texts(f"text {k}" for k in range(10)), [f"{name}_mapper"], **keys)
+    assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+def test_it_costs_its_row_in_a_process_of_its_own(tmp_path: Path) -> None:
+    operators = operator_folder(tmp_path / "operators", leaves=LEAVING["leaves"])
+    keys = {"workers": "processes", "operators": str(operators)}
+    run = refine(tmp_path, texts(f"text {k}" for k in range(10)), ["leaves_mapper"], **keys)
+    assert rows(run, "quarantine", "_row, error") == [(7, "the worker process ended with exit status 0")]
+    assert run.counts.kept == 9
+
+
+@pytest.mark.parametrize("least", [0, 3], ids=["all", "all but the standard ones"])
+def test_a_function_that_closes_everything_is_named(tmp_path: Path, least: int) -> None:
+    deed = f'if "7" in text: os.closerange({least}, 500)\nreturn text + "."'
+    operators = operator_folder(tmp_path / "operators", closes=deed)
+    write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(10)))
+    recipe = settings(tmp_path, ["closes_mapper"], workers="threads", operators=str(operators))
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    said = "closes_mapper: the function call" in done.stderr and "closed file descriptors" in done.stderr
+    assert done.returncode == 4 and (said or not least)
+    assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+OWN = """\"\"\"x\"\"\"
+import os, posix, sys, threading
+from pathlib import Path
+from os import _exit as end
+sys.path.insert(0, str(Path(__file__).parent))
+from refinery.kernels.core.arrow import each
+{top}
+OPERATOR = {{
+    "doc": "x.", "version": 1, "params": {{}}, "checks": "fits", "sql": "SELECT own_f({{{{ text }}}}) AS text", "examples": [],
+    "functions": {{"own_f": {{"columns": ["VARCHAR"], "constants": [], "returns": "VARCHAR", "runs": "{runs}", "call": "go"}}}},
+}}
+def fits(params):
+    {checks}
+    return []
+def go(c):
+    {body}
+    return c
+"""
+# Where an operator ends the process, and how; which function is named.
+ENDS = {
+    "import": ({"top": "os._exit(0)"}, "the import of the file called os._exit(0)"),
+    "caught import": ({"top": "try: end(0)\nexcept BaseException: pass"}, "the import of the file called os._exit(0)"),
+    "exit of the import": ({"top": "sys.exit(0)"}, "the import of the file ended with SystemExit(0)"),
+    "replaced import": ({"top": "os.execv('/bin/true', ['true'])"}, "the import of the file called os.exec"),
+    "checks": ({"checks": "os._exit(0)"}, "the function fits called os._exit(0)"),
+    "exit of checks": ({"checks": "sys.exit(0)"}, "the function fits ended with SystemExit(0)"),
+    "checks that raise": ({"checks": "1 / 0"}, "the function fits raised ZeroDivisionError"),
+    "another name": ({"body": "end(0)"}, "called os._exit(0)"),
+    "posix": ({"body": "posix._exit(0)"}, "called os._exit(0)"),
+    "replaced": ({"body": "os.execv('/bin/true', ['true'])"}, "called os.exec"),
+    "kernel": ({"body": "os._exit(0)", "runs": "kernel"}, "called os._exit(0)"),
+    "library": ({"body": "import ctypes; ctypes.CDLL(None)._exit(0)"}, "looked up _exit"),
+}
+
+
+def own_recipe(folder: Path, **parts: str) -> Path:
+    """A recipe with one operator; parts: code that stands in its file, by place."""
+    path = folder / "own" / "mappers" / "own_mapper.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(OWN.format(**{"top": "", "checks": "pass", "body": "pass", "runs": "python"} | parts))
+    write_lines(folder / "in.jsonl", texts(f"text {k}" for k in range(10)))
+    recipe = settings(folder, [{"own_mapper": {}}], operators=str(folder / "own"))
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    return folder / "recipe.yaml"
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "refinery", *map(str, arguments)]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_no_code_of_an_operator_ends_a_command_without_a_word(tmp_path: Path, name: str) -> None:
+    parts, said = ENDS[name]
+    recipe = own_recipe(tmp_path, **parts)
+    done = command("run", recipe)
+    assert done.returncode == 4 and said in done.stderr and "own_mapper.py" in done.stderr
+    assert not (tmp_path / "run" / "out.jsonl").exists() and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("import", ["check"]), ("exit of the import", ["check"]), ("import", ["run", "--workers", "processes"])],
+)
+def test_nor_ends_it_a_check_or_a_run_by_processes(tmp_path: Path, name: str, line: list[str]) -> None:
+    parts, said = ENDS[name]
+    done = command(line[0], own_recipe(tmp_path, **parts), *line[1:])
+    assert done.returncode == 4 and said in done.stderr
+
+
+@pytest.mark.parametrize("top", ["threading.Timer(0.05, end, (0,)).start()", "import atexit; atexit.register(end, 0)"])
+def test_neither_do_threads_and_handlers_that_it_leaves(tmp_path: Path, top: str) -> None:
+    done = command("run", own_recipe(tmp_path, top=top, body="import time; time.sleep(0.3); return None"))
+    assert done.returncode == 4 and "returned None" in done.stderr
+
+
+def test_programs_and_copies_that_an_operator_starts_end_as_they_want(tmp_path: Path) -> None:
+    body = "\n    ".join(
+        [
+            "import subprocess",
+            "assert subprocess.run([sys.executable, '-c', 'import os; os._exit(3)']).returncode == 3",
+            "assert os.spawnv(os.P_WAIT, '/bin/true', ['true']) == 0",
+            "copy = os.fork()",
+            "if not copy: os._exit(5)",
+            "assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == 5",
+        ]
+    )
+    done = command("run", own_recipe(tmp_path, body=body))
+    assert done.returncode == 0 and len((tmp_path / "run" / "out.jsonl").read_text().splitlines()) == 10
