@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +149,17 @@ def aliases(path: Path) -> dict[str, Any]:
 
 
 def _header(path: Path, variable: str) -> tuple[dict[str, Any], str]:
-    source = path.read_text(encoding="utf-8")
-    header = _sql_header(path, source) if path.suffix == ".sql" else _python_header(path, source, variable)
+    header = deepcopy(_parsed(path, path.read_text(encoding="utf-8"), variable))
     for name in ("doc", "version", "sql"):
         if name not in header:
             raise OperatorError(f"{path}: the header has no {name!r}")
     return header, str(header["sql"]).strip()
+
+
+@lru_cache(maxsize=512)
+def _parsed(path: Path, source: str, variable: str) -> dict[str, Any]:
+    """Header in a file's text. Each text is parsed once, as a process that runs several recipes reads the same ones."""
+    return _sql_header(path, source) if path.suffix == ".sql" else _python_header(path, source, variable)
 
 
 def _sql_header(path: Path, source: str) -> dict[str, Any]:

@@ -71,6 +71,7 @@ class Database:
         self._threads = min(_THREADS, cores())
         self._memory = f"{self._threads * _EACH}MB"
         self.con = connect([self._aside.parent, *folders], self._threads, self._memory, spill, str(self._aside))
+        self.run("SET fsync_mode = 'NONE'")  # nobody reads an unfinished file; `publish` brings it to the disk whole
 
     def __enter__(self) -> Database:
         return self
@@ -142,9 +143,11 @@ class Database:
         self.run(f"SET threads = {self._threads}")
 
     def publish(self) -> None:
-        """Close the file and give it its name."""
+        """Close the file, wait until the disk has it, and give it its name."""
         self.run("CHECKPOINT")
         self.con.close()
+        with self._aside.open("rb+") as file:
+            os.fsync(file.fileno())
         os.replace(self._aside, self.path)
 
 
