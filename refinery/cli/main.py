@@ -21,7 +21,7 @@ EPILOG = (
 @click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, message="refinery %(version)s")
 def cli() -> None:
-    """Refine text for language-model training: a recipe becomes DuckDB SQL, and every row is accounted for."""
+    """Prepare text for language-model training: a recipe compiles to DuckDB SQL, and every row is accounted for."""
 
 
 @cli.command(cls=RecipeCommand, epilog=EPILOG)
@@ -29,11 +29,11 @@ def cli() -> None:
 @safe_options
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option("--fresh", is_flag=True, help="Use nothing that earlier runs have kept, and remove it.")
-@click.option("--overwrite", is_flag=True, help="Also overwrite files that no run in work_dir has written.")
+@click.option("--fresh", is_flag=True, help="Remove the stored results of earlier runs and start from the beginning.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that were not written by runs in work_dir.")
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
 def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
-    """Run RECIPE. Any key of it can be given as an option: --trace_num 50 --export_path out.jsonl"""
+    """Run RECIPE. Every key of a recipe is also an option: --trace_num 50 --export_path out.jsonl"""
     from refinery.cli import commands
 
     commands.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
@@ -47,10 +47,10 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
     is_flag=False,
     flag_value="plan",
     type=click.Choice(["plan", "analyze"]),
-    help="How it runs; `analyze` measures it on a sample.",
+    help="Print the plan of the run; `analyze` also measures it on a sample.",
 )
 @click.option(
-    "--lineage", metavar="COLUMN", help="Which inputs and steps a statistic, a text field or `_dropped` comes from."
+    "--lineage", metavar="COLUMN", help="Print the inputs and steps behind a statistic, a text field or `_dropped`."
 )
 def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
     """Print RECIPE as a SQL script, or explain it."""
@@ -68,9 +68,9 @@ def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
 @cli.command(cls=RecipeCommand)
 @recipe_options
 @safe_options
-@click.option("--json", "as_json", is_flag=True, help="Print what is found as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the problems and notes as one JSON object.")
 def check(as_json: bool, **recipe: Any) -> None:
-    """Check RECIPE, its data and where it writes: every problem at once, nothing is run."""
+    """Check RECIPE, its data and its outputs: every problem at once, nothing is run."""
     from refinery.cli import commands
 
     commands.check(lambda: _opened(recipe), as_json)
@@ -78,10 +78,12 @@ def check(as_json: bool, **recipe: Any) -> None:
 
 @cli.command()
 @click.argument("name", required=False, shell_complete=complete_operator)
-@click.option("--markdown", is_flag=True, help="As Markdown; without NAME all of them, which is docs/operators.md.")
+@click.option(
+    "--markdown", is_flag=True, help="Print Markdown; without NAME all operators, the page docs/operators.md."
+)
 @operators_option
 def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
-    """List the operators, or show what NAME does."""
+    """List the operators, or describe the operator NAME."""
     from refinery.cli.render import reference
 
     click.echo(reference.page(name, markdown, operators).rstrip("\n"))
@@ -94,9 +96,9 @@ def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="The run folder of the analysis.")
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as one JSON object.")
 def analyze(stats: str | None, group_by: str | None, output: str | None, as_json: bool, **options: Any) -> None:
-    """Measure DATA, or what RECIPE makes of it; nothing is removed.
+    """Measure DATA, or the texts after the mappers of RECIPE; nothing is removed.
 
-    DATA is a file, folder or glob, RECIPE a .yaml file. Any key of a recipe can be given as an option: --text_keys body
+    DATA is a file, folder or glob, RECIPE a .yaml file. Every key of a recipe is also an option: --text_keys body
     """
     from refinery.cli import commands
     from refinery.inspect.analyze.request import from_command_line
@@ -123,7 +125,7 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
 @cli.command()
 @click.argument("row", required=False, type=int)
 @click.option("--run", "work_dir", type=click.Path(exists=True, file_okay=False), default=".", help="The run's folder.")
-@click.option("--where", help="SQL that finds the row by the input's columns, such as `id = 42`.")
+@click.option("--where", help="SQL over the input's columns that selects rows, such as `id = 42`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the history as JSON, one line per row.")
 def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> None:
     """Show the way of one sample through every step of a run: by its _row, or by --where."""
@@ -147,7 +149,7 @@ def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> Non
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> None:
-    """Try other bounds of a filter on the statistics that RUN has stored: rows and bytes kept, no text is read."""
+    """Try other bounds of a filter on the stored statistics of RUN: rows and bytes kept, no text is read."""
     from refinery.cli import commands
 
     commands.tune(Path(run), operator, params, as_json)
@@ -156,14 +158,14 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 @cli.command(epilog=EPILOG)
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.11.min_num=30.")
-@click.option("--export", metavar="PATH", help="Where the kept samples go; by default into the new run's folder.")
+@click.option("--export", metavar="PATH", help="Path of the kept samples; by default in the new run's folder.")
 @click.option("--work-dir", metavar="FOLDER", help="The new run's folder; by default RUN-refiltered, beside RUN.")
-@click.option("--no-export", is_flag=True, help="Leave the tables only.")
-@click.option("--overwrite", is_flag=True, help="Also overwrite files that no run in the new folder has written.")
+@click.option("--no-export", is_flag=True, help="Write the tables only.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that were not written by runs in the new folder.")
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:
-    """Make a new run with other bounds from what RUN has stored; only rows of which too little is known run again."""
+    """Make a new run with other bounds from the stored results of RUN; only rows with missing results run again."""
     from refinery.cli import commands
 
     commands.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
@@ -175,11 +177,11 @@ def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: A
     "-o",
     "--output",
     metavar="FILE",
-    help="Where the page is written; - is standard output.  [default: RUN/report.html]",
+    help="Path of the page; - is standard output.  [default: RUN/report.html]",
 )
-@click.option("--overwrite", is_flag=True, help="Also overwrite a file that neither a run nor a report has written.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite a file that was written by neither a run nor a report.")
 def report(work_dir: str, output: str | None, overwrite: bool) -> None:
-    """Write one page about the run in folder RUN: what ran, what was removed, changed and found twice, statistics."""
+    """Write one page about the run in folder RUN: recipe, removed, changed and duplicate samples, statistics."""
     from refinery.inspect.report.page import report as write
 
     path = write(Path(work_dir), output, overwrite)
@@ -189,10 +191,10 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
 
 @cli.command()
 @click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--watch", is_flag=True, help="Show it again every second until the run has ended.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON; with --watch one line every second.")
+@click.option("--watch", is_flag=True, help="Repeat every second until the run has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; with --watch one line every second.")
 def status(work_dir: Path, watch: bool, as_json: bool) -> None:
-    """Show how far the run in folder RUN is, from another terminal: running, finished, failed, interrupted or none."""
+    """Show the state and progress of the run in folder RUN: running, finished, failed, interrupted or none."""
     from refinery.cli import commands
 
     commands.status(work_dir, watch, as_json)
@@ -202,13 +204,13 @@ def status(work_dir: Path, watch: bool, as_json: bool) -> None:
 @click.argument(
     "folders", metavar="[FOLDER]...", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option("--budget", metavar="SIZE", help="Free until no more than this stays: 10GB.")
-@click.option("--age", metavar="AGE", help="Free what was not used for longer than this: 7d, 12h.")
-@click.option("--dry-run", is_flag=True, help="Only tell what would be freed.")
+@click.option("--budget", metavar="SIZE", help="Free stored results until at most this size is left: 10GB.")
+@click.option("--age", metavar="AGE", help="Free results that have been unused for longer than this: 7d, 12h.")
+@click.option("--dry-run", is_flag=True, help="List what would be freed, without freeing it.")
 def free_kept(folders: tuple[Path, ...], budget: str | None, age: str | None, dry_run: bool) -> None:
-    """Free what runs have kept for the next one, in FOLDER and below: the longest unused first.
+    """Free the stored results of runs in FOLDER and below, the longest unused first.
 
-    Without --budget and --age all that runs which ended well have kept. Results and tables stay as they are.
+    Without --budget and --age, free those of all finished runs. Exports, tables and traces stay as they are.
     """
     from refinery.checkpoints.gc import seconds
     from refinery.cli import commands
@@ -227,21 +229,26 @@ def free_kept(folders: tuple[Path, ...], budget: str | None, age: str | None, dr
 
 @cli.group()
 def stats() -> None:
-    """Statistics files: what workers measured, merged."""
+    """Merge statistics files of workers."""
 
 
 @stats.command("merge", epilog=EPILOG)
 @click.argument("source", metavar="INPUT")
 @click.argument("target", metavar="OUTPUT")
 @click.option("--remove-input", is_flag=True, help="Remove the merged files once metric.json is safely written.")
-@click.option("--top-k", type=click.IntRange(min=0), help="Most keys of a group that is cut; 100000 unless told.")
 @click.option(
-    "--top-k-groups", metavar="A,B", help="Groups that are cut to their keys of most samples; fqdn,suffix unless told."
+    "--top-k", type=click.IntRange(min=0), help="Maximum keys of each group in --top-k-groups.  [default: 100000]"
 )
-@click.option("--rank", type=click.IntRange(min=0), default=0, help="Which share of the folders: 0 to world size - 1.")
 @click.option(
-    "--world-size", type=click.IntRange(min=1), default=1, help="Into how many shares the folders are divided."
+    "--top-k-groups", metavar="A,B", help="Groups that keep only their most frequent keys.  [default: fqdn,suffix]"
 )
+@click.option(
+    "--rank",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Number of the share of folders to merge: 0 to world size - 1.",
+)
+@click.option("--world-size", type=click.IntRange(min=1), default=1, help="Number of shares of all folders.")
 def merge_stats(source: str, target: str, **options: Any) -> None:
     """Merge the files of all workers.
 

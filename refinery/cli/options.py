@@ -118,7 +118,7 @@ def recipe_options(function: Any) -> Any:
     decorators = (
         click.argument("recipe", required=False, type=RecipePath()),
         click.argument("overrides", nargs=-1, type=click.UNPROCESSED, metavar="[--KEY VALUE]..."),
-        click.option("--config", type=RecipePath(), help="The recipe, as Data-Juicer spells it."),
+        click.option("--config", type=RecipePath(), help="The recipe, by Data-Juicer's option."),
         click.option(
             "--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.3.max_num=100."
         ),
@@ -135,13 +135,13 @@ def recipe_options(function: Any) -> Any:
 def safe_options(function: Any) -> Any:
     """Add the options of commands that can treat a recipe as untrusted."""
     decorators = (
-        click.option("--safe", is_flag=True, help="Refuse a recipe with code or SQL, or with paths outside of --root."),
+        click.option("--safe", is_flag=True, help="Refuse recipes with code or SQL, or with paths outside of --root."),
         click.option(
             "--root",
             "roots",
             multiple=True,
             metavar="PATH",
-            help="With --safe: a folder that it may name; by default its own and the current one.",
+            help="With --safe: a folder that the recipe may name; by default its own and the current one.",
         ),
     )
     for decorator in reversed(decorators):
@@ -153,7 +153,7 @@ operators_option = click.option(
     "--operators",
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
-    help="A folder with operators of your own; can be given several times.",
+    help="A folder with your own operators; repeatable.",
 )
 
 
