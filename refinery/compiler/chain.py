@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from refinery.common.fields import keys_of
 from refinery.compiler.batch_reads import BatchRead, BatchReads
 from refinery.compiler.bounds import in_range, order_terms
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
@@ -25,7 +26,6 @@ from refinery.compiler.templates import arguments, asks_for, ident, json_path, l
 from refinery.compiler.user_names import json_column, own_expression, parse, resolve
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Function, Library, Operator
-from refinery.recipe.fields import keys_of
 from refinery.recipe.sql_files import file_names
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlglot import exp
 
+from refinery.common.fields import field_name, keys_of
 from refinery.compiler.deduplicators import mark_name
 from refinery.compiler.model import REST
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import Operator
-from refinery.recipe.fields import field_name, keys_of
 
 # Kinds of columns that belong to one step; others are computed once for all steps that need them.
 _BATCH = "batch"

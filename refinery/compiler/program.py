@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlglot import exp
 
+from refinery.common.fields import keys_of
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
 from refinery.compiler.model import ALONE, BatchColumn, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.templates import ident, lit
 from refinery.operators import Function, Library
-from refinery.recipe.fields import keys_of
 from refinery.recipe.sql import parse
 
 

@@ -8,12 +8,12 @@ from functools import partial
 
 from sqlglot import exp
 
+from refinery.common.fields import keys_of
 from refinery.compiler.column_names import Keys
 from refinery.compiler.mistakes import each_of
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.errors import did_you_mean
-from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.recipe.sql import parse
 

@@ -15,10 +15,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.connections import connect
 from refinery.compiler.templates import lit, template
 from refinery.kernels.core.arrow import numbers
 from refinery.operators import read_sql
-from refinery.security.connections import connect
 
 # Most bytes of marks that are copied into memory.
 _IN_MEMORY = 256 << 20

@@ -11,12 +11,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.connections import connect
 from refinery.compiler.deduplicators import CONTENT
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.marks import SqlLimits
 from refinery.io.model import Part, Shard
-from refinery.security.connections import connect
 from refinery.storage.store import Store
 from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.functions import register

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.fields import keys_of
 from refinery.compiler.model import Schema
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OutputError, Problem, RecipeError, RefineryError, by_place, joined
@@ -21,7 +22,6 @@ from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.plan import Plan, compile_stages, prepare
 from refinery.recipe import Recipe
-from refinery.recipe.fields import keys_of
 from refinery.recipe.lost import MissingStatistics
 from refinery.results.output_checks import keep_inputs, require_folders, require_own, require_place
 from refinery.stats import step as merging

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from refinery.common.fields import keys_of
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers
@@ -20,7 +21,6 @@ from refinery.io.side_files import require_unchanged
 from refinery.operators import Library
 from refinery.planning.filter_costs import orderings_of
 from refinery.recipe import Recipe
-from refinery.recipe.fields import keys_of
 from refinery.storage.run_folder import RunDir
 
 

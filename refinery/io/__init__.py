@@ -1,1 +1,1 @@
-"""Samples in files: finding, reading, writing them. Knows nothing of recipes, operators or SQL programs."""
+"""Samples in files: finding, reading, writing them. Knows nothing of recipes or SQL programs."""

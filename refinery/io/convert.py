@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.connections import connect
 from refinery.errors import DataError
 from refinery.io.batch import LINE, Batch, as_json
 from refinery.kernels.core.arrow import from_zero
-from refinery.security.connections import connect
 
 
 class Converter:

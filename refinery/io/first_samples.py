@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
+from refinery.common.fields import field_name, keys_of
 from refinery.io.batch import LINE
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.io.schema import schema_of
 from refinery.io.text_columns import is_bytes, is_text, kinds_of
-from refinery.recipe.fields import field_name, keys_of
 from refinery.storage.urls import is_url
 
 # Bytes read at once, and samples of a batch; a line longer than _LINE is skipped.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from refinery.recipe.fields import field_name
+from refinery.common.fields import field_name
 
 # The keys of a field, outermost first.
 Keys = tuple[str, ...]

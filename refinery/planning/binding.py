@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from refinery.common.connections import refused
 from refinery.common.paths import printable
 from refinery.compiler.program import Program
 from refinery.compiler.stages import Stage
@@ -18,7 +19,6 @@ from refinery.errors import OperatorError, Problem, RecipeError, StatementTimeou
 from refinery.io.model import Shard
 from refinery.io.side_files import files
 from refinery.recipe.model import StatSummary
-from refinery.security.connections import refused
 from refinery.workers.statement_limits import too_long
 from refinery.workers.worker import Worker
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from refinery.common.fields import field_name, keys_of
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
 from refinery.io.model import Shard
 from refinery.operators import Library
 from refinery.recipe import Recipe
-from refinery.recipe.fields import field_name, keys_of
 from refinery.recipe.model import Step
 
 # Fields that operators read with `field(language_key)` or `field('url')` in their SQL.

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from refinery.common.fields import keys_of
 from refinery.common.paths import shorter
 from refinery.compiler.filter_order import FilterOrder, movable
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
@@ -31,7 +32,6 @@ from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import by_class, keep, measured, order_notes, ordering, recorded
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row, shard_bytes
 from refinery.recipe import Recipe
-from refinery.recipe.fields import keys_of
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 from refinery.security.sql_paths import folders_of

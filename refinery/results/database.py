@@ -17,13 +17,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.connections import connect
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
 from refinery.kernels.core.arrow import ints, of_texts
 from refinery.results.files import file_table
 from refinery.results.stage_result import StageResult
 from refinery.results.tables import MANY, TableStatement, quarantine_source
-from refinery.security.connections import connect
 from refinery.storage.run_folder import aside
 from refinery.workers.machine import cores
 

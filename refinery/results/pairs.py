@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.fields import keys_of
 from refinery.compiler.program import Program
 from refinery.kernels.core.arrow import of_records
-from refinery.recipe.fields import keys_of
 from refinery.results.database import Database
 from refinery.results.stage_result import StageResult
 from refinery.workers.replay import ReplayedRow, replay, sample_at

@@ -9,13 +9,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from refinery.common.connections import connect
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.operators import Library, Operator
-from refinery.security.connections import connect
 
 # Lines per JSON file from which the types of its fields are inferred.
 _SAMPLE = 20_480

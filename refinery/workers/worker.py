@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from refinery.common.connections import connect, lock
+from refinery.common.fields import field_name
 from refinery.common.redaction import hide
 from refinery.compiler.model import BatchColumn
 from refinery.compiler.program import Program, pretty
@@ -32,8 +34,6 @@ from refinery.io.side_files import SideFiles
 from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import from_zero, ints, numbers, of_records, of_texts
 from refinery.operators import Function
-from refinery.recipe.fields import field_name
-from refinery.security.connections import connect, lock
 from refinery.storage.open import open_store
 from refinery.workers import joined_shards
 from refinery.workers.dedup_marks import SHARD_BITS, marks_table, unwritable, write_marks

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from refinery.common.fields import field_name, keys_of
 from refinery.compiler.model import Schema
 from refinery.compiler.program import Program, build
 from refinery.execution.open import open_recipe
 from refinery.io.batch import Batch
-from refinery.recipe.fields import field_name, keys_of
 from refinery.workers.worker import Worker
 
 TEXTS = [

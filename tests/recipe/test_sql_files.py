@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from refinery.common.connections import connect
 from refinery.recipe.sql_files import PURE, READERS, files_of, with_files
-from refinery.security.connections import connect
 
 READ = r"""
 k IN (SELECT k FROM 'a.csv')  =>  a.csv

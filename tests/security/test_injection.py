@@ -233,7 +233,7 @@ def test_own_sql_reads_files_beside_the_recipe_and_its_inputs(tmp_path: Path, mo
 
 
 def test_what_does_not_fit_memory_still_goes_to_disk(tmp_path: Path) -> None:
-    from refinery.security.connections import connect, lock
+    from refinery.common.connections import connect, lock
 
     con = connect(threads=1, memory="60MB", temporary=str(tmp_path / "spill"))
     lock(con)

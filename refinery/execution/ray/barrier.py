@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow.parquet as pq
 
+from refinery.common.connections import connect
 from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle, settle_units
 from refinery.dedup.marks import MatchKeys
@@ -23,7 +24,6 @@ from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
-from refinery.security.connections import connect
 from refinery.storage.store import Store
 from refinery.workers.functions import register
 

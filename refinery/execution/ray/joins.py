@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from refinery.common.connections import connect
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.pairs import statement_of
 from refinery.kernels.core.arrow import ints
-from refinery.security.connections import connect
 from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
 from refinery.storage.store import Store

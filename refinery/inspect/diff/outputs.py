@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.fields import keys_of
 from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
 from refinery.errors import RefineryError
@@ -22,7 +23,6 @@ from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
 from refinery.kernels.core.arrow import from_zero
 from refinery.operators import read_sql
-from refinery.recipe.fields import keys_of
 from refinery.results.delivery import state_of
 from refinery.workers.replay import versions_before
 

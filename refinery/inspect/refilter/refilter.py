@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from refinery.common.fields import keys_of
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Stat
 from refinery.compiler.stages import cut_at_barriers
@@ -25,7 +26,6 @@ from refinery.inspect.refilter.stage_runner import RefilterStageRunner
 from refinery.inspect.refilter.stored_facts import ShardPosition
 from refinery.planning.plan import Plan, around_of, prepare
 from refinery.recipe import Recipe
-from refinery.recipe.fields import keys_of
 from refinery.recipe.override import Override, overrides_of, parse_set
 from refinery.results.delivery import not_as_left
 from refinery.results.output_checks import keep_inputs, require_own, require_place

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refinery.common.fields import keys_of
 from refinery.compiler.model import UNBOUNDED, Schema, Stat
 from refinery.compiler.program import build
 from refinery.errors import RefineryError
 from refinery.execution.open import open_recipe
 from refinery.inspect.report.facts import ReportStep
-from refinery.recipe.fields import keys_of
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from refinery.common.fields import keys_of
 from refinery.compiler.program import Program
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
@@ -22,7 +23,6 @@ from refinery.io.model import Part, Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
-from refinery.recipe.fields import keys_of
 from refinery.recipe.model import StatSummary
 from refinery.workers import input_schema as schemas
 from refinery.workers.replay import ReplayedRow, versions_before
