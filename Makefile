@@ -46,8 +46,9 @@ lint: $(VENV)/ready  ## Style and types
 golden: $(VENV)/ready  ## Rewrite the reviewed SQL in tests/golden after a wanted change
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/compiler/test_golden.py
 
-docs: $(VENV)/ready  ## Rewrite docs/operators.md from the operators' headers
+docs: $(VENV)/ready  ## Rewrite docs/operators.md from the operators' headers, and the tables of keys in docs/recipes.md
 	$(BIN)/refinery ops --markdown > docs/operators.md
+	$(BIN)/python -m refinery.cli.render.key_tables docs/recipes.md
 
 # A .jsonl corpus is measured as it is, a .parquet one is converted (and repeated up to 300 MB), none is generated.
 MEASURED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS))),synthetic).jsonl)

@@ -26,6 +26,14 @@ class RecipeCommand(click.Command):
             args = [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and the keys of a recipe, which are options too."""
+        from refinery.cli.render.key_tables import option_rows
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Keys of a recipe, each an option"):
+            formatter.write_dl(option_rows())
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Complete options and the keys of a recipe."""
         from click.shell_completion import CompletionItem
@@ -35,7 +43,7 @@ class RecipeCommand(click.Command):
             from refinery.recipe.keys import KEYS
 
             keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
-            found += [CompletionItem(f"--{key.name}", help=key.doc) for key in keys]
+            found += [CompletionItem(f"--{key.name}", help=key.help) for key in keys]
         return found
 
 

@@ -12,10 +12,12 @@ from refinery.common.paths import local
 from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.absolute_paths import located
+from refinery.recipe.formats import FORMATS, format_of
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
-from refinery.recipe.keys import ALIASES, FORMATS, KEYS, NOT_YET, RecipeKey
+from refinery.recipe.key import RecipeKey
+from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
 from refinery.recipe.lost import MissingStatistics
-from refinery.recipe.model import LibraryLike, Note, Recipe, format_of
+from refinery.recipe.model import LibraryLike, Note, Recipe
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
@@ -29,7 +31,8 @@ STDOUT_FOLDER = "./outputs/stdout"
 # The library, or a function that makes one with the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 
-_SEPARATE = {"dataset_path", "dataset", "process", "vars", "export_aws_credentials", "stat_summary"}
+# Types of keys whose values have a structure, which other functions read.
+_STRUCTURED = {"paths", "mapping", "list"}
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class _Checker:
                 self.unknown.append((name, entry))
             elif key.note:
                 self.notes.append((entry.place, f"{name} has no effect: {key.note}"))
-            elif name not in _SEPARATE:
+            elif key.type not in _STRUCTURED:
                 self._value(key, entry, values)
             elif key.type == "mapping" and _is_set(entry) and not _is_mapping(entry) and name != "dataset":
                 self.problems.add(entry.place, f"{name} must be a mapping")  # its value may be a secret: not shown
@@ -99,7 +102,7 @@ class _Checker:
 
     @staticmethod
     def _is_field(key: RecipeKey) -> bool:
-        return not key.note and not key.refuses and key.name not in _SEPARATE and key.name not in ALIASES
+        return not key.note and not key.refuses and not key.alias and key.type not in _STRUCTURED
 
     def _nested(self, name: str) -> RecipeKey | None:
         """The key of a dotted name: Data-Juicer also writes `checkpoint.enabled: true`."""

@@ -8,15 +8,13 @@ import shlex
 
 from refinery.common.redaction import has_credentials, hide, remember
 from refinery.errors import suggestion
-from refinery.recipe.keys import READABLE, RecipeKey
+from refinery.recipe.formats import READABLE
+from refinery.recipe.keys import DATASET_KEYS, SOURCE_KEYS
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, plain_value
 from refinery.recipe.values import CREDENTIALS, take
 
-_WEIGHT = RecipeKey("weight", "float", 1.0, min=0)
-_PATH = RecipeKey("path", "str", "")
-_MOST = RecipeKey("max_sample_num", "int", None, min=1, nullable=True)
-_FIELDS = ("type", "path", "weight", "source", "format")
+_WEIGHT, _PATH, _MOST = SOURCE_KEYS["weight"], SOURCE_KEYS["path"], DATASET_KEYS["max_sample_num"]
 _PLACES = ("s3", "huggingface")
 # Data-Juicer's keys beside the URL of a source, and the place from which refinery reads each.
 _ENVIRONMENT = {
@@ -102,8 +100,8 @@ def from_dataset(node: Node, problems: Problems) -> tuple[tuple[InputConfig, ...
         problems.add(node.place, f"dataset must be a mapping with 'configs', not {describe(node)}", cure)
         return (), None
     for key, entry in node.entries.items():
-        if key not in ("configs", "max_sample_num"):
-            hint = suggestion(key, ("configs", "max_sample_num"))
+        if key not in DATASET_KEYS:
+            hint = suggestion(key, DATASET_KEYS)
             problems.add(entry.place, f"dataset has no key {key!r}", hint)
     configs = node.entries.get("configs")
     if configs is None or not isinstance(configs.node, Sequence) or not configs.node.items:
@@ -130,8 +128,8 @@ def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
             remember(plain_value(field.node))
             hint = f"Set {_ENVIRONMENT[name]} in the environment of every machine instead."
             problems.add(field.place, f"{name} of a source is not read from recipes", hint)
-        elif name not in _FIELDS:
-            problems.add(field.place, f"a {kind} source has no key {name!r}", suggestion(name, _FIELDS))
+        elif name not in SOURCE_KEYS:
+            problems.add(field.place, f"a {kind} source has no key {name!r}", suggestion(name, SOURCE_KEYS))
     if "path" not in node.entries:
         problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
         return ()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from refinery.recipe.formats import FORMATS, READABLE, format_of
+from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.values import Spec
 
 
@@ -57,12 +59,22 @@ class InputConfig:
     """One source of samples.
 
     path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: one of
-    `keys.READABLE`, or None if the file's suffix decides.
+    `formats.READABLE`, or None if the file's suffix decides.
     """
 
-    path: str
-    weight: float = 1.0
-    format: str | None = None
+    path: str = read_from(
+        RecipeKey("type", "str", "local", "`remote` needs a URL as path.", choices=("local", "remote"), nullable=True),
+        RecipeKey("", "str", "", "A file, folder, glob or [URL](#urls). Required."),
+        default="",
+    )
+    weight: float = key("float", 1.0, "Its share of `max_sample_num`.", min=0)
+    format: str | None = read_from(
+        RecipeKey("", "str", None, "Format of the files; by default as their contents are.", READABLE, nullable=True),
+        RecipeKey(
+            "source", "str", None, "Another name of `format`; beside a URL also `s3` or `huggingface`.", nullable=True
+        ),
+        default=None,
+    )
     line: int = field(default=0, compare=False)
 
 
@@ -94,22 +106,41 @@ GROUPS = ("summary", "histogram", "fqdn", "suffix")
 
 @dataclass(frozen=True)
 class StatSummary:
-    """Groups by which the statistics of a run are summed up. `recipe.summary.FIELDS` documents each field.
+    """Groups by which the statistics of a run are summed up.
 
     group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place. by:
     the place of `group_by`, which may be an option.
     """
 
-    groups: tuple[str, ...] = ("summary",)
-    group_by: tuple[tuple[str, str], ...] = ()
-    histogram_round_digits: int = 3
-    top_k: int = 100_000
-    top_k_groups: tuple[str, ...] = ("fqdn", "suffix")
-    url_key: str = "url"
-    tokens_key: str = "token_count"
-    export: str | None = None
-    rank: int = 0
-    stats: tuple[str, ...] = ()
+    groups: tuple[str, ...] = key(
+        "strings",
+        ("summary",),
+        "Any of `summary` (all samples), `histogram` (by the rounded value), `fqdn` (by host name), `suffix` (by public "
+        "suffix).",
+    )
+    group_by: tuple[tuple[str, str], ...] = key(
+        "expressions",
+        (),
+        "A column or SQL expression over a sample as it was read, a list of them, or a mapping of names to them.",
+    )
+    histogram_round_digits: int = key(
+        "int", 3, "Decimals of the keys of `histogram`; -2 rounds to hundreds.", min=-15, max=15
+    )
+    top_k: int = key(
+        "int", 100_000, "Of the groups in `top_k_groups` only so many keys are kept, those of the most samples.", min=1
+    )
+    top_k_groups: tuple[str, ...] = key(
+        "strings", ("fqdn", "suffix"), "Groups of which only `top_k` keys are kept, by group or name in `group_by`."
+    )
+    url_key: str = key(
+        "str", "url", "Field with the address of a sample; fields `fqdn` and `suffix` of the sample go before it."
+    )
+    tokens_key: str = key("str", "token_count", "Field with the number of tokens, for the `__tokens` of a histogram.")
+    export: str | None = key(
+        "str", None, "Folder or URL for the files `{group}/{statistic}/{rank}.json`.", nullable=True
+    )
+    rank: int = key("int", 0, "Number of this run among those whose files are merged.", min=0, max=99_999)
+    stats: tuple[str, ...] = key("strings", (), "Names of the statistics to sum up; all by default.")
     where: str = field(default="stat_summary", compare=False)
     by: str = field(default="stat_summary", compare=False)
 
@@ -119,49 +150,191 @@ class StatSummary:
         return bool(self.group_by) or any(group != "summary" for group in self.groups)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A checked recipe. `keys.KEYS` documents each key. Two recipes are equal when they do the same."""
+    """A checked recipe: the declaration of its keys, and their values. Two recipes are equal when they do the same."""
 
-    steps: tuple[Step, ...]
-    inputs: tuple[InputConfig, ...] = ()
-    max_sample_num: int | None = None
-    project_name: str = "hello_world"
-    export_path: str = "./outputs/hello_world/hello_world.jsonl"
-    export_type: str | None = None
-    export_shard_size: int = 0
-    export_in_parallel: bool = False
-    export_aws_credentials: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
-    work_dir: str = "./outputs/hello_world"
-    temp_dir: str | None = None
-    text_keys: tuple[str, ...] = ("text",)
-    suffixes: tuple[str, ...] = ()
-    add_suffix: bool = False
-    np: int = 4
-    executor_type: str = "default"
-    ray_address: str = "auto"
-    open_tracer: bool = False
-    op_list_to_trace: tuple[str, ...] = ()
-    trace_num: int | str = 10
-    trace_keys: tuple[str, ...] = ()
-    keep_stats_in_res_ds: bool = False
-    keep_hashes_in_res_ds: bool = False
-    op_fusion: bool = True
-    fusion_strategy: str | None = None
-    adaptive_batch_size: bool = False
-    use_checkpoint: bool = False
-    use_cache: bool = True
-    cache_compress: str | None = None
-    open_monitor: bool = False
-    memory_limit: int | None = None
-    threads: int | None = None
-    workers: str = "auto"
-    row_timeout: float | None = None
-    max_quarantined: int | str | None = None
-    shard_size: int = 128_000_000
-    measure_only: bool = False
-    stat_summary: StatSummary = StatSummary()
-    operators: tuple[str, ...] = ()
+    project_name: str = key("str", "hello_world", "Name of the project, for the table `runs` and the manifest.")
+    inputs: tuple[InputConfig, ...] = read_from(
+        RecipeKey(
+            "dataset_path",
+            "paths",
+            (),
+            "A file, folder, glob or URL, or a list of them; `0.5 a.jsonl 0.5 b.jsonl` weighs them.",
+        ),
+        RecipeKey(
+            "dataset",
+            "mapping",
+            None,
+            "`configs` and `max_sample_num`, see [below](#input); `dataset_path` goes before it.",
+            nullable=True,
+        ),
+        RecipeKey(
+            "configs", "list", (), "The inputs: a list of mappings with the keys below. Required.", below="dataset"
+        ),
+        default=(),
+    )
+    max_sample_num: int | None = key(
+        "int", None, "Most samples to read, shared out by weight.", min=1, nullable=True, below="dataset"
+    )
+    export_path: str = key(
+        "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go, a path or a [URL](#urls)."
+    )
+    export_type: str | None = key(
+        "str",
+        None,
+        "Format; by default from export_path. `none`: tables only.",
+        choices=(*FORMATS, "none"),
+        nullable=True,
+    )
+    export_shard_size: int = key("size", 0, "Size of each exported file; 0 for one file.", min=0)
+    export_in_parallel: bool = key("bool", False, "Write several files of the export at once.")
+    export_aws_credentials: Mapping[str, Any] | None = read_from(
+        RecipeKey("", "mapping", None, "Has no effect; never written anywhere.", nullable=True),
+        default=None,
+        compare=False,
+    )
+    work_dir: str = read_from(
+        RecipeKey(
+            "",
+            "str",
+            None,
+            "The run folder; by default the directory of export_path. A URL such as `s3://bucket/run` is possible "
+            "([ray.md](ray.md#storage)).",
+            nullable=True,
+        ),
+        default="./outputs/hello_world",
+    )
+    temp_dir: str | None = key("str", None, "Where DuckDB puts data that does not fit into memory.", nullable=True)
+    text_keys: tuple[str, ...] = key(
+        "strings",
+        ("text",),
+        "Field with the text, `meta.body` for a nested one, `'\"te.xt\"'` for one with a dot in its name. Only the first "
+        "of a list is used.",
+    )
+    suffixes: tuple[str, ...] = key(
+        "strings", (), "Suffixes of the files to read from a directory; else all readable.", nullable=True
+    )
+    np: int = key("int", 4, "Number of workers, at most one per core.", min=1)
+    executor_type: str = key(
+        "str",
+        "default",
+        "`default` runs on this machine, `ray` and `ray_partitioned` on a Ray cluster: see [ray.md](ray.md).",
+        choices=("default", "ray", "ray_partitioned"),
+    )
+    ray_address: str = key("str", "auto", "The Ray cluster: `auto`, `local`, `host:port` or `ray://host:port`.")
+    open_tracer: bool = read_from(
+        RecipeKey("", "bool", False, "Record changed and removed samples; `use_tracer` is the same."),
+        RecipeKey("use_tracer", "bool", False, "Another name of `open_tracer`.", own=True, alias="open_tracer"),
+        default=False,
+    )
+    op_list_to_trace: tuple[str, ...] = key("list[str]", (), "Operators to trace; empty for all.", nullable=True)
+    trace_num: int | str = key("count_or_all", 10, "Most samples to trace per step, or `all`.", min=0)
+    trace_keys: tuple[str, ...] = key(
+        "list[str]", (), "Fields of the original sample to add to its traces.", nullable=True
+    )
+    keep_stats_in_res_ds: bool = key("bool", False, "Export statistics inside the samples, as `__dj__stats__`.")
+    keep_hashes_in_res_ds: bool = key("bool", False, "Export deduplicators' hashes inside the samples; has no effect.")
+    op_fusion: bool = key("bool", True, "Share words, lines and counts between operators; the results are the same.")
+    fusion_strategy: str | None = key(
+        "str",
+        None,
+        "Cheap, strict filters run first where the same rows are left: as measured (`probe`) or by class (`greedy`), see "
+        "[below](#order-of-filters).",
+        choices=("probe", "greedy"),
+        nullable=True,
+    )
+    adaptive_batch_size: bool = key(
+        "bool",
+        False,
+        "Batches and shards of a size that fits the samples and the memory: see [below](#sizes-of-batches).",
+    )
+    use_checkpoint: bool = key(
+        "bool",
+        False,
+        "Go on from the last results that hold, as every run does here: accepted, and changes nothing.",
+    )
+    use_cache: bool = key(
+        "bool",
+        True,
+        "Keep the results of shards when the run has ended, for the next run in this folder: see "
+        "[checkpoints](checkpoints.md).",
+    )
+    cache_compress: str | None = key(
+        "str", None, "Compression of texts between stages.", choices=("gzip", "zstd", "lz4"), nullable=True
+    )
+    open_monitor: bool = key(
+        "bool",
+        False,
+        "Measure every worker and the GPUs each second, not only the run as a whole: see [monitoring](monitoring.md).",
+    )
+    steps: tuple[Step, ...] = read_from(
+        RecipeKey("process", "list", (), "The steps, in order: operators with their parameters. Required."), default=()
+    )
+    add_suffix: bool = key("bool", False, "Export the suffix of each sample's file, as `__dj__suffix__`.", own=True)
+    memory_limit: int | None = key(
+        "size",
+        None,
+        "Most memory for DuckDB, shared by the workers, for example `4GB`.",
+        nullable=True,
+        min=1,
+        own=True,
+    )
+    threads: int | None = key(
+        "int", None, "Threads of each worker's DuckDB; 1 by default.", nullable=True, min=1, own=True
+    )
+    workers: str = key(
+        "str",
+        "auto",
+        "Kind of the workers; `auto`: processes for operators that would keep threads waiting, else threads "
+        "([workers.md](workers.md)).",
+        choices=("auto", "threads", "processes"),
+        own=True,
+    )
+    row_timeout: float | None = key(
+        "float",
+        None,
+        "Seconds that an operator's function has for a row, which else goes into quarantine; workers are processes then. "
+        "SQL has the same limit for a batch, or 2 minutes where none is set ([workers.md](workers.md)).",
+        nullable=True,
+        min=0.01,
+        own=True,
+    )
+    max_quarantined: int | str | None = key(
+        "count_or_share",
+        None,
+        "More rows in quarantine, or a larger share of all, end the run with exit code 7.",
+        nullable=True,
+        min=0,
+        own=True,
+    )
+    shard_size: int = key(
+        "size",
+        128_000_000,
+        "Most input bytes that a worker takes at a time; less where the input is small.",
+        min=1,
+        own=True,
+    )
+    stat_summary: StatSummary = read_from(
+        RecipeKey(
+            "",
+            "mapping",
+            None,
+            "Groups by which statistics are summed up, and a folder for statistics files: see [below](#statistics).",
+            nullable=True,
+            own=True,
+        ),
+        default=StatSummary(),
+    )
+    measure_only: bool = key(
+        "bool",
+        False,
+        "Filters measure and remove nothing, deduplicators are left out, as `refinery analyze` runs a recipe.",
+        own=True,
+    )
+    operators: tuple[str, ...] = key(
+        "strings", (), "Folders with operators of your own: see [extending](extending.md).", nullable=True, own=True
+    )
     given: frozenset[str] = field(default=frozenset(), compare=False)
     ignored: tuple[Note, ...] = field(default=(), compare=False)
     source: str = field(default="", compare=False, repr=False)
@@ -191,14 +364,3 @@ class Recipe:
     def export_format(self) -> str:
         """Format of the export: export_type, else from export_path's suffix, else jsonl; `none`: no export."""
         return self.export_type or format_of(self.export_path) or "jsonl"
-
-
-def format_of(path: str) -> str | None:
-    """The format of a path's suffix: `jsonl.gz`, `parquet`; None without a suffix; `.xyz` if unknown."""
-    name = path.replace("\\", "/").rsplit("/", 1)[-1].lower()
-    stem, _, last = name.rpartition(".")
-    if not stem:
-        return None
-    if last in ("gz", "zst") and stem.endswith(".jsonl"):
-        return f"jsonl.{last}"
-    return last if last in ("jsonl", "json", "parquet") else f".{last}"

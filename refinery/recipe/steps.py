@@ -10,7 +10,8 @@ from typing import Any
 from refinery.errors import RefineryError, suggestion
 from refinery.recipe.absolute_paths import located_params
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
-from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY, RecipeKey
+from refinery.recipe.key import RecipeKey
+from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, order

@@ -7,28 +7,15 @@ from typing import Any
 
 from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
-from refinery.recipe.keys import RecipeKey
+from refinery.recipe.key import RecipeKey
+from refinery.recipe.keys import SUMMARY_KEYS
 from refinery.recipe.model import GROUPS, StatSummary
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence
 from refinery.recipe.values import CREDENTIALS, take
 
 _DEFAULTS = StatSummary()
-
-# Keys below `stat_summary`, besides `group_by`, which has a structured value.
-FIELDS: dict[str, RecipeKey] = {
-    key.name: key
-    for key in (
-        RecipeKey("groups", "strings", _DEFAULTS.groups, "Groups to compute."),
-        RecipeKey("histogram_round_digits", "int", _DEFAULTS.histogram_round_digits, "Decimals of a histogram's keys.", min=-15, max=15),
-        RecipeKey("top_k", "int", _DEFAULTS.top_k, "Most keys of a group of top_k_groups.", min=1),
-        RecipeKey("top_k_groups", "strings", _DEFAULTS.top_k_groups, "Groups of which only top_k keys are kept."),
-        RecipeKey("url_key", "str", _DEFAULTS.url_key, "Field with the address, dots for a nested one."),
-        RecipeKey("tokens_key", "str", _DEFAULTS.tokens_key, "Field with the number of tokens, dots for a nested one."),
-        RecipeKey("export", "str", _DEFAULTS.export, "Folder or URL for the statistics files.", nullable=True),
-        RecipeKey("rank", "int", _DEFAULTS.rank, "Number of this run among those that are merged.", min=0, max=99_999),
-        RecipeKey("stats", "strings", _DEFAULTS.stats, "Statistics to sum up; all by default."),
-    )
-}  # fmt: skip
+# Keys with a plain value; `group_by` has a structured one.
+FIELDS = {name: key for name, key in SUMMARY_KEYS.items() if name != "group_by"}
 _SQL = RecipeKey("group_by", "sql", "")
 
 
@@ -46,7 +33,7 @@ def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:
             values[name] = _group_by(field.node, problems)
             values["by"] = str(field.place)
         elif key is None:
-            problems.add(field.place, f"stat_summary has no key {name!r}", suggestion(name, [*FIELDS, "group_by"]))
+            problems.add(field.place, f"stat_summary has no key {name!r}", suggestion(name, SUMMARY_KEYS))
         else:
             value = take(field.node, key, f"stat_summary.{name}", problems, key.default)
             values[name] = tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value

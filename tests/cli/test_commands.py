@@ -13,6 +13,7 @@ from click.shell_completion import BashComplete
 import refinery
 from refinery.cli.main import cli
 from refinery.operators import Library
+from refinery.recipe.keys import KEYS, NOT_YET
 from tests.cli.conftest import Call
 
 
@@ -24,6 +25,16 @@ def test_check(call: Call, folder: Path) -> None:
     )
     assert "note: --image_key: image_key has no effect" in done.out
     assert not (folder / "out").exists()
+
+
+def test_help_lists_the_keys_of_a_recipe(call: Call) -> None:
+    done = call("run", "--help")
+    rows = dict(line.split(None, 1) for line in done.out.splitlines() if line.startswith("  --"))
+    assert {f"--{key.name}" for key in KEYS.values() if not key.note and not key.refuses} - {*rows} == {
+        f"--{name}" for name in NOT_YET
+    }
+    assert rows["--export_path"] == "Where the kept samples go, a path or a URL"
+    assert rows["--cache_compress"] == "Compression of texts between stages" and "](" not in done.out
 
 
 def test_check_finds_wrong_sql_without_the_data(call: Call) -> None:

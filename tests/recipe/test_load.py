@@ -15,9 +15,10 @@ from refinery.errors import OperatorError, RecipeError
 from refinery.recipe import Recipe, dump, load, loads
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.inputs import from_path
-from refinery.recipe.keys import ALIASES, KEYS
+from refinery.recipe.keys import KEYS, SUMMARY_KEYS
 from refinery.recipe.override import parse_overrides, parse_set
-from refinery.recipe.tree import Problems, Scalar, SourcePlace
+from refinery.recipe.tree import Problems, Scalar, SourcePlace, from_python
+from refinery.recipe.values import take
 from tests.conftest import RECORDED
 from tests.recipe.fake_library import COMPLETE, FOUNDATION, Library, operator
 
@@ -184,13 +185,20 @@ def test_defaults_are_those_of_data_juicer() -> None:
     assert recipe.given == {"process"}
 
 
-def test_every_key_with_a_meaning_is_a_field_of_the_recipe() -> None:
-    fields = set(Recipe.__dataclass_fields__)
-    separate = {"dataset_path", "dataset", "process", "vars", *ALIASES}
-    assert {key.name for key in KEYS.values() if not key.note and not key.refuses} - separate <= fields
-    for name in fields & set(KEYS):
-        if name not in ("work_dir", "export_aws_credentials", "stat_summary"):
-            assert Recipe.__dataclass_fields__[name].default == KEYS[name].default
+def test_every_default_is_a_value_that_its_key_accepts() -> None:
+    plain = [key for key in (*KEYS.values(), *SUMMARY_KEYS.values()) if key.type not in ("mapping", "list", "paths")]
+    assert len(plain) > 40
+    for key in (key for key in plain if key.type != "expressions"):
+        problems = Problems()
+        given = from_python(key.default, key.name, problems)
+        assert take(given, key, key.name, problems) == key.default and not problems.found
+
+
+def test_keys_that_are_not_given_have_the_values_of_the_declaration() -> None:
+    found = loads("dataset_path: a.jsonl\nprocess: []\n", library=COMPLETE)
+    elsewhere = {"work_dir", "export_path", "stat_summary"}  # made absolute, or another type
+    for name in Recipe.__dataclass_fields__.keys() & KEYS.keys() - elsewhere:
+        assert getattr(found, name) == KEYS[name].default
 
 
 def test_keys_without_a_meaning_are_noted_by_line() -> None:
