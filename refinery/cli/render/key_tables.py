@@ -39,7 +39,7 @@ def pages() -> dict[str, str]:
     return {
         "keys": f"{_table(peers)}\n\nrefinery's own:\n\n{_table(own)}",
         "keys without effect": _without_effect(),
-        "refused keys": _listed((f"`{key.name}`: {key.refuses}." for key in KEYS.values() if key.refuses)),
+        "refused keys": _listed(f"`{key.name}`: {key.refuses}." for key in KEYS.values() if key.refuses),
         "keys of dataset": _table({**DATASET_KEYS, **{f"configs.{n}": key for n, key in SOURCE_KEYS.items()}}),
         "keys of stat_summary": _table(SUMMARY_KEYS),
     }
