@@ -1,10 +1,14 @@
-"""Keys of results: digests of everything that decides them, and of nothing else."""
+"""Keys of results: digests of everything that decides them, and of nothing else.
+
+All fields of programs, tasks and steps count, unless their declaration marks them (`key_fields.left_out`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +18,13 @@ import numpy as np
 from refinery import kernels
 from refinery.checkpoints.dependencies import assets
 from refinery.checkpoints.versions import libraries, versions
+from refinery.common.key_fields import canonical
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.io.content_digest import how_cut
 from refinery.io.model import Shard
-from refinery.operators import Function, Library, is_shipped
+from refinery.io.writers.shared_file import SharedFile
+from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
 from refinery.operators.local_code import stamp
 from refinery.planning.plan import CompiledStage
@@ -33,18 +39,10 @@ _COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
 def program_key(planned: CompiledStage, library: Library, limits: dict[str, Any]) -> str:
     """Key of a stage's computation on a sample: SQL, functions, side files, versions. limits: of a row."""
     program, named = planned.program, sorted({*assets(planned, library)})
-    fields = (
-        program.lines, program.text_key, program.stats_json, program.marks, program.carried, program.removed,
-        program.keys, sorted(program.chars.items()), sorted(program.names.items()), sorted(program.outs.items()),
-    )  # fmt: skip
-    steps = [(step.index, step.name, step.kind, step.field) for step in program.steps]
-    stats = [(stat.step, stat.column) for stat in program.stats]
-    functions = [_function(function) for function in program.functions]
-    order = [str(item) for item in program.order]
     held = sorted(program.beside[name] for name in named)
     read = sorted([program.code.get(name, name), program.beside[name]] for name in program.beside.keys() - {*named})
     sql = _without_paths(program, {name: program.beside[name] for name in named})
-    return key_of([versions(), sql, fields, steps, stats, functions, order, held, read, limits])
+    return key_of([versions(), canonical(replace(program, pass_sql=sql), _plain), held, read, limits])
 
 
 def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None) -> str:
@@ -52,7 +50,7 @@ def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None
 
     program: key of the stage's computation. before: the shard's results of the previous stage.
     """
-    asked = [task.compression, task.add_suffix, task.last, task.write, task.output is not None, task.first_row]
+    asked = canonical(task, _plain)
     if shard.part is None or before is None:
         return key_of([program, asked, how_cut(shard)])
     return key_of([program, asked, shard.index, before.key, _digest(shard.part.picked), _units(shard, task)])
@@ -63,15 +61,18 @@ def barrier_key(planned: CompiledStage, library: Library, results: Sequence[Shar
     step = planned.stage.after
     assert step is not None
     operator = library.operators[step.name]
-    params = by_contents(step.params, operator.params)
-    own = [step.index, step.name, sorted(params.items()), _source(operator.path)]
-    functions = [_function(function) for function in operator.functions]
-    return key_of([versions(), own, functions, [result.key for result in results], more])
+    step = replace(step, params=by_contents(step.params, operator.params))
+    own = canonical([step, operator.path, operator.functions], _plain)
+    return key_of([versions(), own, [result.key for result in results], more])
 
 
-def _function(function: Function) -> list[Any]:
-    types = [list(function.columns), list(function.constants), function.returns]
-    return [function.name, function.runs, function.call, types, _source(function.path)]
+def _plain(value: Any) -> Any:
+    """Values of other types: a file of operators by its contents, an export that shards write by its existence."""
+    if isinstance(value, Path):
+        return _source(value)
+    if isinstance(value, SharedFile):
+        return True
+    raise TypeError(f"{type(value).__name__} cannot be in a key")
 
 
 def _source(path: Path) -> list[Any]:

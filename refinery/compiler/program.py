@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from refinery.common.fields import keys_of
+from refinery.common.key_fields import left_out
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
@@ -26,7 +27,7 @@ class StepInfo:
     index: int
     name: str
     kind: str
-    where: str  # file:line
+    where: str = field(metadata=left_out("file:line of the recipe, for messages"))
     field: Keys  # the text that it works on
 
 
@@ -51,11 +52,11 @@ class Program:
     lines: bool
     text_key: Keys
     pass_sql: str
-    replay_sql: str
-    layers: str
-    last: str
+    replay_sql: str = field(metadata=left_out("the definitions of pass_sql, for traces, which are not stored"))
+    layers: str = field(metadata=left_out("the relations of pass_sql"))
+    last: str = field(metadata=left_out("the last relation of pass_sql"))
     probes: tuple[tuple[str, int], ...]
-    trials: tuple[tuple[str, str], ...]
+    trials: tuple[tuple[str, str], ...] = field(metadata=left_out("definitions of pass_sql"))
     functions: tuple[Function, ...]
     stats: tuple[Stat, ...]
     changes: tuple[TextChange, ...]
@@ -72,10 +73,10 @@ class Program:
     removed: str | None = None
     keys: tuple[str, ...] = ()
     chars: Mapping[int, str] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    beside: Mapping[str, str] = field(default_factory=dict)
-    code: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[str, ...] = field(default=(), metadata=left_out("places; contents are in beside"))
+    files: tuple[str, ...] = field(default=(), metadata=left_out("names; contents are in beside"))
+    beside: Mapping[str, str] = field(default_factory=dict, metadata=left_out("in the key by contents, without places"))
+    code: Mapping[str, str] = field(default_factory=dict, metadata=left_out("names in keys of what is in beside"))
     seconds: float = 120.0
     first: bool = False  # the first stage: it reads the input's samples, and finds those without a text
 

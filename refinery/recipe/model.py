@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from refinery.common.key_fields import left_out
 from refinery.recipe.formats import FORMATS, READABLE, format_of
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.values import Spec
@@ -90,9 +91,9 @@ class Step:
     index: int
     name: str
     params: dict[str, Any]
-    given: frozenset[str] = field(default=frozenset(), compare=False)
-    line: int = field(default=0, compare=False)
-    file: str = field(default="recipe", compare=False)
+    given: frozenset[str] = field(default=frozenset(), compare=False, metadata=left_out("all parameters are in params"))
+    line: int = field(default=0, compare=False, metadata=left_out("for messages"))
+    file: str = field(default="recipe", compare=False, metadata=left_out("for messages"))
 
     @property
     def where(self) -> str:

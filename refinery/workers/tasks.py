@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from refinery.common.key_fields import left_out
 from refinery.io.writers.shared_file import SharedFile
 
 
@@ -15,18 +16,19 @@ class Task:
     key: digest of what decides the results besides the shard's bytes in the input; without it no done mark is left.
     """
 
-    folder: str
-    batch_bytes: int
+    folder: str = field(metadata=left_out("place in the store"))
+    batch_bytes: int = field(metadata=left_out("results are the same at any size"))
     compression: str | None = None
     first_row: int = 0  # number of the shard's first row in the whole input, where the program asks for `_row`
     add_suffix: bool = False  # write the suffix of a sample's file beside the sample
     last: bool = True  # no stage comes after
     write: bool = True  # write a part; without it, the next stage reads the input again
     output: SharedFile | None = None  # the export, where shards write it directly, without parts
-    store: str = ""
-    key: str = ""
-    batch_rows: int = 8192
-    blamed: tuple[tuple[int, int, str], ...] = ()  # rows to leave out: number in the shard, step, message
+    store: str = field(default="", metadata=left_out("a place"))
+    key: str = field(default="", metadata=left_out("made of the other fields"))
+    batch_rows: int = field(default=8192, metadata=left_out("results are the same at any size"))
+    # Rows to leave out: number in the shard, step, message.
+    blamed: tuple[tuple[int, int, str], ...] = field(default=(), metadata=left_out("found by running the shard"))
 
 
 @dataclass

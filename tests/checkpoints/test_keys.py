@@ -1,0 +1,184 @@
+"""Keys of results: every field of programs, tasks and steps counts, but for those that are marked; these change nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refinery.checkpoints.keys import barrier_key, program_key, shard_key
+from refinery.common.key_fields import canonical, left_out, reason_left_out
+from refinery.compiler.model import Schema
+from refinery.compiler.program import Program, build, pretty
+from refinery.compiler.stages import cut_at_barriers
+from refinery.io.model import Shard, Source
+from refinery.operators import Library
+from refinery.planning.plan import CompiledStage, around_of
+from refinery.recipe import Recipe, loads
+from refinery.workers.tasks import ShardResult, Task
+from tests.conftest import ROOT
+
+RECIPE = """
+dataset_path: in.jsonl
+process:
+  - clean_links_mapper:
+  - words_num_filter: {min_num: 3}
+  - sql_filter: {where: "num_words < 100 AND lang = 'en'"}
+  - special_characters_filter:
+  - document_minhash_deduplicator: {keep: length(text) desc}
+  - text_length_filter:
+"""
+LIBRARY = Library()
+SCHEMA = Schema(True, {"lang": "VARCHAR"})
+SHARD = Shard(0, (Source("in.jsonl", "jsonl", None, ".jsonl", 10),), 0, 10)
+TASK = Task("stage_1", 1000)
+
+
+def recipe_of(text: str = RECIPE) -> Recipe:
+    return loads(text, library=LIBRARY)
+
+
+def compiled(recipe: Recipe) -> CompiledStage:
+    """The first stage of a recipe."""
+    stage = cut_at_barriers(recipe.steps, LIBRARY)[0]
+    program, chain = build(stage.running, LIBRARY, SCHEMA, ("text",), around=around_of(stage, recipe, ()))
+    return CompiledStage(stage, program, chain)
+
+
+PLANNED = compiled(recipe_of())
+
+
+def key(program: Program) -> str:
+    return program_key(replace(PLANNED, program=program), LIBRARY, {})
+
+
+def task_key(task: Task) -> str:
+    return shard_key("program", task, SHARD, None)
+
+
+def other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    if isinstance(value, tuple):
+        return (*value, "another")
+    if isinstance(value, Mapping):
+        return {**value, "another": "other"}
+    return f"{value or ''} other"
+
+
+@pytest.mark.parametrize("name", [declared.name for declared in fields(Program)])
+def test_every_field_of_a_program_is_in_its_key(name: str) -> None:
+    declared = next(declared for declared in fields(Program) if declared.name == name)
+    changed = replace(PLANNED.program, **{name: other(getattr(PLANNED.program, name))})
+    if name == "beside":  # digests of files are in the key, with the names that `code` gives them
+        assert key(changed) != key(PLANNED.program)
+        assert key(replace(changed, code={"another": "module"})) != key(changed)
+    else:
+        assert (key(changed) == key(PLANNED.program)) is bool(reason_left_out(declared))
+
+
+@pytest.mark.parametrize("name", [declared.name for declared in fields(Task) if declared.name != "output"])
+def test_every_field_of_a_task_is_in_its_key(name: str) -> None:
+    declared = next(declared for declared in fields(Task) if declared.name == name)
+    changed = replace(TASK, **{name: other(getattr(TASK, name))})
+    assert (task_key(changed) == task_key(TASK)) is bool(reason_left_out(declared))
+
+
+@pytest.mark.parametrize("kind", [Program, Task])
+def test_a_new_field_counts(kind: Any) -> None:
+    """A field that nobody has thought of in keys; and one that is marked."""
+    wider = make_dataclass(
+        "Wider",
+        [("extra", int, field(default=0)), ("marked", int, field(default=0, metadata=left_out("a test")))],
+        bases=(kind,),
+        frozen=True,
+    )
+    plain = PLANNED.program if kind is Program else TASK
+    made, of = wider(**{f.name: getattr(plain, f.name) for f in fields(plain)}), key if kind is Program else task_key
+    assert of(replace(made, extra=1)) != of(made) == of(replace(made, marked=1))
+
+
+def test_marked_fields_are_those_that_are_known_here() -> None:
+    """A new mark needs a test that the field changes no result."""
+    marked = {kind: {f.name for f in fields(kind) if reason_left_out(f)} for kind in (Program, Task)}
+    derived = {"replay_sql", "layers", "last", "trials"}  # test_marked_sql_is_that_of_the_statement
+    places = {"folders", "files", "beside", "code"}  # test_reuse, test_side_files and test_code run with other places
+    assert marked[Program] == derived | places
+    # The folder is that of the stage; results of any size of batches and of retries are compared in tests/workers.
+    assert marked[Task] == {"folder", "store", "key", "batch_bytes", "batch_rows", "blamed"}
+
+
+def test_marked_sql_is_that_of_the_statement() -> None:
+    """What only errors and traces need follows from the statement that is in the key."""
+    program, chain = PLANNED.program, PLANNED.chain
+    whole = pretty(f"{program.layers} SELECT {', '.join(chain.pass_columns())} FROM {program.last}")
+    assert whole == program.pass_sql
+    assert program.replay_sql == f"{program.layers} SELECT {', '.join(chain.replay_columns())} FROM {program.last}"
+    definitions = {definition.name: definition.expression.sql("duckdb") for definition in chain.layers.definitions()}
+    assert [(name, sql) for (name, _), (_, sql) in zip(program.probes, program.trials, strict=True)] == [
+        (name, definitions[name]) for name, _ in program.probes
+    ]
+
+
+def test_places_in_the_recipe_are_in_no_key() -> None:
+    moved = compiled(recipe_of("# a comment\n\n" + RECIPE))
+    assert [step.where for step in moved.program.steps] != [step.where for step in PLANNED.program.steps]
+    assert program_key(moved, LIBRARY, {}) == key(PLANNED.program)
+    results = [ShardResult(0, key="a")]
+    assert barrier_key(moved, LIBRARY, results, []) == barrier_key(PLANNED, LIBRARY, results, [])
+
+
+def test_parameters_of_a_deduplicator_are_in_its_key() -> None:
+    results = [ShardResult(0, key="a")]
+    changed = compiled(recipe_of(RECIPE.replace("length(text) desc", "length(text)")))
+    found = {barrier_key(planned, LIBRARY, results, []) for planned in (PLANNED, changed)}
+    assert len(found) == 2 and barrier_key(PLANNED, LIBRARY, [ShardResult(0, key="b")], []) not in found
+
+
+def test_keys_are_the_same_in_every_process() -> None:
+    code = "from tests.checkpoints.test_keys import *; print(key(PLANNED.program), task_key(TASK))"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environ | {"PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()[0]
+        for seed in ("1", "2")
+    }
+    assert found == {key(PLANNED.program)}
+
+
+@dataclass(frozen=True)
+class Inner:
+    names: frozenset[str]
+    by_name: Mapping[Any, int]
+    place: str = field(default="", metadata=left_out("a test"))
+
+
+def test_canonical_data() -> None:
+    one, two = (
+        Inner(frozenset({"b", "a"}), {("x",): 1, ("w",): 2}),
+        Inner(frozenset({"a", "b"}), {("w",): 2, ("x",): 1}, "p"),
+    )
+    data = {"names": ["a", "b"], "by_name": [[["w"], 2], [["x"], 1]]}
+    assert canonical([one, (two, None)], str) == [data, [data, None]]
+    assert canonical({"at": Path("a")}, str) == [["at", "a"]]
+    with pytest.raises(TypeError):
+        canonical(b"", _nothing)
+
+
+def _nothing(value: Any) -> Any:
+    raise TypeError
