@@ -40,7 +40,7 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
     "keep": {
         "type": "str",
         "default": "first",
-        "doc": "Which of a cluster's samples stays: `first`, or an SQL order such as `length(text) desc`; ties: the first.",
+        "doc": "Sample to keep of a cluster: `first`, or an SQL order such as `length(text) desc`; ties: the first.",
     },
     "max_cluster_size": {
         "type": "int",
@@ -53,19 +53,19 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
         "default": None,
         "min": 0,
         "max": 1,
-        "doc": "More removed than this share of all samples, or of one input's, is suspicious; see on_excess.",
+        "doc": "A larger share of removed samples, of all or of one input's, is suspicious; see on_excess.",
     },
     "on_excess": {
         "type": "str",
         "default": "fail",
         "choices": ["fail", "warn"],
-        "doc": "Whether what is suspicious ends the run before anything is written, or is only said.",
+        "doc": "End the run before anything is written if a result is suspicious, or only make a note.",
     },
     "index": {
         "type": "path",
         "default": None,
         "nullable": True,
-        "doc": "Folder or URL that remembers the samples of earlier runs: duplicates of those are removed too, and new ones are added.",
+        "doc": "Folder or URL with match keys of earlier runs: their duplicates are removed, too; new samples are added.",
     },
     "trace_samples": {
         "type": "bool",
@@ -77,7 +77,7 @@ VERIFY_PARAMS: dict[str, dict[str, Any]] = {
     "verify": {
         "type": "bool",
         "default": False,
-        "doc": "Compute the true Jaccard similarity of candidate pairs and let go of those below jaccard_threshold.",
+        "doc": "Compute the true Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold.",
     },
 }
 

@@ -2,8 +2,8 @@
 doc: >
   Remove samples for which a DuckDB expression gives the value of an earlier sample: one sample per URL
   (`key: lower(url)`), per title and year (`key: "(title, year)"`), per domain (`key: "regexp_extract(url, '//([^/]+)', 1)"`).
-  It may name fields of the sample as they are at that step, `text`, and statistics of earlier steps. A sample for which
-  it gives NULL is nobody's duplicate.
+  It may name fields of the sample at that step, `text`, and statistics of earlier steps. A sample for which it gives
+  NULL is no duplicate.
 version: 1
 params:
   key: {type: sql, doc: "An expression over one sample; samples with equal values are duplicates."}

@@ -1,11 +1,10 @@
 /*---
 doc: >
-  Keep samples for which a DuckDB predicate is true. It may name fields of the sample as they are at that step,
-  `text`, the statistics of earlier steps (of two with one name the newest; `text_len_3` is that of step 3), and
-  `_row`, the number of the sample in the input. NULL counts as false. Aggregates, window functions, the clock and
-  chance are refused; a tenth of the samples, the same ones in every run, are those with `hash(_row) % 10 = 0`. A
-  subquery can read a file: `id IN (SELECT id FROM 'allowed.parquet')`; its name stands there as it is, since a
-  computed one is refused. Where the step works on another field (text_keys, text_key), `text` is the field of that
+  Keep samples for which a DuckDB predicate is true. It may name fields of the sample at that step, `text`, the
+  statistics of earlier steps (of two with one name the newest; `text_len_3` is that of step 3), and `_row`, the number of the sample in the input. NULL counts as false. Aggregates, window functions, the clock and
+  chance are refused; `hash(_row) % 10 = 0` selects a tenth of the samples, the same ones in every run. A
+  subquery can read a file: `id IN (SELECT id FROM 'allowed.parquet')`; its name must be a literal, since
+  computed names are refused. If the step works on another field (text_keys, text_key), `text` is the field of that
   name if the samples have one.
 version: 1
 params:

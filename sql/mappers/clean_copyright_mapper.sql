@@ -1,8 +1,7 @@
 /*---
 doc: >-
-  Remove a copyright notice written as a source comment. The first slash-star comment of the text, wherever it
-  stands, is cut when it contains "copyright" in any case; as soon as there is such a comment, cut or not, nothing
-  else is looked at. A text without one loses its leading lines that are empty or begin with //, # or --, so Markdown
+  Remove a copyright notice written as a source comment. The first slash-star comment of the text, at any
+  place, is cut if it contains "copyright" in any case. If there is such a comment, cut or not, nothing else is changed. A text without one loses its leading lines that are empty or begin with //, # or --, so Markdown
   headings, shebangs and #include lines at the top go as well; an indented line ends that.
 version: 1
 peer: clean_copyright_mapper of Data-Juicer 1.6.1

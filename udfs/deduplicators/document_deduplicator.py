@@ -8,8 +8,8 @@ from refinery.kernels.dedup import text_keys
 
 OPERATOR = {
     "doc": (
-        "Remove samples whose text is that of an earlier sample, white space at the ends not counted. lowercase comes "
-        "first; then ignore_non_character takes out white space, decimal digits of any script and ASCII punctuation, "
+        "Remove samples with the text of an earlier sample; white space at the ends does not count. lowercase comes "
+        "first; then ignore_non_character removes white space, decimal digits of any script and ASCII punctuation, "
         "but no other punctuation. So all empty texts are duplicates of each other, and with ignore_non_character all "
         "texts without a letter. Texts are compared by a hash of 126 bits."
     ),
@@ -35,17 +35,17 @@ OPERATOR = {
                     "type": "str",
                     "default": "ray_actor",
                     "choices": ["ray_actor", "redis"],
-                    "doc": "Changes nothing; Data-Juicer keeps its hashes there.",
+                    "doc": "Without effect; Data-Juicer keeps its hashes there.",
                 },
                 "redis_address": {
                     "type": "str",
                     "default": "redis://localhost:6379",
-                    "doc": "Changes nothing; nothing is connected to.",
+                    "doc": "Without effect; refinery connects to nothing.",
                 },
                 "dedup_set_num": {
                     "type": "any",
                     "default": "auto",
-                    "doc": "Changes nothing; Data-Juicer shares its hashes among so many actors.",
+                    "doc": "Without effect; Data-Juicer divides its hashes among so many actors.",
                 },
             },
         }

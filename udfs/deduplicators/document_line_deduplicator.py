@@ -11,7 +11,7 @@ from refinery.kernels.dedup import line_units
 OPERATOR = {
     "doc": (
         "Remove lines that occur in more than frequency_threshold documents from all of them: navigation, licences, "
-        "notices. A line counts once per document, however often it stands there. Lines are what U+000A separates; "
+        "notices. A line counts once per document, however often it occurs there. Lines are separated by U+000A; "
         "white space at their ends is not compared, but stays in the text. No document is dropped: one of which every "
         "line goes stays as an empty text. With ignore_special_character, lines of punctuation and digits alone all "
         "count as the same line, and go together."
@@ -38,22 +38,22 @@ OPERATOR = {
         "skip_brackets": {
             "type": "bool",
             "default": True,
-            "doc": "Whether lines of brackets and semicolons alone (`{}[]();`) always stay.",
+            "doc": "Always keep lines of brackets and semicolons alone (`{}[]();`).",
         },
         "skip_markdown_headers": {
             "type": "bool",
             "default": True,
-            "doc": "Whether lines that begin with `#` always stay.",
+            "doc": "Always keep lines that begin with `#`.",
         },
         "skip_latex_env": {
             "type": "bool",
             "default": True,
-            "doc": "Whether lines that begin with `\\begin{` or `\\end{`, so written, always stay.",
+            "doc": "Always keep lines that begin with `\\begin{` or `\\end{`, so written.",
         },
         "skip_html_tags": {
             "type": "bool",
             "default": True,
-            "doc": "Whether lines that are one HTML tag, even an unclosed one, always stay.",
+            "doc": "Always keep lines that are one HTML tag, even an unclosed one.",
         },
     },
     "functions": {

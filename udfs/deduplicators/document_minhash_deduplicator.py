@@ -11,12 +11,12 @@ from refinery.kernels.words import subwords
 OPERATOR = {
     "doc": (
         "Remove documents that share most of their shingles (runs of window_size tokens) with an earlier one. Two "
-        "documents are candidates when all minima of one band agree, which for b bands of r minima happens to a pair of "
-        "Jaccard similarity s with probability 1 - (1 - s^r)^b; candidates of candidates are one cluster. "
-        "jaccard_threshold chooses b and r and is no limit: verify makes it one. With hash: fast a document of fewer "
-        "tokens than the window is one shingle and only equals its like, and one without tokens is nobody's duplicate. "
-        "With hash: data_juicer the rows kept are exactly those of Data-Juicer, where all documents of fewer tokens "
-        "than the window are duplicates of each other."
+        "documents are candidates when all minima of one band agree, which for b bands of r minima happens to a pair "
+        "of Jaccard similarity s with probability 1 - (1 - s^r)^b; candidates of candidates are one cluster. "
+        "jaccard_threshold chooses b and r; it is a limit only with verify. With hash: fast, a document of fewer "
+        "tokens than the window is one shingle and matches only the same shingle, and a document without tokens is no "
+        "duplicate. With hash: data_juicer the rows kept are exactly those of Data-Juicer, where all documents of "
+        "fewer tokens than the window are duplicates of each other."
     ),
     "version": 1,
     "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
@@ -27,8 +27,9 @@ OPERATOR = {
             "default": "space",
             "choices": ["space", "punctuation", "character", "sentencepiece", "word"],
             "doc": (
-                "What tokens are: runs of anything but U+0020 (not even a line feed ends one), what lies between two "
-                "punctuation characters, single characters, the pieces of tokenizer_model, or runs of letters and digits."
+                "Kind of tokens: runs of anything but U+0020 (not even a line feed ends one), text between two "
+                "punctuation characters, single characters, the pieces of tokenizer_model, or runs of letters and "
+                "digits."
             ),
         },
         "window_size": {"type": "int", "default": 5, "min": 1, "doc": "Tokens of a shingle."},
@@ -37,7 +38,7 @@ OPERATOR = {
             "type": "regex",
             "default": None,
             "nullable": True,
-            "doc": "What it matches is left out, after lower-casing and before splitting.",
+            "doc": "Pattern of text to leave out, after lower-casing and before splitting.",
         },
         "num_permutations": {"type": "int", "default": 256, "min": 1, "doc": "Minima of a signature."},
         "jaccard_threshold": {
@@ -78,7 +79,7 @@ OPERATOR = {
             "default": "none",
             "choices": ["none", "datatrove"],
             "doc": (
-                "What is done to a text first; datatrove: lower case, numbers become 0, punctuation a space, accents go. "
+                "Normalisation of the text; datatrove: lower case, numbers become 0, punctuation a space, accents go. "
                 "Its MinHash is this with tokenization: word, n_grams: 5, num_buckets: 14 and hashes_per_bucket: 8."
             ),
         },
@@ -87,7 +88,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "min": 1,
-            "doc": "datatrove's name of window_size, before which it goes.",
+            "doc": "datatrove's name of window_size; takes precedence over it.",
         },
         "num_buckets": {
             "type": "int",
@@ -101,7 +102,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "min": 1,
-            "doc": "datatrove's name of num_rows_per_band; of the two that one is given, the other is 14 or 8.",
+            "doc": "datatrove's name of num_rows_per_band; if only one of the two is set, the other is 14 or 8.",
         },
     },
     "aliases": {
@@ -137,8 +138,8 @@ OPERATOR = {
         "ray_bts_minhash_cpp_deduplicator": {
             "doc": (
                 "Data-Juicer's MinHash in C++ on Ray: the same operator under another name. Its parameters for Ray's "
-                "actors have no effect. Data-Juicer's disregards lowercase and ignore_pattern, joins tokens by nothing "
-                "and leaves out each document's last shingle; this one does not."
+                "actors have no effect. Data-Juicer's disregards lowercase and ignore_pattern, joins tokens without a "
+                "separator and leaves out each document's last shingle; this one does not."
             ),
             "params": {
                 "union_find_parallel_num": {"type": "any", "default": "auto", "doc": "Without effect."},

@@ -10,10 +10,10 @@ import pyarrow as pa
 OPERATOR = {
     "doc": (
         "Remove near-duplicates: samples whose SimHash, 64 bits over shingles of window_size tokens, differs from that "
-        "of another one in at most hamming_distance bits, directly or by way of others; the first stays. Texts with "
+        "of another sample in at most hamming_distance bits, directly or by way of others; the first stays. Texts with "
         "fewer tokens than window_size all get the SimHash 0, so they are duplicates of each other, whatever they say: "
-        "that is Data-Juicer's result; `short: keep` leaves them alone. SimHash tells texts of a few shingles apart "
-        "badly, and tokens are separated by U+0020 alone with `space`, so the end of a line is part of a word."
+        "that is Data-Juicer's result; `short: keep` leaves them alone. SimHash is unreliable for texts of a few "
+        "shingles. Tokens are separated by U+0020 alone with `space`, so the end of a line is part of a word."
     ),
     "version": 1,
     "peer": "document_simhash_deduplicator of Data-Juicer 1.6.1 with simhash-pybind 0.0.3",
@@ -23,8 +23,8 @@ OPERATOR = {
             "default": "space",
             "choices": ["space", "punctuation", "character"],
             "doc": (
-                "What a token is: what spaces separate, what punctuation separates (perhaps nothing at all), or a "
-                "character, which suits Chinese."
+                "Kind of tokens: text between spaces, text between punctuation (perhaps empty), or a character, "
+                "which suits Chinese."
             ),
         },
         "window_size": {"type": "int", "default": 6, "min": 1, "doc": "Tokens of a shingle."},
@@ -34,8 +34,8 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "doc": (
-                "Compare texts without what this regular expression (Python's regex module) matches. With "
-                "`punctuation` it should leave punctuation in place, for that separates the tokens."
+                "Compare texts without the matches of this regular expression (Python's regex module). "
+                "With `punctuation` it should leave punctuation in place, which separates the tokens."
             ),
         },
         "num_blocks": {
@@ -51,7 +51,7 @@ OPERATOR = {
             "default": "data_juicer",
             "choices": ["data_juicer", "keep"],
             "doc": (
-                "What becomes of texts with fewer tokens than window_size: `data_juicer` removes all but the first "
+                "Treatment of texts with fewer tokens than window_size: `data_juicer` removes all but the first "
                 "of them, `keep` compares them with nothing."
             ),
         },

@@ -10,14 +10,14 @@ from refinery.kernels.dedup import line_units, paragraph_units
 
 OPERATOR = {
     "doc": (
-        "Remove every paragraph that stood before, in an earlier sample or earlier in the same one; the first "
-        "occurrence stays. Paragraphs are what `separator` stands between, by default an empty line; a line of blanks "
-        "is not empty, nor is one that ends in CR LF. Paragraphs of fewer than min_length characters always stay. "
-        "A sample that loses its last paragraph is removed, unless drop_empty is off; one that came in empty stays."
+        "Remove every paragraph that occurred before, in an earlier sample or earlier in the same one; the first "
+        "occurrence stays. Paragraphs are separated by `separator`, by default an empty line; a line of blanks is not "
+        "empty, nor is one that ends in CR LF. Paragraphs of fewer than min_length characters always stay. A sample "
+        "that loses its last paragraph is removed, unless drop_empty is off; a sample that was empty before stays."
     ),
     "version": 1,
     "params": {
-        "separator": {"type": "str", "default": "\n\n", "doc": "What stands between two paragraphs, literally."},
+        "separator": {"type": "str", "default": "\n\n", "doc": "Text between two paragraphs, literally."},
         "lowercase": {"type": "bool", "default": False, "doc": "Compare paragraphs in lower case."},
         "collapse_whitespace": {
             "type": "bool",
@@ -33,7 +33,7 @@ OPERATOR = {
         "drop_empty": {
             "type": "bool",
             "default": True,
-            "doc": "Whether a sample of which nothing but white space is left is removed; else its text is empty.",
+            "doc": "Remove a sample of which only white space is left; else its text is empty.",
         },
     },
     "checks": "checks",

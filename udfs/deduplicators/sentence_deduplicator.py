@@ -10,14 +10,14 @@ from refinery.kernels.dedup import sentence_units
 
 OPERATOR = {
     "doc": (
-        "Remove the sentences of every span of n_sentences sentences that stood before, in an earlier sample or earlier "
-        "in the same one; the first occurrence stays. A sample that loses sentences is removed when fewer than "
+        "Remove the sentences of every span of n_sentences sentences that occurred before, in an earlier sample or "
+        "earlier in the same one; the first occurrence stays. A sample that loses sentences is removed when fewer than "
         "min_doc_words words (punctuation marks count) or min_num_sentences sentences are left; one that loses none "
-        "stays, however short, even empty. What is left begins without white space. Sentences come from rules that follow spaCy's "
-        "English ones closely (fast), from spaCy itself as in datatrove (spacy), or are lines. A line break ends no "
-        "sentence but with `lines`; a quotation mark or bracket that opens after a full stop belongs to the sentence "
-        "before it, as spaCy has it. With min_words_to_remove_span all the sentences in a row count and come back, "
-        "where datatrove counts and gives back the first alone."
+        "stays, however short, even empty. What is left begins without white space. Sentences come from rules that "
+        "follow spaCy's English ones closely (fast), from spaCy itself as in datatrove (spacy), or are lines. A line "
+        "break ends a sentence only with `lines`; a quotation mark or bracket that opens after a full stop belongs to "
+        "the sentence before it, as spaCy has it. With min_words_to_remove_span, all the repeated sentences in a row "
+        "count and are restored; datatrove counts and restores the first alone."
     ),
     "version": 1,
     "peer": "the sentence deduplication of datatrove 0.10.1, all documents in one task",
@@ -27,7 +27,7 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy", "lines"],
-            "doc": "Where sentences come from; spacy needs the extra of that name.",
+            "doc": "Source of sentences; spacy needs the extra of that name.",
         },
         "language": {"type": "str", "default": "en", "doc": "spaCy's code of the language; for `sentences: spacy` alone."},
         "n_sentences": {"type": "int", "default": 3, "min": 1, "doc": "Sentences in a span."},
@@ -49,7 +49,7 @@ OPERATOR = {
         "drop_empty": {
             "type": "bool",
             "default": True,
-            "doc": "Whether a sample of which too little is left is removed, as in datatrove; else its text is empty.",
+            "doc": "Remove a sample of which too little is left, as in datatrove; else its text is empty.",
         },
         "lowercase": {"type": "bool", "default": True, "doc": "Compare in lower case."},
         "norm_numbers": {"type": "bool", "default": True, "doc": "Compare with every number as 0."},

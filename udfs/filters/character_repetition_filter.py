@@ -12,8 +12,8 @@ OPERATOR = {
     "doc": (
         "Keep samples in which the share of repeated character n-grams lies in [min_ratio, max_ratio]. Only the "
         "floor(sqrt(d)) most frequent of the d different n-grams count, and of these only such as occur more than "
-        "once; a long text that stands there twice comes nowhere near 1. A text shorter than rep_len has 0. Characters "
-        "are code points."
+        "once; a long text that is written twice has a share far below 1. A text shorter than rep_len has 0. "
+        "Characters are code points."
     ),
     "version": 1,
     "peer": "character_repetition_filter of Data-Juicer 1.6.1",

@@ -11,28 +11,32 @@ from refinery.kernels.words import subwords, wordlists
 OPERATOR = {
     "doc": (
         "Keep samples in which the share of stop words among all words lies in [min_ratio, max_ratio]. Words are "
-        "lowered and lose the special characters at their ends; list entries are taken as they are, so one with "
-        "upper case or a digit at an end is never found, nor is one with a space unless groups of words are "
-        "joined by a space. These groups count as words themselves. A text without words has 0. Data-Juicer "
-        "downloads its list; here a folder has to be given."
+        "lowered and lose the special characters at their ends; list entries are used unchanged, so an entry with "
+        "upper case or a digit at an end never matches, nor does one with a space unless groups of words are joined by "
+        "a space. These groups count as words themselves. A text without words has 0. Data-Juicer downloads its list; "
+        "refinery requires a folder."
     ),
     "version": 1,
     "peer": "stopwords_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Which list; all is every language's unless a file has one."},
-        "tokenization": {"type": "bool", "default": False, "doc": "Take the pieces of a tokenizer for words."},
+        "lang": {
+            "type": "str",
+            "default": "en",
+            "doc": "Language of the list; all is the lists of all languages, unless a file has one of that name.",
+        },
+        "tokenization": {"type": "bool", "default": False, "doc": "Use the pieces of a tokenizer as words."},
         "min_ratio": {"type": "float", "default": 0.3, "doc": "Smallest share."},
         "max_ratio": {"type": "float", "default": 1.0, "doc": "Largest share."},
         "stopwords_dir": {
             "type": "folder",
             "default": None,
             "nullable": True,
-            "doc": "Folder with *stopwords*.json, objects of language and words; all such files are put together.",
+            "doc": "Folder with *stopwords*.json, objects of language and words; all such files are joined.",
         },
-        "use_words_aug": {"type": "bool", "default": False, "doc": "Let groups of neighbours be words as well."},
+        "use_words_aug": {"type": "bool", "default": False, "doc": "Count groups of neighbouring words as words, too."},
         "words_aug_group_sizes": {"type": "list[int]", "default": [2], "min": 1, "doc": "Words of a group."},
-        "words_aug_join_char": {"type": "str", "default": "", "doc": "What stands between the words of a group."},
+        "words_aug_join_char": {"type": "str", "default": "", "doc": "Text between the words of a group."},
         "model": {
             "type": "file",
             "default": None,

@@ -13,15 +13,15 @@ OPERATOR = {
     "doc": (
         "Keep samples in which the share of repeated word n-grams lies in [min_ratio, max_ratio]: all occurrences "
         "of n-grams that occur more than once, for each n-gram. A text written twice comes close to 1. Words are "
-        "lowered and lose the special characters at their ends, so numbers and punctuation do not tell n-grams "
-        "apart. Fewer words than rep_len give 0."
+        "lowered and lose the special characters at their ends, so n-grams that differ only in numbers or "
+        "punctuation are equal. Fewer words than rep_len give 0."
     ),
     "version": 1,
     "peer": "word_repetition_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
-        "tokenization": {"type": "bool", "default": False, "doc": "Take the pieces of a tokenizer for words."},
+        "lang": {"type": "str", "default": "en", "doc": "Without effect; Data-Juicer picks its tokenizer by it."},
+        "tokenization": {"type": "bool", "default": False, "doc": "Use the pieces of a tokenizer as words."},
         "rep_len": {"type": "int", "default": 10, "min": 1, "doc": "Words of an n-gram."},
         "min_ratio": {"type": "float", "default": 0.0, "doc": "Smallest share."},
         "max_ratio": {"type": "float", "default": 0.5, "doc": "Largest share."},

@@ -10,15 +10,15 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Keep samples whose number of words lies in [min_num, max_num]. Words are cut at U+0020, line feed and "
-        "tab, not at other white space, and lose the special characters at their ends; what is special throughout "
-        "is no word, so numbers and lone punctuation do not count. A Chinese sentence without spaces is one word."
+        "Keep samples whose number of words lies in [min_num, max_num]. Words are cut at U+0020, line feed and tab, "
+        "not at other white space, and lose the special characters at their ends; a run of special characters alone is "
+        "no word, so numbers and lone punctuation do not count. A Chinese sentence without spaces is one word."
     ),
     "version": 1,
     "peer": "words_num_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Changes nothing; Data-Juicer picks its tokenizer by it."},
+        "lang": {"type": "str", "default": "en", "doc": "Without effect; Data-Juicer picks its tokenizer by it."},
         "tokenization": {"type": "bool", "default": False, "doc": "Count the pieces of a tokenizer, refined likewise."},
         "min_num": {"type": "int", "default": 10, "doc": "Fewest words."},
         "max_num": {"type": "int", "default": 9223372036854775807, "doc": "Most words."},

@@ -18,8 +18,13 @@ OPERATOR = {
     "version": 1,
     "peer": "clean_email_mapper of Data-Juicer 1.6.1",
     "params": {
-        "pattern": {"type": "regex", "default": None, "nullable": True, "doc": "What to find; null: e-mail addresses."},
-        "repl": {"type": "str", "default": "", "doc": "What to put there; \\g<0> is what was found, \\1 a group."},
+        "pattern": {
+            "type": "regex",
+            "default": None,
+            "nullable": True,
+            "doc": "Pattern to replace; null: e-mail addresses.",
+        },
+        "repl": {"type": "str", "default": "", "doc": "Replacement; \\g<0> is the match, \\1 a group."},
     },
     "functions": {
         "clean_email_delta": {

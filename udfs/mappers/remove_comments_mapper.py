@@ -10,7 +10,7 @@ from refinery.kernels.core.utf8 import before, copy
 
 OPERATOR = {
     "doc": (
-        "Remove LaTeX comments. inline removes a percent sign and what follows on its line, together with the one "
+        "Remove LaTeX comments. inline removes a percent sign and the rest of its line, together with the one "
         "character before it unless that is a backslash: '50%x' becomes '5', and a comment line loses the newline "
         "before it. A percent sign at the end of a line stays. multiline then removes lines that begin with a percent "
         "sign: after inline, the first line of a text, and empty comments. doc_type has no effect, as with the peer."
@@ -19,8 +19,8 @@ OPERATOR = {
     "peer": "remove_comments_mapper of Data-Juicer 1.6.1",
     "params": {
         "doc_type": {"type": "str_or_list", "default": "tex", "doc": "Kind of document; without effect."},
-        "inline": {"type": "bool", "default": True, "doc": "Whether comments behind something on their line go."},
-        "multiline": {"type": "bool", "default": True, "doc": "Whether lines that are comments go."},
+        "inline": {"type": "bool", "default": True, "doc": "Remove comments that follow other text on their line."},
+        "multiline": {"type": "bool", "default": True, "doc": "Remove lines that are comments."},
     },
     "functions": {
         "remove_comments_delta": {

@@ -9,9 +9,9 @@ from refinery.kernels.words import word_removal
 OPERATOR = {
     "doc": (
         "Remove words of fewer than min_len or more than max_len code points. A word that is too long stays when "
-        "it fits without the special characters at its ends, and keeps them; a word that is too short gets no "
-        "second look. Words are cut at U+0020, tab and line feed, and joined by the strongest of these that stood "
-        "between them, so runs of white space, indentation and empty lines go even with the default parameters, "
+        "it fits without the special characters at its ends, and keeps them; a word that is too short always "
+        "goes. Words are cut at U+0020, tab and line feed, and joined by the strongest of these between "
+        "them, so runs of white space, indentation and empty lines go even with the default parameters, "
         "which remove no word."
     ),
     "version": 1,

@@ -20,7 +20,7 @@ OPERATOR = {
     "stats": {
         "length": {"type": "BIGINT", "doc": "Code points in the text."},
         "white_space_ratio": {"type": "DOUBLE", "doc": "Share of white space."},
-        "non_alpha_digit_ratio": {"type": "DOUBLE", "doc": "Share of what is neither letter nor digit."},
+        "non_alpha_digit_ratio": {"type": "DOUBLE", "doc": "Share of characters that are neither letter nor digit."},
         "digit_ratio": {"type": "DOUBLE", "doc": "Share of digits."},
         "uppercase_ratio": {"type": "DOUBLE", "doc": "Share of upper-case letters."},
         "elipsis_ratio": {"type": "DOUBLE", "doc": "Share of the characters of `...` and `…`."},

@@ -9,8 +9,8 @@ from refinery.kernels.text.piece_stats import piece_stats
 OPERATOR = {
     "doc": (
         "Measure the lines of each text: how many, how long, how they end and begin, how many repeat an earlier one. "
-        "Lines are what U+000A separates: a text of n line feeds has n + 1 lines, an empty one has one. Ratios are of the "
-        "lines; with ignore_empty_lines of those that are more than white space, while n_lines still counts all."
+        "Lines are separated by U+000A: a text of n line feeds has n + 1 lines, an empty one has one. Ratios are of "
+        "the lines; with ignore_empty_lines of those that are more than white space, while n_lines still counts all."
     ),
     "version": 1,
     "peer": "LineStats of datatrove 0.10.1, whose spelling of the parameters this is",
@@ -43,7 +43,7 @@ OPERATOR = {
             "type": "DOUBLE",
             "doc": "Share of lines that begin, after white space, with one of -*•.",
         },
-        "line_duplicates": {"type": "DOUBLE", "doc": "Share of lines that stood before in the text."},
+        "line_duplicates": {"type": "DOUBLE", "doc": "Share of lines that repeat an earlier line of the text."},
         "line_char_duplicates": {"type": "DOUBLE", "doc": "Share of the lines' characters that are in such lines."},
     },
     "functions": {

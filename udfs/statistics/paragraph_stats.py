@@ -8,9 +8,9 @@ from refinery.kernels.text.piece_stats import piece_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the paragraphs of each text: how many, how long, how many repeat an earlier one. Paragraphs are what "
-        "two line feeds in a row separate, those of nothing but white space left out. Of three line feeds the last begins "
-        "the next paragraph. Every statistic is 0 for a text without paragraphs."
+        "Measure the paragraphs of each text: how many, how long, how many repeat an earlier one. Paragraphs are "
+        "separated by two line feeds in a row; paragraphs of white space alone are left out. Of three line feeds the "
+        "last begins the next paragraph. Every statistic is 0 for a text without paragraphs."
     ),
     "version": 1,
     "peer": "ParagraphStats of datatrove 0.10.1",
@@ -28,7 +28,7 @@ OPERATOR = {
         "ignore_empty_paragraphs": {
             "type": "bool",
             "default": False,
-            "doc": "Changes nothing: they are never counted.",
+            "doc": "Without effect: they are never counted.",
         },
     },
     "stats": {
@@ -42,10 +42,13 @@ OPERATOR = {
             "type": "DOUBLE",
             "doc": "Share of paragraphs of at least so many characters.",
         },
-        "paragraph_duplicates": {"type": "DOUBLE", "doc": "Share of paragraphs that stood before in the text."},
+        "paragraph_duplicates": {
+            "type": "DOUBLE",
+            "doc": "Share of paragraphs that repeat an earlier paragraph of the text.",
+        },
         "paragraph_char_duplicates": {
             "type": "DOUBLE",
-            "doc": "Share of the paragraphs' characters that are in such ones.",
+            "doc": "Share of the paragraphs' characters that are in such paragraphs.",
         },
     },
     "functions": {

@@ -13,9 +13,9 @@ from refinery.kernels.words import spacy_words
 OPERATOR = {
     "doc": (
         "Measure the sentences of each text: how many, how long. They come from a kernel that follows spaCy's English "
-        "tokenizer and its sentencizer (fast), or from spaCy's of the language (spacy). A sentence ends after a word that "
-        "is a full stop, a question mark or the like, and the punctuation behind it; a line break ends none. White space "
-        "at its ends does not count. Every statistic is 0 for a text without sentences."
+        "tokenizer and its sentencizer (fast), or from spaCy's of the language (spacy). A sentence ends after a word "
+        "that is a full stop, a question mark or the like, and the punctuation behind it; a line break ends none. "
+        "White space at its ends does not count. Every statistic is 0 for a text without sentences."
     ),
     "version": 1,
     "peer": "SentenceStats of datatrove 0.10.1",
@@ -25,7 +25,7 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Where words, which sentences consist of, come from; spacy needs the extra of that name.",
+            "doc": "Source of the words of sentences; spacy needs the extra of that name.",
         },
         "language": {
             "type": "str",

@@ -8,9 +8,8 @@ from refinery.stats.topk import TOP_K, TOP_K_GROUPS
 
 OPERATOR = {
     "doc": (
-        "Merge statistics files when the samples of the run have passed, which it leaves as they are: once for a run, after "
-        "the run has ended well and its own statistics files are written, wherever in the recipe the step stands. "
-        "`refinery analyze` and `refinery refilter` do not merge."
+        "Merge statistics files once, after the run has ended well and its own statistics files are written, at any "
+        "place in the recipe; samples pass unchanged. `refinery analyze` and `refinery refilter` do not merge."
     ),
     "version": 1,
     "peer": "StatsMerger of datatrove 0.10.1",
@@ -25,11 +24,16 @@ OPERATOR = {
             "default": False,
             "doc": "Remove the merged files once metric.json is safely written.",
         },
-        "top_k": {"type": "int", "default": 100_000, "min": 0, "doc": "Most keys of a group of top_k_groups."},
+        "top_k": {
+            "type": "int",
+            "default": 100_000,
+            "min": 0,
+            "doc": "Maximum number of keys in a group of top_k_groups.",
+        },
         "top_k_groups": {
             "type": "list[str]",
             "default": ["fqdn", "suffix"],
-            "doc": "Groups of which only the top_k keys of the most samples are written.",
+            "doc": "Groups that keep only the top_k keys of the most samples.",
         },
         "top_k_config": {
             "type": "any",

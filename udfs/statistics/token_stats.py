@@ -11,9 +11,8 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Measure the number of tokens of each text. It is what the column tokens_key says, or where that says nothing "
-        "what a local tokenizer finds, its special tokens included; NULL where there is neither. A value that is no whole "
-        "number is none."
+        "Measure the number of tokens of each text: the value of the column tokens_key, or else the count of a local "
+        "tokenizer, its special tokens included; NULL without both. A value that is no whole number counts as missing."
     ),
     "version": 1,
     "peer": "TokenStats of datatrove 0.10.1, which downloads GPT-2's tokenizer where none is named",
@@ -29,7 +28,7 @@ OPERATOR = {
             "type": "str",
             "default": "token_count",
             "nullable": True,
-            "doc": "Column with the number of tokens; null: there is none.",
+            "doc": "Column with the number of tokens; null: no column.",
         },
     },
     "stats": {"token_count": {"type": "BIGINT", "doc": "Tokens."}},

@@ -11,9 +11,9 @@ from refinery.kernels.words import spacy_words, word_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the words of each text: how many, how long, how many different ones, how many in capitals, how many stop "
-        "words. Punctuation marks are words too. They come from a kernel that follows the rules of spaCy's English "
-        "tokenizer (fast), or from spaCy's tokenizer of the language (spacy). Every statistic is 0 for a text "
+        "Measure the words of each text: how many, how long, how many different ones, how many in capitals, how many "
+        "stop words. Punctuation marks are words too. They come from a kernel that follows the rules of spaCy's "
+        "English tokenizer (fast), or from spaCy's tokenizer of the language (spacy). Every statistic is 0 for a text "
         "without words; lines are those of str.splitlines."
     ),
     "version": 1,
@@ -24,7 +24,7 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Where words come from; spacy needs the extra of that name.",
+            "doc": "Source of words; spacy needs the extra of that name.",
         },
         "language": {
             "type": "str",

@@ -13,9 +13,9 @@ from refinery.kernels.words import spacy_words, word_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the share of certain words among all words of each text, both compared as they are spelled. Before, the "
-        "text is made plain: by default lower case, numbers as 0, punctuation as spaces, no accents, so a listed word in "
-        "capitals never occurs. The statistic is named after the first word; it is 0 for a text without words."
+        "Measure the share of certain words among all words of each text, both compared as they are spelled. The text "
+        "is first normalised: by default lower case, numbers as 0, punctuation as spaces, no accents, so a listed word "
+        "in capitals never occurs. The statistic is named after the first word; it is 0 for a text without words."
     ),
     "version": 1,
     "peer": "WordsContaminationStats of datatrove 0.10.1, the fields of whose norm_config are parameters here",
@@ -26,7 +26,7 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Where the words of texts come from, see word_stats; spacy needs the extra of that name.",
+            "doc": "Source of the words of texts, see word_stats; spacy needs the extra of that name.",
         },
         "language": {
             "type": "str",

@@ -21,9 +21,9 @@ another are [deduplicators](#deduplicators).
 """
 DEDUPLICATORS = """# Deduplicators
 
-A deduplicator looks at all samples before the next step is given any. Those that remove whole samples keep one of each
+A deduplicator compares all samples before the next step begins. Deduplicators that remove whole samples keep one of each
 cluster of duplicates and take the following parameters besides their own; `verify` only those that compare shingles.
-Those that take lines, paragraphs or sentences out of texts have no others than their own.
+Deduplicators that remove lines, paragraphs or sentences from texts have only their own parameters.
 
 """
 # Parameters common to deduplicators of samples.
