@@ -128,6 +128,6 @@ def _interrupted(heard: int) -> bool:
 def _leave() -> None:
     """End the process: its unfinished files have no final name yet, and the next run removes them."""
     with suppress(OSError, ValueError):
-        lines = ["interrupted, before all that was going on had ended", *(say() for say in process_guard.last_words)]
+        lines = ["interrupted before all tasks had ended", *(say() for say in process_guard.last_words)]
         print("\n".join(filter(None, lines)), file=sys.stderr, flush=True)
     process_guard.leave(CODE)

@@ -88,15 +88,15 @@ def _put(function: Any) -> None:
 
 def _exit(status: int) -> NoReturn:
     """Replacement of `os._exit` that ends no process while it runs operator code."""
-    _refuse(f"called os._exit({status!r}), which would end the run without a word")
+    _refuse(f"called os._exit({status!r}), which would end the run without a message")
     leave(status)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "os.exec":
-        _refuse(f"called os.exec to become {os.fsdecode(arguments[0])}, which would end the run without a word")
+        _refuse(f"called os.exec to become {os.fsdecode(arguments[0])}, which would end the run without a message")
     elif event == "ctypes.dlsym" and arguments[1] in _OF_C:
-        _refuse(f"looked up {arguments[1]} in the C library, which would end the run without a word")
+        _refuse(f"looked up {arguments[1]} in the C library, which would end the run without a message")
 
 
 def _refuse(deed: str) -> None:

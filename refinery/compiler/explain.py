@@ -83,7 +83,7 @@ def barrier_plan(step: Any, operator: Operator) -> BarrierPlan:
     limits = [
         f"{name} {params[name]}" for name in ("max_cluster_size", "max_removed_share") if params.get(name) is not None
     ]
-    excess = "a run beyond them fails" if params.get("on_excess") == "fail" else "a run beyond them is told so"
+    excess = "a run beyond them fails" if params.get("on_excess") == "fail" else "a run beyond them gets a note"
     return BarrierPlan(
         index=step.index,
         name=step.name,
@@ -109,7 +109,7 @@ def _compared(step: Any, operator: Operator) -> list[str]:
     lines = _bands_compared(params)
     if params.get("verify"):
         threshold = params["jaccard_threshold"]
-        lines.append(f"pairs whose true Jaccard similarity is below {threshold:g} are let go of: verify")
+        lines.append(f"pairs whose true Jaccard similarity is below {threshold:g} are dropped: verify")
     return lines
 
 
@@ -117,9 +117,9 @@ def _units_compared(params: Mapping[str, Any], operator: Operator) -> str:
     rule = operator.rule
     if rule["kind"] == "more_documents_than":
         return (
-            f"parts of each text; those that stand in more than {params[rule['threshold']]} samples go from all of them"
+            f"parts of each text; those in more than {params[rule['threshold']]} samples are removed from all of them"
         )
-    return "parts of each text; those that stand somewhere before go, the first stays"
+    return "parts of each text; repeated ones are removed, the first stays"
 
 
 def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:
@@ -150,8 +150,12 @@ def _bands_compared(params: Mapping[str, Any]) -> list[str]:
 def _stays(step: Any, operator: Operator) -> str:
     if operator.match == "units":
         empty = operator.rule.get("drop_empty")
-        gone = "a sample of which nothing is left goes" if empty and step.params.get(empty) else "no sample goes"
-        return f"every sample without the parts that go; {gone}"
+        gone = (
+            "a sample of which nothing is left is removed"
+            if empty and step.params.get(empty)
+            else "no sample is removed"
+        )
+        return f"every sample without the removed parts; {gone}"
     keep = step.params.get("keep") or "first"
     if keep == "first":
         return "the first sample of each cluster"
@@ -180,7 +184,7 @@ def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
         directions = [direction for _, direction in order_terms(keep)]
         order = [{"column": f"order_{n}", "direction": direction} for n, direction in enumerate(directions)]
         found.append(_named("survivors", "once clusters are known, by a union-find kernel", order=order))
-    return [*found, _named("duplicates", "what the table duplicates is made of", **matched(operator))]
+    return [*found, _named("duplicates", "rows of the table duplicates", **matched(operator))]
 
 
 def _named(name: str, when: str, /, **values: Any) -> tuple[str, str, str]:

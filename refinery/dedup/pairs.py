@@ -100,8 +100,8 @@ def verified(marks: MatchKeys, compare: ShingleComparison, threshold: float, not
     [(left,)] = marks.rows(f"SELECT count(DISTINCT _row) FROM ({statement('representatives')})")
     if left:
         notes.append(
-            f"verify has compared {left} samples with {ROUNDS} others of each of their buckets, which are unlike each "
-            "other, and not with the rest"
+            f"verify has compared {left} samples with {ROUNDS} unlike members of each of their groups, and not with "
+            "the rest"
         )
     marks.run("DROP TABLE open")
 

@@ -201,7 +201,7 @@ def _resume_hint(running: list[StageRunner], look: bool = True) -> str:
     kept = [(stages.finished, stages.kept) for stages in running if stages.kept is not None]
     count = sum(max(finished, marks.count() if look else 0) for finished, marks in kept)
     pieces = "1 shard is done" if count == 1 else f"{count} shards are done"
-    return f"{pieces} and kept: run the same command again to go on from there" if count else ""
+    return f"{pieces} and kept: run the same command again to continue" if count else ""
 
 
 @contextmanager

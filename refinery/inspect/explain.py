@@ -40,7 +40,7 @@ def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     program, after = stage.program, stage.stage.after
     shards, workers = len(prepared.shards), prepared.workers
     if program.copies:
-        yield f"stage {stage.stage.number}: no steps; the samples that are left are written as they are"
+        yield f"stage {stage.stage.number}: no steps; the remaining samples are written unchanged"
         return
     marks = f", and what step {after.index} compares," if after is not None else ""
     yield (
@@ -98,7 +98,7 @@ def _label(name: str, kind: str) -> str:
 
 
 def _barrier(plan: BarrierPlan) -> Iterator[str]:
-    lines = [f"between stages: step {plan.index} {plan.name} ({plan.where}), set SQL over what all shards have left"]
+    lines = [f"between stages: step {plan.index} {plan.name} ({plan.where}), set SQL over the match keys of all shards"]
     first, *more = plan.compares
     lines += [f"  compares  {first}", *(f"            {line}" for line in more)]
     lines += [f"  stays     {plan.stays}", f"  limits    {plan.limits}"]

@@ -95,8 +95,8 @@ class FinishedRun:
         if any(found.moved for found in orderings_of(self.run_dir)):
             raise DataError(
                 f"{self.run_dir.root}: fusion_strategy {self.recipe.fusion_strategy} has put filters in another order than the "
-                f"recipe's, so bounds cannot be tried on what is stored; refinery run {self.run_dir.recipe} "
-                "--set fusion_strategy=null --work_dir OTHER makes a run in which they can"
+                f"recipe's, so bounds cannot be tried on its stored statistics; refinery run {self.run_dir.recipe} "
+                "--set fusion_strategy=null --work_dir OTHER makes a run that allows it"
             )
 
     def require_side_files(self) -> None:

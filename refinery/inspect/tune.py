@@ -237,7 +237,7 @@ def _notes(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> list[str]
         return found
     after = [i for i in steps if i > step.index and stored.operator_of(steps[i]).kind == "deduplicator"]
     for index in after:
-        what = f"step {index}, {steps[index].name}, is counted as it decided in the run"
+        what = f"step {index}, {steps[index].name}, is counted with its decisions in the run"
         found.append(f"{what}: with other samples before it, it may keep others")
     return found
 

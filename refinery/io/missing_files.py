@@ -47,7 +47,7 @@ def refuse(place: str, paths: Iterable[str]) -> None:
     odd = [f"{printable(path)} is {odd_kind(path) or 'a folder without permission to read it'}" for path in paths]
     if odd:
         raise DataError(
-            f"{printable(place)}: cannot be read as a whole: {named(odd)}. Remove or mend it, or mount what it leads to"
+            f"{printable(place)}: cannot be read as a whole: {named(odd)}. Remove or mend it, or mount its target"
         )
 
 

@@ -124,7 +124,7 @@ def open_exactly(source: Source) -> Any:
         info = info if version_of(info, source.path) else fs.info(path)
         if int(info.get("size") or 0) != source.size or version_of(info, source.path) != source.version:
             file.close()
-            raise DataError(f"{source.path}: has changed since the run has looked for its inputs. Run it again")
+            raise DataError(f"{source.path}: has changed since the start of the run. Run it again")
         return file
 
 

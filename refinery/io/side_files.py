@@ -100,7 +100,7 @@ def require_unchanged(known: Digests) -> None:
     """Check that the dependencies of a finished run are unchanged. Raises DataError."""
     if names := changed(known):
         what = f"{', '.join(sorted(names)[:3])} changed since the run"
-        raise DataError(f"{what}, so what is stored of it does not fit any more; run it again")
+        raise DataError(f"{what}, so its stored results no longer hold; run it again")
 
 
 class SideFiles:
@@ -130,7 +130,7 @@ class SideFiles:
 
 def _error(name: str) -> DataError:
     return DataError(
-        f"{name}: is not what it was when the run began; a file that steps read must not change meanwhile. Run again"
+        f"{name}: has changed since the run began; files that steps read must not change during a run. Run again"
     )
 
 

@@ -42,8 +42,8 @@ def _refusal(root: str, kind: str) -> str:
         f"Export it first, in DuckDB: {_CURES[kind].format(root)}" if kind in _CURES else "Export it to Parquet first"
     )
     return (
-        f"{root}: is a {kind} table. Its log says which files and rows still count, others in it are removed or "
-        f"replaced. {cure}. Or name single files, to read all that is in them"
+        f"{root}: is a {kind} table. Its log lists the valid files and rows; others are removed or "
+        f"replaced. {cure}. Or name single files, to read them whole"
     )
 
 

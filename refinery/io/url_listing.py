@@ -115,7 +115,9 @@ def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, ListedObj
         info = info if info.get("size") is not None else info_of(url)  # pages of a web server list only names
         size = info.get("size")
         if size is None:
-            raise DataError(f"{url}: its size is not told, so it cannot be read in pieces. Download it first")
+            raise DataError(
+                f"{url}: the server does not report its size, so it cannot be read in ranges. Download it first"
+            )
         if not (path.endswith("/") and size == 0):
             listed[url] = ListedObject(url, int(size), version_of(info, url))
     return listed

@@ -25,7 +25,7 @@ from refinery.operators.model import (
     Param,
 )
 
-_TAKEN = "columns that begin with _ are what its other columns need, and `keep` is a filter's condition"
+_TAKEN = "columns that begin with _ are private to the operator, and `keep` is a filter's condition"
 
 
 def read_operator(path: Path, name: str | None = None) -> Operator:
@@ -81,7 +81,7 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
 def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str]]:
     bounds = header.get("bounds") or {}
     if bounds and kind == "stats":
-        raise OperatorError(f"{path}: an operator of statistics keeps every sample, so it has no bounds")
+        raise OperatorError(f"{path}: a statistics operator keeps every sample, so it has no bounds")
     if not isinstance(bounds, dict):
         raise OperatorError(f"{path}: bounds must be a mapping of statistics to two parameters, not {bounds!r}")
     for stat, ends in bounds.items():

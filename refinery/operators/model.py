@@ -25,12 +25,12 @@ PARAM_TYPES = {
 
 # Every filter of Data-Juicer has these; the compiler applies them to `bounds`.
 RANGE_PARAMS: dict[str, dict[str, Any]] = {
-    "min_closed_interval": {"type": "bool", "default": True, "doc": "Whether the lower bound itself is in the range."},
-    "max_closed_interval": {"type": "bool", "default": True, "doc": "Whether the upper bound itself is in the range."},
+    "min_closed_interval": {"type": "bool", "default": True, "doc": "Include the lower bound itself in the range."},
+    "max_closed_interval": {"type": "bool", "default": True, "doc": "Include the upper bound itself in the range."},
     "reversed_range": {
         "type": "bool",
         "default": False,
-        "doc": "Keep what lies outside of the range; a bound that is in the range is kept then as well.",
+        "doc": "Keep values outside of the range, and bounds that are in the range.",
     },
 }
 

@@ -126,7 +126,9 @@ def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[exp.Expr]:
         for item in argument.expressions:
             yield from _literals(item, call)
     else:
-        raise ValueError(f"{shown(call)}: the name of the file is computed, so nothing can know what is read; {_WRITE}")
+        raise ValueError(
+            f"{shown(call)}: the name of the file is computed, so its files cannot be known before the run; {_WRITE}"
+        )
 
 
 def _is_common(table: exp.Expr, name: str) -> bool:

@@ -115,7 +115,7 @@ def not_as_left(manifest: dict[str, Any]) -> list[str]:
             same = False
         if not same:
             found.append(
-                f"{path} is not as this run has left it: another run or program has replaced or removed the file"
+                f"{path} has changed since this run wrote it: another run or program has replaced or removed the file"
             )
     return found
 

@@ -71,7 +71,7 @@ def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
     for path in (recipe.export_path, stats_path(recipe.export_path)):
         real = os.path.realpath(os.path.expanduser(path))
         if any(real == one or real.startswith(one + os.sep) for one in taken):
-            raise OutputError(f"{path}: is where the run puts files of its own. Choose another export_path")
+            raise OutputError(f"{path}: the run keeps files of its own here. Choose another export_path")
 
 
 def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
@@ -85,7 +85,9 @@ def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
     belongings = OwnedFiles(run_dir, overwrite, bool(place.url))
     require_objects(prepared, place, overwrite or not remote)
     if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
-        raise OutputError(f"{run_dir.trace}: is a file, where traces go. Remove it, or set another work_dir")
+        raise OutputError(
+            f"{run_dir.trace}: is a file, but traces need a folder of that name. Remove it, or set another work_dir"
+        )
     belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
 
 

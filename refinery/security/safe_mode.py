@@ -89,10 +89,10 @@ class SafeRecipe:
         for value in _texts(address):
             if value != "local" and not _is_option(address) and (on_ray or value != "auto"):
                 where = "any cluster that this machine finds" if value == "auto" else "another machine"
-                what = f"ray_address {value!r} is {where}, which would be sent the data"
+                what = f"ray_address {value!r} is {where}, which would receive the data"
                 self._refuse(_value_place(address), what, _CLUSTER)
         if on_ray and not _texts(address) and not os.environ.get("RAY_ADDRESS"):
-            what = "executor_type without a ray_address is any cluster that this machine finds, which would be sent the data"
+            what = "executor_type without a ray_address is any cluster that this machine finds, which would receive the data"
             self._refuse(_value_place(executor), what, _CLUSTER)
 
     def _step(self, item: Node, library: Any) -> None:

@@ -57,7 +57,7 @@ class Merged:
         found = []
         if self.unknown:
             found.append(
-                f"{self.unknown:,} of the entries read do not say of how many values they are (datatrove writes a total of "
+                f"{self.unknown:,} of the entries read lack the number of their values (datatrove writes a total of "
                 "zero as the number 0): each counts as one value, so n is too low and means and variances are off"
             )
         if self.not_finite:

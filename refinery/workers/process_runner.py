@@ -196,4 +196,4 @@ def _hopeless(shard: Shard, death: WorkerDied) -> str:
         if death.status == -signal.SIGKILL
         else "Run it with workers: threads to see more"
     )
-    return f"{shard.source.path}: {death.reason} again and again{rows}, and no row by itself is to blame. {cure}"
+    return f"{shard.source.path}: {death.reason} again and again{rows}, and no single row is the cause. {cure}"

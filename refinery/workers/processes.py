@@ -125,7 +125,7 @@ class IdleProcesses:
             socket.send_fds(self._control, [request], files)
             return int(self._control.recv(64))
         status = self._mother.wait()
-        raise errors.OperatorError(f"worker processes cannot be started any more: exit status {status}")
+        raise errors.OperatorError(f"no more worker processes can be started: exit status {status}")
 
     def close(self) -> None:
         """End all processes; none is left afterwards, except one killed in uninterruptible sleep."""

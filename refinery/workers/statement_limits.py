@@ -89,7 +89,7 @@ class StatementLimit:
             if not over.wait(min(_PATIENCE, self._seconds)):
                 process_guard.end_process(
                     f"{self._label}: {too_long(self._seconds)} and cannot be interrupted; "
-                    "worker processes (row_timeout, or workers: processes) find the row that it is"
+                    "worker processes (row_timeout, or workers: processes) find the row"
                 )
             return
 

@@ -19,8 +19,8 @@ from refinery.operators.opened_files import Traces, noted, traces_of
 
 _OF_THE_SYSTEM = ("/dev/", "/proc/", "/sys/")
 _CACHE = os.path.realpath(CACHE)
-_CURE = ", which nothing declares: name it in `files` of the header's `resources`, for results to be used again"
-_NEVER = ", so nothing can know what results depend on: they are not used again"
+_CURE = ", which is not declared: name it in `files` of the header's `resources`, so that results can be reused"
+_NEVER = ", so the dependencies of results are unknown: they are not reused"
 
 
 class Undeclared:

@@ -135,7 +135,7 @@ def test_a_file_that_nothing_declares(tmp_path: Path, body: str, workers: str) -
         assert [
             note
             for note in run.warnings
-            if note.startswith(f"own_mapper opens {tmp_path}/apart/word.txt, which nothing")
+            if note.startswith(f"own_mapper opens {tmp_path}/apart/word.txt, which is not")
         ]
     if body.startswith("open"):
         path.write_text(

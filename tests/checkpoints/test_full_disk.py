@@ -43,7 +43,7 @@ def test_a_full_disk(tmp_path: Path, small: Path) -> None:
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.json")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 6 and "cannot be written: No space left on device" in done.stderr
-    assert "and kept: run the same command again to go on" in done.stderr and "Traceback" not in done.stderr
+    assert "and kept: run the same command again to continue" in done.stderr and "Traceback" not in done.stderr
     (small / "ballast").unlink()
     subprocess.run(["mount", "-o", "remount,size=40m", str(small)], check=True)
     run = refinery.run(recipe)

@@ -136,7 +136,7 @@ def test_a_file_that_changes_while_the_run_reads_it_ends_the_run(
     recipe = asked(tmp_path, READERS["filter"], np=1)
     with monkeypatch.context() as patched:
         stopped_after(patched, 5, lambda: change(tmp_path / "side" / "list.csv"))
-        with pytest.raises(DataError, match="list.csv: is not what it was when the run began"):
+        with pytest.raises(DataError, match="list.csv: has changed since the run began"):
             refinery.run(recipe)
     assert not (tmp_path / "run" / "out.jsonl").exists() and not (tmp_path / "run" / "manifest.json").exists()
     put(tmp_path, OLD)
@@ -152,7 +152,7 @@ def test_worker_processes_notice_it_too(tmp_path: Path) -> None:
     """
     operators = operator_folder(tmp_path / "edit", edit=edits)
     keys = {"operators": [str(operators), str(tmp_path / "operators")], "workers": "processes"}
-    with pytest.raises(DataError, match="list.csv: is not what it was"):
+    with pytest.raises(DataError, match="list.csv: has changed since"):
         refinery.run(asked(tmp_path, [{"edit_mapper": None}, *READERS["filter"]], **keys))
 
 
@@ -202,7 +202,7 @@ def test_a_word_list_that_changes_while_it_is_used_ends_the_run(
     write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(300)))
     steps = [{"stopwords_filter": {"stopwords_dir": str(lists), "min_ratio": 0.1}}]
     stopped_after(monkeypatch, 3, lambda: (lists / "stopwords.json").write_text('{"en": ["none"]}') and None)
-    with pytest.raises(DataError, match=r"stopwords.json: is not what it was"):
+    with pytest.raises(DataError, match=r"stopwords.json: has changed since"):
         refinery.run(asked(tmp_path, steps, np=1))
 
 

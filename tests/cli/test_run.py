@@ -249,7 +249,7 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
     out, err = process.communicate(timeout=60)
     first, *kept = err.strip().splitlines()
     assert (process.returncode, out, first) == (130, "", "interrupted")
-    assert all("run the same command again to go on" in line for line in kept) and len(kept) <= 1
+    assert all("run the same command again to continue" in line for line in kept) and len(kept) <= 1
     assert not (folder / "out/docs.jsonl").exists() and not (folder / "out/refinery.duckdb").exists()
 
 

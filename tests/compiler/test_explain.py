@@ -157,7 +157,7 @@ def test_plan_of_others() -> None:
     assert barrier({"document_simhash_deduplicator": {}}).compares[0].endswith("at most 4 bits are duplicates")
     assert barrier({"key_deduplicator": {"key": "lower(url)"}}).compares[0].startswith("keys: lower(url)")
     lines = barrier({"document_line_deduplicator": {}})
-    assert "more than 6 samples" in lines.compares[0] and lines.stays.endswith("no sample goes")
+    assert "more than 6 samples" in lines.compares[0] and lines.stays.endswith("no sample is removed")
     assert [name for name, *_ in barrier({"paragraph_deduplicator": {}}).statements] == ["_units_seen_before.sql"]
 
 

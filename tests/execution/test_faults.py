@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
     # its statistics is gone, or not yet written.
     unfinished = [name for name in left(before.work_dir) if name.startswith(".out.jsonl.")]
     assert len(unfinished) == (limit > 500_000)
-    said = "1 shard is done and kept: run the same command again to go on from there" in done.stderr
+    said = "1 shard is done and kept: run the same command again to continue" in done.stderr
     assert said == (limit > 500_000)
     here = [name for name in left(before.work_dir) if name not in unfinished]
     if "out_stats.jsonl" in here:
@@ -206,7 +206,7 @@ def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
     slow = Slow(tmp_path)
     code, messages, seconds = slow.stopped(signal.SIGINT)
     assert code == 130 and "interrupted" in messages and "Traceback" not in messages
-    assert seconds < 10 and "run the same command again to go on" in messages
+    assert seconds < 10 and "run the same command again to continue" in messages
     run = refinery.run(slow.recipe)
     assert run.sql("SELECT reused FROM shards WHERE shard = 0") == [(1,)]
     assert [row["text"] for row in exported(run)] == [f"text {k}!" for k in range(600)]

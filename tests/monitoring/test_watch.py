@@ -176,7 +176,7 @@ def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_p
             process.send_signal(signal.SIGKILL)
     found = outcome_of(folder)
     assert found["state"] == "interrupted" and found["shards_kept"] >= 2
-    assert "the same command goes on from there" in "\n".join(lines(found, "run"))
+    assert "the same command continues" in "\n".join(lines(found, "run"))
     written = (folder / ".refinery" / "log" / "run.log").read_text()
     assert "INFO theirs: working on text" in written  # whichever process it was
 

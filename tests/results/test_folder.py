@@ -77,7 +77,7 @@ def test_a_folder_of_the_same_name(tmp_path: Path) -> None:
 def test_traces_cannot_go_where_a_file_is(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "trace").write_text("mine")
-    with pytest.raises(OutputError, match="trace: is a file, where traces go"):
+    with pytest.raises(OutputError, match="trace: is a file, but traces need a folder"):
         refine(tmp_path, SAMPLES, STEPS, open_tracer=True)
     assert refine(tmp_path, SAMPLES, STEPS).counts.kept == 1
 

@@ -127,9 +127,9 @@ def test_a_second_run_is_refused_while_the_first_works(tmp_path: Path) -> None:
         second | {"process": [{"text_length_filter": {"min_len": 4}}]}
     )  # a later run may replace what a run wrote
     done = CliRunner().invoke(cli, ["why", "0", "--run", str(run.work_dir)])
-    assert "out.jsonl is not as this run has left it" in done.stderr and done.exit_code == 0
+    assert "out.jsonl has changed since this run wrote it" in done.stderr and done.exit_code == 0
     found = refilter(run.work_dir, ["process.1.min_len=2"], work_dir=str(tmp_path / "three"))
-    assert any("out.jsonl is not as this run has left it" in note for note in found.notes)
+    assert any("out.jsonl has changed since this run wrote it" in note for note in found.notes)
     assert [row["text"] for row in lines_of(tmp_path / "three" / "out.jsonl")] == ["one", "no", "three"]
 
 

@@ -95,6 +95,6 @@ def test_a_work_folder_that_is_none(tmp_path: Path, make: object) -> None:
 )
 def test_an_export_under_a_name_of_the_run(tmp_path: Path, name: str) -> None:
     keys = {"export_path": tmp_path / "run" / name, "work_dir": tmp_path / "run", "export_type": "jsonl"}
-    with pytest.raises(OutputError, match="is where the run puts files of its own"):
+    with pytest.raises(OutputError, match="the run keeps files of its own here"):
         refine(tmp_path, SAMPLES, STEPS, **keys)
     assert not (tmp_path / "run").exists()

@@ -100,7 +100,7 @@ def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
     yield table
     if len(other) > limit:
         yield f"and {len(other) - limit:,} more pairs of fates; --limit shows them"
-    yield "refinery why ROW --run FOLDER tells a row's way through one of the runs"
+    yield "refinery why ROW --run FOLDER shows a row's way through one of the runs"
 
 
 # Statistics

@@ -74,7 +74,7 @@ def listing(library: Library) -> str:
         for operator in found:
             said = f"The same operator as {operator.alias_of}." if operator.alias_of else operator.doc
             lines.append(f"  {operator.name:<{width}}  {brief(said, _WIDTH - max(width, len(operator.name)) - 4)}")
-    lines.append("`refinery ops NAME` tells parameters, statistics and examples of one.")
+    lines.append("`refinery ops NAME` shows parameters, statistics and examples of one operator.")
     return "\n".join(lines)
 
 

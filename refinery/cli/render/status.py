@@ -70,11 +70,11 @@ def _stopped(found: dict[str, Any], folder: str) -> list[str]:
             f"stage    {found['stage']} of {found['stages']}, {found['phase']}: {found['shards']} of {found['of']} shards"
         )
     if found["shards_kept"]:
-        lines.append(f"kept     {number(found['shards_kept'])} results of shards; the same command goes on from there")
+        lines.append(f"kept     {number(found['shards_kept'])} results of shards; the same command continues")
     else:
-        lines.append("kept     no result of a shard; the same command begins anew")
+        lines.append("kept     no result of a shard; the same command starts from the beginning")
     if found["before"]:
-        lines.append("tables   those of the run before are there")
+        lines.append("tables   those of an earlier run")
     return lines + _quarantined(found)
 
 

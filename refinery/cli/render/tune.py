@@ -57,14 +57,14 @@ def bar(share: float, width: int) -> str:
 
 def _lines(found: Any, recipe: str) -> Iterator[str]:
     """Yield notes below the table: the columns' meaning and missing statistics."""
-    yield "→ in force. alone: kept by this filter, of the samples that it was given; together: kept by all steps"
+    yield "→ in force. alone: kept by this filter, of the samples that reach it; together: kept by all steps"
     missing = found.rows - found.stored
     if missing:
         why = [f"{found.removed_before:,} removed before it was computed"] if found.removed_before else []
         why += [f"{missing - found.removed_before:,} in quarantine"] if missing > found.removed_before else []
         yield f"for {missing:,} of {found.rows:,} rows the statistic is not stored: {', '.join(why)}"
     if any(trial.unsure.rows for trial in found.trials):
-        yield "not known: removed by this filter in the run, so what later steps would say of them is not stored"
+        yield "not known: removed by this filter in the run, so decisions of later steps about them are not stored"
     if found.removed_before or any(trial.unsure.rows for trial in found.trials):
         yield f"refinery analyze {recipe} stores every statistic for all rows"
     yield from (f"note: {note}" for note in found.notes)

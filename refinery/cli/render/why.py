@@ -58,7 +58,7 @@ def _duplicate(event: Any) -> Iterator[str]:
     """Yield the pair, the match key, and the shared shingles."""
     found, cluster = event.duplicate, event.cluster
     if found.kept is None:
-        yield f"kept instead: {found.kept_in_index}, which the index remembers"
+        yield f"kept instead: {found.kept_in_index}, from the index"
     else:
         yield f"kept instead: {_other(found.kept)}"
         yield from _shared(found.kept.shared)

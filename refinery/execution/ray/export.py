@@ -72,7 +72,7 @@ def check_folder(folder: str, listing: Listing, store: Store) -> None:
     files that no run of this work_dir has written.
     """
     if not is_url(folder) and os.path.realpath(folder) == os.path.realpath(store.url):
-        raise OutputError(f"{folder}: is where the run keeps what its shards leave. Choose another export_path")
+        raise OutputError(f"{folder}: the run keeps files of its shards here. Choose another export_path")
     if not is_url(folder) and os.path.exists(folder) and not os.path.isdir(folder):
         raise OutputError(f"{folder}: is a file; with executor_type: ray the export is a folder of parts. Remove it")
     strange = sorted(name for name in _there(folder) - listing.ours if not name.startswith("."))

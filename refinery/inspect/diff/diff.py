@@ -138,7 +138,7 @@ def _notes(a: FinishedRun, b: FinishedRun, steps: Sequence[StepChange]) -> list[
     notes = []
     if handed_over(a.manifest) and handed_over(b.manifest):
         notes.append(
-            "the samples of both runs were handed over in Python: taken to be the same, as they are equally many bytes"
+            "the samples of both runs were passed in from Python: assumed to be the same, as they have the same number of bytes"
         )
     if all(change.change == "same" for change in steps) and a.manifest["fingerprint"] != b.manifest["fingerprint"]:
         notes.append("the recipes are the same, but the files of their operators were not")

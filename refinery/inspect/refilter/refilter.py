@@ -142,10 +142,10 @@ def _see_that_it_can(stored: FinishedRun, old: Recipe, new: Recipe) -> None:
         name = field.name
         if field.compare and name not in _FREE and getattr(old, name) != getattr(new, name):
             name = {"inputs": "dataset_path"}.get(name, name)
-            what = f"{name} is another than in the run, which decides what is read"
+            what = f"{name} differs from that of the run and decides which samples are read"
             problems.append(Problem(name, what, f"{command} --set {name}=... runs with it."))
     if [step.name for step in old.steps] != [step.name for step in new.steps]:
-        what = "the steps are others than in the run: only parameters can be changed"
+        what = "the steps differ from those of the run: only parameters can be changed"
         problems.append(Problem("process", what, f"Change the recipe; {command} runs it."))
     if new.measure_only and not old.measure_only:
         what = "the run has removed samples before all was measured"
@@ -213,7 +213,7 @@ def _ran(stored: FinishedRun, prepared: Plan) -> list[FormerStage]:
     stages = cut_at_barriers(old.steps, library, old.measure_only)
     if stages[-1].fingerprint != stored.manifest["fingerprint"]:
         raise DataError(
-            "the operators, or files that they read, have changed since the run, so what it has stored cannot be used; run it again"
+            "the operators, or files that they read, have changed since the run, so its stored results cannot be used; run it again"
         )
     named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
@@ -240,21 +240,23 @@ def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
     """Places of the shards in the run. Raises DataError when the inputs have changed since the run."""
     if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
         raise DataError(
-            f"{stored.run_dir.root}: the run's samples were handed over in Python and are not there any more"
+            f"{stored.run_dir.root}: the run's samples were passed in from Python and are no longer available"
         )
     then = [(item["path"], item["size"], item["modified"]) for item in stored.manifest["inputs"]]
     now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
     if then != now:
         changed = sorted({path for path, *_ in set(then) ^ set(now)})
         raise DataError(
-            f"the input has changed since the run ({', '.join(changed[:3])}), so what is stored is not of these samples; "
+            f"the input has changed since the run ({', '.join(changed[:3])}), so its stored results are not of these samples; "
             f"refinery run {stored.run_dir.recipe} reads it anew"
         )
     query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
     shards = stored.con.execute(query).fetchall()
     cuts = [(shard.source.path, shard.start, shard.end) for shard in prepared.shards]
     if [shard[:3] for shard in shards] != cuts:
-        raise DataError("the input is cut otherwise than in the run, so what is stored cannot be used; run it again")
+        raise DataError(
+            "the input is cut in another way than in the run, so its stored results cannot be used; run it again"
+        )
     ends = [after[5] if after[0] == here[0] else here[5] for here, after in zip(shards, shards[1:], strict=False)]
     lines = [max(0, end - here[5]) for here, end in zip(shards, [*ends, 0], strict=False)]
     return [ShardPosition(shard[3], shard[4], count) for shard, count in zip(shards, lines, strict=True)]

@@ -79,7 +79,7 @@ class RowHistories:
             raise DataError(f"{work_dir}: no run here (no {self.run_dir.manifest.name}); name its folder with --run")
         self.manifest = json.loads(self.run_dir.manifest.read_text(encoding="utf-8"))
         if any(item["format"] == "arrow" and item["path"] == "dataset" for item in self.manifest["inputs"]):
-            raise DataError(f"{work_dir}: the run's samples were handed over in Python, so rows cannot be recomputed")
+            raise DataError(f"{work_dir}: the run's samples were passed in from Python, so rows cannot be recomputed")
         self.prepared = self._prepare()
         self.con = duckdb.connect(str(self.run_dir.database), read_only=True)
         self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())

@@ -371,7 +371,7 @@ class _Values:
 
     def _lost(self, why: int) -> Batch:
         """A Bad entry for the rest of the file, which is read only to count its lines."""
-        error = f"{_ENDLESS}; what follows it cannot be told apart"
+        error = f"{_ENDLESS}; samples after it cannot be recognised"
         if self.window.damage:
             error = self.window.damage
         elif why != kernels.json.jsontext.UNFINISHED:

@@ -48,7 +48,7 @@ class Members:
         if self._rest.startswith(_MAGIC):
             self._member = zlib.decompressobj(31)
         elif self._rest:
-            self._error = "what follows a member is no gzip data"
+            self._error = "the data after a member is no gzip data"
         return self._member is not None
 
     def _decompressed(self, most: int) -> bytes:

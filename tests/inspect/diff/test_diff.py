@@ -297,7 +297,7 @@ def test_samples_from_python(tmp_path: Path) -> None:
         steps = [{"text_length_filter": {"min_len": least}}]
         refinery.run({"export_path": str(tmp_path / name / "o.parquet"), "process": steps}, dataset=table)
     found = compare(tmp_path / "a", tmp_path / "b")
-    assert found.apart is None and "taken to be the same" in found.notes[0]
+    assert found.apart is None and "assumed to be the same" in found.notes[0]
     assert [(fate.a, fate.b, fate.rows) for fate in found.fates if fate.a != fate.b] == [
         ("kept", "removed by text_length_filter", 1)
     ]

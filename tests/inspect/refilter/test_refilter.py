@@ -169,9 +169,9 @@ def test_a_condition_that_fails_for_a_stored_sample(tmp_path: Path, steps: list[
     ("change", "message"),
     [
         ("process.4.min_nun=1", "Did you mean 'min_num'"),
-        ("dataset_path=other.jsonl", "dataset_path is another than in the run.*refinery run .*recipe.yaml"),
-        ("text_keys=body", "text_keys is another than in the run"),
-        ('process=[{"text_length_filter": {"min_len": 3}}]', "the steps are others.*refinery run .*recipe.yaml"),
+        ("dataset_path=other.jsonl", "dataset_path differs from that of the run.*refinery run .*recipe.yaml"),
+        ("text_keys=body", "text_keys differs from that of the run"),
+        ('process=[{"text_length_filter": {"min_len": 3}}]', "the steps differ.*refinery run .*recipe.yaml"),
         ("measure_only=true", "has removed samples before all was measured"),
         ("process.9.min_len=1", "there is no step 9"),
         ("min_len=1", "there is no key 'min_len'"),

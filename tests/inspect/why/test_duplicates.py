@@ -313,7 +313,7 @@ def test_a_row_that_lies_in_an_index(tmp_path: Path) -> None:
     assert found.duplicate and found.duplicate.kept is None and found.duplicate.via is None
     assert found.duplicate.kept_in_index == f"earlier {number} row 1"
     assert found.reason == f"duplicate of earlier {number} row 1" and found.cluster == SampleCluster(2, (1,))
-    assert f"kept instead: earlier {number} row 1, which the index remembers" in outcome_of(run, 1)
+    assert f"kept instead: earlier {number} row 1, from the index" in outcome_of(run, 1)
     kept = event(run, 2, 1).duplicate
     assert kept and kept.kept and kept.kept.row == 0 and kept.kept_in_index is None
 

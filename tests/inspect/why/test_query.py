@@ -200,7 +200,7 @@ def test_operators_of_the_command_line_are_remembered(tmp_path: Path) -> None:
 
 def test_samples_that_were_handed_over_are_gone(tmp_path: Path) -> None:
     run = refinery.run(settings(tmp_path, STEPS[1:2]), dataset=pa.table({"text": ["one"]}))
-    with pytest.raises(DataError, match="handed over in Python"):
+    with pytest.raises(DataError, match="passed in from Python"):
         RowHistories(run.work_dir)
 
 

@@ -15,7 +15,7 @@ from tests.io.hostile.everything import read_all
         ('[{"a":1}, {"a":tru}, 5, {"a":3}]', [1, 3], [(1, '{"a":tru}', "expecting value"), (1, "5", "not an object")]),
         ('[{"a":1},\n{"a":2}', [1, 2], [(2, "", "not closed")]),
         ('[{"a":1}] {"a":2}', [1], [(1, '{"a":2}', "after the end")]),
-        ('[{"a":1},\n{"a":', [1], [(2, '{"a":', "never ends; what follows")]),
+        ('[{"a":1},\n{"a":', [1], [(2, '{"a":', "never ends; samples after")]),
         ('[{"a":1}}, {"a":2}]', [1, 2], [(1, "}", "expecting value")]),
         ('[{"a":1} {"a":2},,{"a":3}]', [1, 2, 3], []),
         ('{\n "a": 1\n}\n{\n "a": 2,\n}\n{\n "a": 3\n}', [1, 3], [(4, '{"a": 2,}', "expecting property name")]),
