@@ -24,7 +24,7 @@ _NOTED: dict[str, str] = {
     "hpo_config": "it is for Data-Juicer's hyper-parameter search",
     "data_probe_algo": "it is for Data-Juicer's sandbox",
     "data_probe_ratio": "it is for Data-Juicer's sandbox",
-    "load_data_np": "every worker reads what it works on; np is the number of workers",
+    "load_data_np": "every worker reads its own shards; np is the number of workers",
     "load_jsonl_lenient": "malformed lines are always quarantined and never stop a run",
     "enable_optimizer": "refinery always plans; fusion_strategy moves filters",
     "optimizer_strategies": "refinery always plans; fusion_strategy moves filters",
@@ -45,14 +45,14 @@ _NOTED: dict[str, str] = {
     "video_special_token": _MEDIA,
     "eoc_special_token": _MEDIA,
     "turbo": _LOCAL,
-    "skip_op_error": "a sample that fails is always quarantined, alone",
+    "skip_op_error": "a failing sample is always quarantined, alone",
     "ds_cache_dir": "there is no cache of Hugging Face datasets",
     "event_logging": "every run is recorded in its run database",
     "event_log_dir": "every run is recorded in its run database",
     "checkpoint": _RAY,
     "checkpoint_dir": _RAY,
-    "job_id": "a run is known by its work_dir",
-    "resume": "every run goes on from the results that still hold; refinery run --fresh does not",
+    "job_id": "a run is identified by its work_dir",
+    "resume": "every run reuses valid results; refinery run --fresh does not",
     "open_insight_mining": _ANALYSIS,
     "op_list_to_mine": _ANALYSIS,
     "min_common_dep_num_to_combine": _RAY,
@@ -83,7 +83,7 @@ _REFUSED = (
 
 # Keys that this version ignores; the results are the same without them.
 NOT_YET: dict[str, str] = {
-    "keep_hashes_in_res_ds": "what deduplicators compare is not written beside the samples",
+    "keep_hashes_in_res_ds": "match keys are not written beside the samples",
     "export_aws_credentials": "keys for an export at a URL are those of the environment",
 }
 
@@ -110,9 +110,9 @@ BASE_PARAMS: dict[str, str] = {
     **dict.fromkeys(("system_key", "instruction_key", "prompt_key"), "operators here read text_key"),
     "index_key": "every row has a number, `_row`",
     "work_dir": "the recipe's work_dir holds everything",
-    "input_columns": "what an operator reads is known from its file",
-    "output_columns": "what an operator writes is known from its file",
-    "skip_op_error": "a sample that fails is always quarantined, alone",
+    "input_columns": "an operator's file shows the fields that it reads",
+    "output_columns": "an operator's file shows the fields that it writes",
+    "skip_op_error": "a failing sample is always quarantined, alone",
     "adaptive_batching": _LOCAL,
     "auto_op_parallelism": _LOCAL,
     "batch_mode": _LOCAL,

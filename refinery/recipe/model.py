@@ -167,7 +167,7 @@ class Recipe:
             "dataset",
             "mapping",
             None,
-            "`configs` and `max_sample_num`, see [below](#input); `dataset_path` goes before it.",
+            "`configs` and `max_sample_num`, see [below](#input); `dataset_path` takes precedence.",
             nullable=True,
         ),
         RecipeKey(
@@ -176,10 +176,10 @@ class Recipe:
         default=(),
     )
     max_sample_num: int | None = key(
-        "int", None, "Most samples to read, shared out by weight.", min=1, nullable=True, below="dataset"
+        "int", None, "Maximum number of samples to read, divided by weight.", min=1, nullable=True, below="dataset"
     )
     export_path: str = key(
-        "str", "./outputs/hello_world/hello_world.jsonl", "Where the kept samples go, a path or a [URL](#urls)."
+        "str", "./outputs/hello_world/hello_world.jsonl", "Path or [URL](#urls) of the kept samples."
     )
     export_type: str | None = key(
         "str",
@@ -206,7 +206,7 @@ class Recipe:
         ),
         default="./outputs/hello_world",
     )
-    temp_dir: str | None = key("str", None, "Where DuckDB puts data that does not fit into memory.", nullable=True)
+    temp_dir: str | None = key("str", None, "Folder for data of DuckDB that does not fit into memory.", nullable=True)
     text_keys: tuple[str, ...] = key(
         "strings",
         ("text",),
@@ -230,7 +230,7 @@ class Recipe:
         default=False,
     )
     op_list_to_trace: tuple[str, ...] = key("list[str]", (), "Operators to trace; empty for all.", nullable=True)
-    trace_num: int | str = key("count_or_all", 10, "Most samples to trace per step, or `all`.", min=0)
+    trace_num: int | str = key("count_or_all", 10, "Maximum number of samples to trace per step, or `all`.", min=0)
     trace_keys: tuple[str, ...] = key(
         "list[str]", (), "Fields of the original sample to add to its traces.", nullable=True
     )
@@ -240,7 +240,7 @@ class Recipe:
     fusion_strategy: str | None = key(
         "str",
         None,
-        "Cheap, strict filters run first where the same rows are left: as measured (`probe`) or by class (`greedy`), see "
+        "Run cheap, strict filters first where the same rows are kept: as measured (`probe`) or by class (`greedy`), see "
         "[below](#order-of-filters).",
         choices=("probe", "greedy"),
         nullable=True,
@@ -253,7 +253,7 @@ class Recipe:
     use_checkpoint: bool = key(
         "bool",
         False,
-        "Go on from the last results that hold, as every run does here: accepted, and changes nothing.",
+        "Reuse valid results, as every run does here: accepted, without effect.",
     )
     use_cache: bool = key(
         "bool",
@@ -276,7 +276,7 @@ class Recipe:
     memory_limit: int | None = key(
         "size",
         None,
-        "Most memory for DuckDB, shared by the workers, for example `4GB`.",
+        "Maximum memory for DuckDB, divided by the workers, for example `4GB`.",
         nullable=True,
         min=1,
         own=True,
@@ -295,8 +295,8 @@ class Recipe:
     row_timeout: float | None = key(
         "float",
         None,
-        "Seconds that an operator's function has for a row, which else goes into quarantine; workers are processes then. "
-        "SQL has the same limit for a batch, or 2 minutes where none is set ([workers.md](workers.md)).",
+        "Seconds for a row in an operator's function; a slower row goes into quarantine. Workers are processes then. SQL "
+        "has the same limit for a batch, by default 2 minutes ([workers.md](workers.md)).",
         nullable=True,
         min=0.01,
         own=True,
@@ -312,7 +312,7 @@ class Recipe:
     shard_size: int = key(
         "size",
         128_000_000,
-        "Most input bytes that a worker takes at a time; less where the input is small.",
+        "Maximum input bytes of a shard; less where the input is small.",
         min=1,
         own=True,
     )

@@ -33,7 +33,7 @@ def test_help_lists_the_keys_of_a_recipe(call: Call) -> None:
     assert {f"--{key.name}" for key in KEYS.values() if not key.note and not key.refuses} - {*rows} == {
         f"--{name}" for name in NOT_YET
     }
-    assert rows["--export_path"] == "Where the kept samples go, a path or a URL"
+    assert rows["--export_path"] == "Path or URL of the kept samples"
     assert rows["--cache_compress"] == "Compression of texts between stages" and "](" not in done.out
 
 
