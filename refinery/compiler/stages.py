@@ -18,7 +18,7 @@ PER_SAMPLE = {"mapper", "filter", "stats"}
 class Stage:
     """One pass over the samples.
 
-    steps: mappers, filters and operators of statistics. before: the deduplicator whose findings the pass applies first,
+    steps: mappers, filters and statistics operators. before: the deduplicator whose findings the pass applies first,
     or None. after: the deduplicator that the pass computes marks for, or None. fingerprint: of all steps up to the end
     of this stage, and of their order. order: numbers of the steps as they run; empty for the recipe's order. of_recipe:
     the fingerprint without the order.

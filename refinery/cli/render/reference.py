@@ -15,7 +15,7 @@ INTRO = """# Operators
 
 Written from the operators' own files by `make docs`. Every operator also takes `text_key` (the field that it works on,
 `meta.body` for a nested one; default: the recipe's `text_keys`), and every filter `min_closed_interval`,
-`max_closed_interval` (default true) and `reversed_range` (default false). Operators of the kind stats measure every
+`max_closed_interval` (default true) and `reversed_range` (default false). Statistics operators measure every
 sample that is still there, change nothing and remove nothing. Operators that compare samples with one
 another are [deduplicators](#deduplicators).
 """
@@ -80,7 +80,7 @@ def listing(library: Library) -> str:
 
 def plural(kind: str) -> str:
     """Plural of an operator kind, for a heading."""
-    return "operators of statistics" if kind == "stats" else f"{kind}s"
+    return "statistics operators" if kind == "stats" else f"{kind}s"
 
 
 def first_sentence(text: str) -> str:
@@ -109,7 +109,7 @@ def plain_page(operator: Operator, library: Library) -> str:
     lines += _section("Parameters", _rows(own))
     if operator.alias_of:
         others = ", ".join(name for name in operator.params if name not in {param.name for param in own})
-        said = f"It also takes those of {operator.alias_of}, which `refinery ops {operator.alias_of}` tells: {others}."
+        said = f"It also takes these parameters, see `refinery ops {operator.alias_of}`: {others}."
         lines += ["", *textwrap.wrap(said, _WIDTH)]
     else:
         lines += _section(
@@ -134,7 +134,7 @@ def _common(operator: Operator) -> str:
 
 
 def _every(kind: str) -> str:
-    return "every operator of statistics" if kind == "stats" else f"every {kind}"
+    return "every statistics operator" if kind == "stats" else f"every {kind}"
 
 
 def _rows(params: Sequence[Param]) -> list[tuple[str, str, str]]:
