@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SHIPPED = ("sql/filters/text_length_filter.sql", "udfs/mappers/fix_unicode_mapper.py", "recipes/web_sample.yaml")
+SHIPPED = (
+    "sql/filters/text_length_filter.sql",
+    "udfs/mappers/fix_unicode_mapper.py",
+    "recipes/web_sample.yaml",
+    "recipes/schema.json",
+)
 
 RECIPE = """
 dataset_path: in.jsonl

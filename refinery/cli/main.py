@@ -89,6 +89,15 @@ def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
     click.echo(reference.page(name, markdown, operators).rstrip("\n"))
 
 
+@cli.command()
+@operators_option
+def schema(operators: tuple[str, ...]) -> None:
+    """Print the JSON Schema of recipes, by which editors complete and check them."""
+    from refinery.cli.render import schema as rendered
+
+    click.echo(rendered.page(operators))
+
+
 @cli.command(cls=RecipeCommand)
 @recipe_options
 @click.option("--stats", metavar="NAME,...", help="Operators or statistics; by default all that need no further file.")

@@ -1,4 +1,4 @@
-"""`refinery check`, `sql`, `ops`, `why`, `version`, `completion`."""
+"""`refinery check`, `sql`, `ops`, `schema`, `why`, `version`, `completion`."""
 
 from __future__ import annotations
 
@@ -100,6 +100,16 @@ def test_ops_tells_of_each(call: Call) -> None:
             assert name in text
         assert text.count("->") >= len(operator.examples)
         assert str(Path(refinery.__file__).parent.parent) not in text
+
+
+def test_schema_with_operators_of_a_folder(call: Call, folder: Path) -> None:
+    found = json.loads(call("schema").out)
+    assert {"process", "np"} <= found["properties"].keys() and "operator_sql_filter" in found["$defs"]
+    (folder / "mine" / "mappers").mkdir(parents=True)
+    body = "/*---\ndoc: Nothing.\nversion: 1\n---*/\nSELECT {{ text }} AS text\n"
+    (folder / "mine" / "mappers" / "nothing_mapper.sql").write_text(body)
+    assert "operator_nothing_mapper" in json.loads(call("schema", "--operators", "mine").out)["$defs"]
+    assert call("schema", "--operators", "nowhere").code == 2
 
 
 def test_ops_as_markdown(call: Call) -> None:

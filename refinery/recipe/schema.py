@@ -1,0 +1,130 @@
+"""The JSON Schema of recipes, for editors: keys, nested keys, operators with their parameters.
+
+It accepts every form that the loader accepts; what needs the data, other keys or an operator's own check is left to
+`refinery check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from refinery.recipe.formats import READABLE
+from refinery.recipe.key import RecipeKey
+from refinery.recipe.keys import BASE_PARAMS, DATASET_KEYS, KEYS, RANGE_PARAMS, SOURCE_KEYS, SUMMARY_KEYS, TEXT_KEY
+from refinery.recipe.model import GROUPS, LibraryLike, OperatorLike
+from refinery.recipe.schema_values import DEFINITIONS, VARIABLE, Schema, any_case, ref, value_of
+
+_NULL: Schema = {"type": "null"}
+_NAMED_VARIABLE: Schema = {VARIABLE: {}}
+_TEXT_KEY = RecipeKey(TEXT_KEY, "str", None, "Field that the step works on; by default the recipe's.", nullable=True)
+
+
+def recipe_schema(library: LibraryLike) -> Schema:
+    """The schema of recipes with the operators of a library, as data for JSON."""
+    operators = {name: library.operators[name] for name in sorted(library.operators)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Recipe of refinery",
+        "type": "object",
+        "properties": {name: _key(key) for name, key in KEYS.items()},
+        "patternProperties": {rf"^({_either(_without_effect())})\.": ref("no_effect"), **_NAMED_VARIABLE},
+        "additionalProperties": False,
+        "required": ["process"],
+        "$defs": {
+            **DEFINITIONS,
+            "no_effect": {"description": "Accepted without effect."},
+            "step": _step(operators),
+            **{f"operator_{name}": _operator(operator) for name, operator in operators.items()},
+        },
+    }
+
+
+def _key(key: RecipeKey) -> Schema:
+    if key.note:
+        return {"description": f"Has no effect: {key.note}.", "deprecated": True}
+    if key.refuses:
+        texts = [ref("false_text")] if key.default is False else []
+        return {
+            "description": f"Cannot be followed: {key.refuses}.",
+            "deprecated": True,
+            "anyOf": [{"const": key.default}, *texts, ref("variable")],
+        }
+    structured = {"process": _process, "dataset": _dataset, "stat_summary": _summary, "dataset_path": _paths}
+    made = structured.get(key.name)
+    return {"description": key.help, **made()} if made else value_of(key, key.help)
+
+
+def _paths() -> Schema:
+    return {"anyOf": [ref("text"), ref("texts"), _NULL, ref("variable")]}
+
+
+def _process() -> Schema:
+    steps = {"type": "array", "items": ref("step")}
+    nothing = [_NULL, {"type": "string", "pattern": r"^\s*$"}, {"type": "object", "maxProperties": 0}]
+    return {"anyOf": [steps, ref("step"), *nothing]}
+
+
+def _dataset() -> Schema:
+    sources = {"type": "array", "minItems": 1, "items": {"anyOf": [_source(), ref("variable")]}}
+    plain = {name: value_of(key, key.help) for name, key in DATASET_KEYS.items()}
+    configs = {"description": DATASET_KEYS["configs"].help, "anyOf": [sources, ref("variable")]}
+    return {"anyOf": [_object({**plain, "configs": configs}, ["configs"]), _NULL, ref("variable")]}
+
+
+def _source() -> Schema:
+    plain = {name: value_of(key, key.help) for name, key in SOURCE_KEYS.items()}
+    readable = {"type": "string", "pattern": any_case(("text", *READABLE), before=r"\.*")}
+    places = {"type": "string", "pattern": any_case(("s3", "huggingface"), before=r"\.*")}
+    forms = [{"enum": [*READABLE]}, readable, _NULL, ref("variable")]
+    plain["format"] = {"description": SOURCE_KEYS["format"].help, "anyOf": forms}
+    plain["source"] = {"description": SOURCE_KEYS["source"].help, "anyOf": [*forms, places]}
+    plain["type"] = {"description": SOURCE_KEYS["type"].help, "enum": ["local", "remote", "", None]}
+    return _object(plain, ["path"])
+
+
+def _summary() -> Schema:
+    plain = {name: value_of(key, key.help) for name, key in SUMMARY_KEYS.items()}
+    group = {"anyOf": [{"enum": [*GROUPS]}, ref("variable")]}
+    plain["groups"] = {**plain["groups"], "anyOf": [*group["anyOf"], {"type": "array", "items": group}]}
+    return {"anyOf": [_object(plain), _NULL, ref("variable")]}
+
+
+def _step(operators: Mapping[str, OperatorLike]) -> Schema:
+    """One item of `process`: a name, or a mapping of a name to parameters."""
+    alone = [name for name, operator in operators.items() if not _required(operator)]
+    named = _object({name: ref(f"operator_{name}") for name in operators})
+    return {"anyOf": [{"enum": alone}, named | {"minProperties": 1, "maxProperties": 1}, ref("variable")]}
+
+
+def _operator(operator: OperatorLike) -> Schema:
+    """The parameters of an operator."""
+    plain = {name: value_of(param, _doc(param)) for name, param in operator.params.items()}
+    plain.setdefault(TEXT_KEY, value_of(_TEXT_KEY, _TEXT_KEY.help))
+    others = [name for name in (*BASE_PARAMS, *RANGE_PARAMS) if name not in plain]
+    found = _object(plain, _required(operator))
+    found["patternProperties"] = {f"^({_either(others)})$": ref("no_effect"), **_NAMED_VARIABLE}
+    found["type"] = "object" if _required(operator) else ["object", "null"]
+    doc = " ".join(str(getattr(operator, "doc", "")).split())
+    return ({"description": doc} if doc else {}) | found
+
+
+def _object(properties: dict[str, Schema], required: Iterable[str] = ()) -> Schema:
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | {"patternProperties": _NAMED_VARIABLE} | ({"required": [*required]} if required else {})
+
+
+def _required(operator: OperatorLike) -> list[str]:
+    return [name for name, param in operator.params.items() if getattr(param, "required", False)]
+
+
+def _doc(param: Any) -> str:
+    return " ".join(str(getattr(param, "doc", "")).split())
+
+
+def _without_effect() -> list[str]:
+    return [name for name, key in KEYS.items() if key.note]
+
+
+def _either(names: Iterable[str]) -> str:
+    return "|".join(names)
