@@ -25,7 +25,7 @@ WORDS = "the quick brown fox jumps over the lazy dog and then it runs away from 
 
 def histories(run: Run) -> list[RowHistory]:
     with RowHistories(run.work_dir) as found:
-        return [found.tell(row) for row in range(rows(run, "runs", "rows_read")[0][0])]
+        return [found.of(row) for row in range(rows(run, "runs", "rows_read")[0][0])]
 
 
 def outcome_of(run: Run, row: int) -> str:
@@ -33,13 +33,13 @@ def outcome_of(run: Run, row: int) -> str:
     with RowHistories(run.work_dir) as found:
         out = console()
         with out.capture() as captured:
-            out.print(history_text(found.tell(row)))
+            out.print(history_text(found.of(row)))
     return captured.get()
 
 
 def event(run: Run, row: int, step: int) -> Event:
     with RowHistories(run.work_dir) as found:
-        return found.tell(row).events[step - 1]
+        return found.of(row).events[step - 1]
 
 
 def check_against_tables(run: Run) -> list[RowHistory]:
@@ -265,7 +265,7 @@ def test_a_pair_as_a_person_is_reported(near: Run) -> None:
 
 def test_a_pair_as_json(near: Run) -> None:
     with RowHistories(near.work_dir) as found:
-        said = json.loads(found.tell(2).json())["events"][1]
+        said = json.loads(found.of(2).json())["events"][1]
     assert said["duplicate"]["kept"]["shared"]["count"] == 20 and said["duplicate"]["kept_in_index"] is None
     assert said["cluster"] == {"size": 4, "rows": [0, 1, 2, 3]} and said["units"] is None
 
