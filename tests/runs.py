@@ -18,7 +18,7 @@ TABLES = (
     "duplicates",
     "clusters",
     "stats",
-    "fates",
+    "row_outcomes",
     "stat_summary",
     "trace",
     "quarantine",

@@ -77,7 +77,7 @@ _TABLES = (
     "steps",
     "ledger",
     "stats",
-    "fates",
+    "row_outcomes",
     "stat_summary",
     "trace",
     "quarantine",

@@ -54,7 +54,7 @@ class FinishedRun:
         except duckdb.Error as error:
             raise DataError(f"{run_dir.database}: cannot be opened: {str(error).splitlines()[0]}") from None
         stored = FinishedRun(run_dir, manifest, recipe, library, con)
-        if "fates" not in stored.columns:
+        if "row_outcomes" not in stored.columns:
             con.close()
             raise DataError(f"{work_dir}: an earlier version of refinery made this run and stored less; run it again")
         return stored

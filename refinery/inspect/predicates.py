@@ -9,7 +9,7 @@ from sqlglot import exp
 from refinery.compiler.column_names import called, replaced
 from refinery.compiler.model import Chain
 
-# The row number, a column of the tables `stats` and `fates`.
+# The row number, a column of the tables `stats` and `row_outcomes`.
 NUMBER = "_row"
 
 

@@ -173,7 +173,7 @@ def _counted(
     names = set(combinations[0])
     moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
     fixed = [_condition(s, step.params) for s in stats if (s.low or s.high) and s not in moving]
-    versions = sorted(int(n) for c in stored.columns["fates"] for n in re.findall(r"^_bytes_(\d+)$", c))
+    versions = sorted(int(n) for c in stored.columns["row_outcomes"] for n in re.findall(r"^_bytes_(\d+)$", c))
     given = max((version for version in versions if version <= step.index), default=versions[0])
     is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
     here = f"coalesce(_dropped = {step.index}, FALSE)"
@@ -244,8 +244,8 @@ def _notes(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> list[str]
 
 def _tuning(stored: FinishedRun, step: Any, stats: Sequence[Stat], trials: list[Trial], notes: list[str]) -> Tuning:
     rows = stored.manifest["rows"]
-    before = stored.count("SELECT count(*) FROM fates WHERE _dropped < ?", [step.index])
-    reached = stored.count("SELECT count(*) FROM fates") - before
+    before = stored.count("SELECT count(*) FROM row_outcomes WHERE _dropped < ?", [step.index])
+    reached = stored.count("SELECT count(*) FROM row_outcomes") - before
     return Tuning(
         run=str(stored.run_dir.root),
         step=step.index,

@@ -156,7 +156,7 @@ def _run(con: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def fill(db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
-    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, fates and steps from the parts.
+    """Build facts (temporary), quarantine, duplicates, clusters, ledger, stats, row_outcomes and steps from the parts.
 
     statements: those of `tables.statements` for these stages.
     """

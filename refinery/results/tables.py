@@ -51,7 +51,7 @@ def statements(
         _facts(numbers, removing, len(stages) > 1, samples > MANY),
         _ledger(chains, removing, samples > MANY),
         _statement("stats", facts="facts", ordered=True, columns=[column for _, column in columns]),
-        _statement("fates", facts="facts", ordered=True, stats=[column for _, column in columns]),
+        _statement("row_outcomes", facts="facts", ordered=True, stats=[column for _, column in columns]),
         _statement("steps", **_waterfall(_steps(stages, parameters))),
     ]
 

@@ -5,6 +5,6 @@ SELECT
   coalesce(min(_row, {{ limit }}) FILTER (WHERE before IS DISTINCT FROM after), []) AS examples
 FROM (
   SELECT a._row, a.{{ bytes_a }} AS before, b.{{ bytes_b }} AS after
-  FROM a.fates AS a JOIN b.fates AS b ON b._row = a._row
+  FROM a.row_outcomes AS a JOIN b.row_outcomes AS b ON b._row = a._row
   WHERE a._dropped IS NULL AND b._dropped IS NULL
 )

@@ -4,14 +4,14 @@
 -- samples are told that do not end as they did: `_again` says which of them to run again, `_was_kept` which were kept,
 -- `_differs_1` and on which of the columns have another value.
 WITH stored AS (
-  SELECT stats.*, fates.* EXCLUDE (_row), {{ reached }} AS _reached
+  SELECT stats.*, row_outcomes.* EXCLUDE (_row), {{ reached }} AS _reached
   {% if whole %}
   FROM stats
-  POSITIONAL JOIN fates
+  POSITIONAL JOIN row_outcomes
   {% else %}
   FROM stats
-  JOIN fates ON fates._row = stats._row
-  WHERE stats._row >= $first AND stats._row < $end AND fates._row >= $first AND fates._row < $end
+  JOIN row_outcomes ON row_outcomes._row = stats._row
+  WHERE stats._row >= $first AND stats._row < $end AND row_outcomes._row >= $first AND row_outcomes._row < $end
   {% endif %}
 ),
 decided AS (SELECT *, {{ decision }} AS _here, {{ later }} AS _end FROM stored WHERE {{ given }})

@@ -10,7 +10,7 @@ WITH samples AS (
     {{ bytes_here }} AS _bytes_here,
     {{ bytes_end }} AS _bytes_end
   FROM stats
-  JOIN fates USING (_row)
+  JOIN row_outcomes USING (_row)
   WHERE (_dropped IS NULL OR _dropped >= {{ step }}) AND {{ rest }}
 )
 SELECT

@@ -1,14 +1,14 @@
 -- Samples by bin of some statistics and by their fate: kept, removed by the step that measures it, or by another one.
--- fates: whether there is such a table, in the order of stats, which saves looking rows up.
+-- outcomes: true if the table row_outcomes is in the order of stats, which saves looking rows up.
 -- Bins are numbered from 0; -1 and the number of bins hold what lies outside of the axis.
 WITH known AS MATERIALIZED (
   SELECT
 {% for one in wanted %}
     CAST(stats.{{ one.column }} AS DOUBLE) AS x_{{ loop.index0 }},
 {% endfor %}
-    {% if fates %}
-    fates._dropped AS step
-  FROM stats POSITIONAL JOIN fates
+    {% if outcomes %}
+    row_outcomes._dropped AS step
+  FROM stats POSITIONAL JOIN row_outcomes
     {% else %}
     ledger.step
   FROM stats LEFT JOIN ledger ON ledger._row = stats._row

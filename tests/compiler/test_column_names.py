@@ -88,7 +88,18 @@ def generated() -> list[str]:
         "_file",
         "_row",
     }
-    found |= {"_i", "_bad", "_kind", "_dropped", "kept", "_file_suffix", "_grouping", "_tokens", "facts", "__dj__suffix__"}
+    found |= {
+        "_i",
+        "_bad",
+        "_kind",
+        "_dropped",
+        "kept",
+        "_file_suffix",
+        "_grouping",
+        "_tokens",
+        "facts",
+        "__dj__suffix__",
+    }
     for lines in (True, False):
         recipe, library = open_recipe({"process": STEPS}, need_inputs=False)
         for field in ("text", "x"):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import fsspec
 import pytest
 from click.testing import CliRunner
 
@@ -86,6 +89,27 @@ def test_a_run_that_can_read_no_row_leaves_the_export_as_it_is(tmp_path: Path, k
     write_lines(tmp_path / "in.jsonl", texts(["long enough", "also long enough"] * 9))
     refinery.run(good)
     assert holds(results).keys() == before.keys()
+
+
+def test_a_run_that_can_read_no_row_leaves_the_export_at_a_url(tmp_path: Path) -> None:
+    objects = fsspec.filesystem("memory")
+    keys = {"export_path": f"memory://{tmp_path.name}/out.jsonl", "work_dir": str(tmp_path / "run")}
+    good = prepared(tmp_path, texts(["long enough", "also long enough"]), **keys)
+    refinery.run(good)
+    before = {path: objects.cat(path) for path in objects.find(f"/{tmp_path.name}")}
+    assert len(before) == 2  # the export, statistics of its samples
+    write_lines(tmp_path / "in.jsonl", BROKEN)
+    with pytest.raises(UnreadableError):
+        refinery.run(good)
+    assert {path: objects.cat(path) for path in objects.find(f"/{tmp_path.name}")} == before
+
+
+def test_a_run_that_can_read_no_row_writes_nothing_to_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps(prepared(tmp_path, BROKEN, export_path="-")))
+    done = subprocess.run(
+        [sys.executable, "-m", "refinery", "run", str(tmp_path / "r.json")], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (3, "") and "no row could be read" in done.stderr
 
 
 @pytest.mark.parametrize("most", [4, "100%"])

@@ -43,7 +43,7 @@ examples: []
 SELECT {columns}
 """
 # Names of tables, and of columns that tables of a run, readers and single statements have.
-MORE = "stats facts fates ledger duplicates sources batch a b f p q d t keep_1 filename x_0 text_0 near value_1 number_1 keeps"
+MORE = "stats facts fates row_outcomes ledger duplicates sources batch a b f p q d t keep_1 filename x_0 text_0 near value_1 number_1 keeps"
 # Their columns have other names: tables of a run, or statements, have these.
 RENAMED = {"kept", "batch"}
 # Templates in which they could meet one.
@@ -146,7 +146,7 @@ TABLES = {
     "stats": "*",
     "ledger": "* EXCLUDE (reason)",
     "stat_summary": "*",
-    "fates": "*",
+    "row_outcomes": "*",
     "steps": "* EXCLUDE (parameters, recipe_line, seconds)",
 }
 

@@ -60,13 +60,16 @@ def test_the_page_names_every_column_with_its_type(run: Run) -> None:
     present: dict[str, dict[str, str]] = {}
     for table, column, kind in run.sql("SELECT table_name, column_name, data_type FROM information_schema.columns"):
         present.setdefault(table, {})[column] = kind
+    assert present.pop("fates") == present["row_outcomes"]  # the name before 0.2, a view
     assert {name: kind for name, kind in present["stats"].items() if name.startswith("text_len")} == {
         "text_len": "BIGINT",
         "text_len_5": "BIGINT",
     }
     for name in ("text_len", "text_len_5"):
         del present["stats"][name]
-    of_mappers = {name: present["fates"].pop(name) for name in ("_changed_1", "_bytes_1", "_changed_4", "_bytes_4")}
+    of_mappers = {
+        name: present["row_outcomes"].pop(name) for name in ("_changed_1", "_bytes_1", "_changed_4", "_bytes_4")
+    }
     assert of_mappers == {"_changed_1": "BOOLEAN", "_bytes_1": "BIGINT", "_changed_4": "BOOLEAN", "_bytes_4": "BIGINT"}
     assert present == documented()
 
@@ -75,7 +78,7 @@ def test_the_page_names_every_column_with_its_type(run: Run) -> None:
 def test_the_columns_are_the_same_without_rows(tmp_path: Path, samples: list[str]) -> None:
     empty = refine(tmp_path, samples, [{"clean_email_mapper": None}], max_quarantined="100%")
     kinds = {table: {name: kind for name, kind, *_ in empty.sql(f"DESCRIBE {table}")} for table in documented()}
-    del kinds["fates"]["_changed_1"], kinds["fates"]["_bytes_1"]
+    del kinds["row_outcomes"]["_changed_1"], kinds["row_outcomes"]["_bytes_1"]
     assert kinds == documented()
 
 

@@ -168,7 +168,7 @@ def _same_name(stat: Any, by_name: Mapping[str, Any], step_b: Mapping[int, int])
 
 
 def _fates(con: duckdb.DuckDBPyConnection, steps: Sequence[StepChange], limit: int) -> list[Fate]:
-    rows = _rendered(con, "diff_fates", names=list(_names(steps)), limit=limit)
+    rows = _rendered(con, "diff_outcomes", names=list(_names(steps)), limit=limit)
     return [Fate(a or "not read", b or "not read", count, tuple(examples)) for a, b, count, examples in rows]
 
 

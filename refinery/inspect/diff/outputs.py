@@ -144,7 +144,7 @@ def _by_length(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, l
 
 
 def _last_bytes(stored: FinishedRun) -> str:
-    steps = [int(name.removeprefix("_bytes_")) for name in stored.columns["fates"] if name.startswith("_bytes_")]
+    steps = [int(name.removeprefix("_bytes_")) for name in stored.columns["row_outcomes"] if name.startswith("_bytes_")]
     return f"_bytes_{max(steps)}"
 
 

@@ -80,14 +80,14 @@ def certain(con: duckdb.DuckDBPyConnection, change: RecipeChange) -> RecipeChang
     """Return the change; a step whose condition fails for a stored sample becomes `unknown`.
 
     Samples that reach that step run again; samples for which the condition fails go into quarantine as in any run. con:
-    has the tables `stats` and `fates` of the run.
+    has the tables `stats` and `row_outcomes` of the run.
     """
     for step, condition in sorted(change.verdicts.items()):
         if change.unknown is not None and step >= change.unknown:
             break
         asked = f"CASE WHEN _dropped IS NULL OR _dropped >= {step} THEN {condition} END"
         try:
-            con.execute(f"SELECT count(*) FILTER ({asked}) FROM stats JOIN fates USING (_row)").fetchall()
+            con.execute(f"SELECT count(*) FILTER ({asked}) FROM stats JOIN row_outcomes USING (_row)").fetchall()
         except duckdb.Error:
             return replace(change, unknown=step)
     return change

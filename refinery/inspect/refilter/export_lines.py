@@ -45,7 +45,7 @@ class ExportSelection:
     def wanted(self, changes: Path) -> np.ndarray:
         """Mask of the old export's samples that are in the new one. changes: file of samples with another fate."""
         gone = f"(SELECT _row, TRUE AS gone FROM read_parquet({lit(str(changes))}) WHERE _was_kept)"
-        sql = f"SELECT gone IS NULL AS wanted FROM fates LEFT JOIN {gone} USING (_row) WHERE _dropped IS NULL ORDER BY _row"
+        sql = f"SELECT gone IS NULL AS wanted FROM row_outcomes LEFT JOIN {gone} USING (_row) WHERE _dropped IS NULL ORDER BY _row"
         with self.stored.con.cursor() as con:
             return np.asarray(con.execute(sql).fetchnumpy()["wanted"], np.bool_)
 

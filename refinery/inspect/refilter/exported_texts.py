@@ -32,12 +32,12 @@ def exported_texts(
     """
     outs = {keys: column for planned in stages for keys, column in planned.program.outs.items()}
     flags = [change.changed for planned in stages for change in planned.program.changes]
-    if any(len(keys) > 1 for keys in outs) or not set(flags) <= stored.columns["fates"].keys():
+    if any(len(keys) > 1 for keys in outs) or not set(flags) <= stored.columns["row_outcomes"].keys():
         return False
     if not as_left(stored.manifest):
         return False
     changed_any = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
-    sql = f"SELECT _row, {changed_any} AS changed FROM fates WHERE _dropped IS NULL ORDER BY _row"
+    sql = f"SELECT _row, {changed_any} AS changed FROM row_outcomes WHERE _dropped IS NULL ORDER BY _row"
     kept = stored.con.execute(sql).fetchnumpy()
     rows, changed = np.asarray(kept["_row"], np.int64), np.asarray(kept["changed"], bool)
     schema = pa.schema([("_row", pa.int64()), *((column, pa.large_string()) for column in outs.values())])

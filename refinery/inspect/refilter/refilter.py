@@ -230,7 +230,7 @@ def _binds(stored: FinishedRun, change: RecipeChange) -> bool:
     """Return whether DuckDB can bind the new conditions to the stored tables; the rest of the recipe is unchanged."""
     conditions = ", ".join(change.verdicts.values()) or "NULL"
     try:
-        stored.con.execute(f"SELECT {conditions} FROM stats JOIN fates USING (_row) LIMIT 0").fetchall()
+        stored.con.execute(f"SELECT {conditions} FROM stats JOIN row_outcomes USING (_row) LIMIT 0").fetchall()
     except duckdb.Error:
         return False
     return True

@@ -143,14 +143,14 @@ class StoredFactsQuery:
     def _changed(self, planned: CompiledStage) -> str:
         """SQL for "a mapper of the stage has changed a text of the sample"; empty without mappers."""
         columns = [change.changed for change in planned.program.changes]
-        return " OR ".join(column if column in self.stored["fates"] else "TRUE" for column in columns)
+        return " OR ".join(column if column in self.stored["row_outcomes"] else "TRUE" for column in columns)
 
     def columns(self, planned: CompiledStage) -> dict[str, str]:
         """SQL for each column that the stage's statement returns, besides `_dropped`."""
         found = {stat.column: self._stat(stat) for stat in planned.program.stats}
         for change in planned.program.changes:
             alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
-            found[change.changed] = alive if change.changed in self.stored["fates"] else "FALSE"
+            found[change.changed] = alive if change.changed in self.stored["row_outcomes"] else "FALSE"
         found |= {bytes_name(step): self._bytes(step) for step in planned.chain.versions}
         found |= {name: self._hidden(name, planned) for name in planned.program.hidden if self._has(name)}
         if self.texts:
@@ -168,7 +168,7 @@ class StoredFactsQuery:
         column = f"decided.{ident(name)}"
         return f"CASE WHEN _here IS NULL OR _here >= {min(steps)} THEN {column} END" if steps else column
 
-    def _has(self, column: str, table: str = "fates") -> bool:
+    def _has(self, column: str, table: str = "row_outcomes") -> bool:
         return column in self.stored[table]
 
     def _stat(self, stat: Any) -> str:

@@ -21,7 +21,7 @@ from refinery.results.stat_summary import BLOCK
 from refinery.results.tables import TableStatement
 
 # Tables that stay in the copy. All others are made again or dropped, such as tables of an analysis.
-_STAY = ("stats", "fates", "quarantine", "duplicates", "clusters")
+_STAY = ("stats", "row_outcomes", "fates", "quarantine", "duplicates", "clusters")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class PatchedTables:
     gained: int
 
     def fill(self, db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
-        """Patch `stats` and `fates`, make the other tables again, and make the view `facts` over both."""
+        """Patch `stats` and `row_outcomes`, make the other tables again, and make the view `facts` over both."""
         for schema, name, kind in db.rows(f"SELECT * FROM ({_RELATIONS}) WHERE name NOT IN {_STAY}"):
             db.run(f"DROP {kind} {ident(schema)}.{ident(name)} CASCADE")
         database.fill_places(db, done)
@@ -49,7 +49,7 @@ class PatchedTables:
             if names:
                 columns = [ident(name) for name in names]
                 db.run(template(read_sql("analysis/amend.sql")).render(table=table, columns=columns, changes=changes))
-        many = db.count("SELECT count(*) FROM fates") > BLOCK
+        many = db.count("SELECT count(*) FROM row_outcomes") > BLOCK
         db.run(f"CREATE TEMP {'TABLE' if many else 'VIEW'} facts AS {_FACTS}")  # blocks go by positions in a table
         made = {statement.table: statement for statement in statements}
         db.beside(
@@ -58,7 +58,7 @@ class PatchedTables:
         database.execute(db, done, [made["steps"]])
 
 
-_FACTS = "SELECT fates.*, stats.* EXCLUDE (_row, kept) FROM fates POSITIONAL JOIN stats"
+_FACTS = "SELECT row_outcomes.*, stats.* EXCLUDE (_row, kept) FROM row_outcomes POSITIONAL JOIN stats"
 _RELATIONS = """
 SELECT schema_name, table_name AS name, 'TABLE' AS kind FROM duckdb_tables() WHERE NOT internal
 UNION ALL SELECT schema_name, view_name, 'VIEW' FROM duckdb_views() WHERE NOT internal
@@ -71,8 +71,8 @@ def amend(stored: FinishedRun, sql: str, columns: Sequence[str], rows: int, chan
     Returns None if samples must run again, or a new run would have other tables. sql: sql/analysis/known.sql for the
     whole run. columns: columns of its result. rows: samples in the shards. changes: the file to write.
     """
-    con, stats, fates = stored.con, _columns(stored, "stats"), _columns(stored, "fates")
-    if [*stats[:2], *columns] != ["_row", "kept", *stats[2:], *fates[2:]] or not _sound(stored, rows):
+    con, stats, outcomes = stored.con, _columns(stored, "stats"), _columns(stored, "row_outcomes")
+    if [*stats[:2], *columns] != ["_row", "kept", *stats[2:], *outcomes[2:]] or not _sound(stored, rows):
         return None
     con.execute(f"COPY ({sql}) TO {lit(str(changes))} (FORMAT parquet, COMPRESSION uncompressed)").fetchall()
     counts = ("_again", "_dropped IS NULL", "_was_kept", "_dropped IS NULL AND NOT _was_kept")
@@ -86,7 +86,7 @@ def amend(stored: FinishedRun, sql: str, columns: Sequence[str], rows: int, chan
     other = [name for name, differs in zip(columns, differ, strict=True) if differs]
     found = {
         "stats": [*(["kept"] if kept or before else []), *(name for name in other if name in stats)],
-        "fates": ["_dropped", *(name for name in other if name in fates)],
+        "row_outcomes": ["_dropped", *(name for name in other if name in outcomes)],
     }
     kept += stored.manifest["rows"]["kept"] - before
     return PatchedTables(stored.run_dir.database, changes, found, kept, gained)
@@ -104,6 +104,8 @@ def _sound(stored: FinishedRun, rows: int) -> bool:
         return False
     if stored.count("SELECT count(*) FROM quarantine WHERE step > 0"):
         return False
-    if stored.count("SELECT count(*) FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row"):
+    if stored.count(
+        "SELECT count(*) FROM stats POSITIONAL JOIN row_outcomes WHERE stats._row IS DISTINCT FROM row_outcomes._row"
+    ):
         return False
-    return stored.count("SELECT (SELECT count(*) FROM fates) + (SELECT count(*) FROM quarantine)") == rows
+    return stored.count("SELECT (SELECT count(*) FROM row_outcomes) + (SELECT count(*) FROM quarantine)") == rows

@@ -92,10 +92,12 @@ def _recompute(tables: RunTables, steps: Sequence[ReportStep], again: Replay, fo
 def _changed_by(tables: RunTables, step: int) -> list[int]:
     """The first rows that a step changed."""
     flag = f"_changed_{step}"
-    known = tables.rows(f"SELECT 1 FROM duckdb_columns() WHERE table_name = 'fates' AND column_name = {lit(flag)}")
+    known = tables.rows(
+        f"SELECT 1 FROM duckdb_columns() WHERE table_name = 'row_outcomes' AND column_name = {lit(flag)}"
+    )
     if not known:
         return []
-    rows = tables.rows(f"SELECT _row FROM fates WHERE {ident(flag)} ORDER BY _row LIMIT {_RECOMPUTED}")
+    rows = tables.rows(f"SELECT _row FROM row_outcomes WHERE {ident(flag)} ORDER BY _row LIMIT {_RECOMPUTED}")
     return [row["_row"] for row in rows]
 
 

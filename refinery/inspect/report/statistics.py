@@ -171,7 +171,7 @@ def _count(tables: RunTables, statistics: Sequence[Statistic]) -> None:
     for start in range(0, len(drawn), _TOGETHER):
         some = drawn[start : start + _TOGETHER]
         wanted = [_Wanted(ident(s.column), s.step.step if s.step else -1, axis) for s, axis in some]
-        rows = tables.query("histogram", wanted=wanted, fates=aligned)
+        rows = tables.query("histogram", wanted=wanted, outcomes=aligned)
         for at, (statistic, axis) in enumerate(some):
             statistic.histogram = _histogram(axis, [row for row in rows if row["nth"] == at])
 

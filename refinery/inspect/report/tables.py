@@ -45,10 +45,10 @@ class RunTables:
         self.con.close()
 
     def aligned(self) -> bool:
-        """True if the table `fates` exists, with the samples of `stats` in the same order."""
+        """True if the table `row_outcomes` exists, with the samples of `stats` in the same order."""
         try:
             found = self.con.execute(
-                "SELECT 1 FROM stats POSITIONAL JOIN fates WHERE stats._row IS DISTINCT FROM fates._row LIMIT 1"
+                "SELECT 1 FROM stats POSITIONAL JOIN row_outcomes WHERE stats._row IS DISTINCT FROM row_outcomes._row LIMIT 1"
             )
         except duckdb.CatalogException:
             return False

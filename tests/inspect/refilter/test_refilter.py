@@ -41,7 +41,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prepared(tmp_path_factory.mktemp("plain"), SAMPLES, STEPS)
 
 
-# Change -> which of the samples that the run has stored are run again, over its tables stats and fates
+# Change -> which of the samples that the run has stored are run again, over its tables stats and row_outcomes
 CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"process.4.min_num": 5}, "FALSE"),
     ({"process.words_num_filter.min_num": 1}, "_dropped = 4"),
@@ -67,7 +67,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 def test_filters_and_mappers(plain: Path, tmp_path: Path, changes: dict[str, Any], where: str) -> None:
     found = same_as_fresh(plain, tmp_path, changes)
     with duckdb.connect(str(plain.parent / "run" / "refinery.duckdb"), read_only=True) as con:
-        [(stored,)] = con.execute(f"SELECT count(*) FROM stats JOIN fates USING (_row) WHERE {where}").fetchall()
+        [(stored,)] = con.execute(f"SELECT count(*) FROM stats JOIN row_outcomes USING (_row) WHERE {where}").fetchall()
         [(failed,)] = con.execute("SELECT count(*) FROM quarantine WHERE step > 0").fetchall()
     assert failed == 1 and found.again == stored + failed
 

@@ -101,7 +101,7 @@ def test_tables_are_made_anew_where_not_all_is_known(tmp_path: Path, how: str, a
     recipe = prepared(tmp_path, SAMPLES, STEPS if how == "failed" else KNOWN)
     if how == "touched":
         with duckdb.connect(str(tmp_path / "run" / "refinery.duckdb")) as con:
-            con.execute("ALTER TABLE fates ADD COLUMN more INTEGER")
+            con.execute("ALTER TABLE row_outcomes ADD COLUMN more INTEGER")
     changes = {"process.4.min_num": 2 if how == "loosened" else 5}
     found = again(recipe, tmp_path, changes, writes=False)
     fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), export_path=str(tmp_path / "out.jsonl"), **changes)

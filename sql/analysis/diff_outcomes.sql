@@ -1,4 +1,4 @@
--- What became of each row in run a and in run b: how many rows of each pair of fates, and the first of them.
+-- Outcomes of each row in run a and in run b: the number of rows of each pair of outcomes, and the first rows.
 WITH
 names AS (
   SELECT * FROM (VALUES ('', 0, ''){% for run, step, name in names %}, ({{ run }}, {{ step }}, {{ name }}){% endfor %}) AS names (run, step, name)
@@ -14,7 +14,7 @@ fates_{{ run }} AS (
       ELSE 'removed by ' || names.name
     END AS fate
   FROM (
-    SELECT _row, CAST(_dropped AS INTEGER) AS step, FALSE AS broken FROM {{ run }}.fates
+    SELECT _row, CAST(_dropped AS INTEGER) AS step, FALSE AS broken FROM {{ run }}.row_outcomes
     UNION ALL
     SELECT _row, step, TRUE FROM {{ run }}.quarantine
   ) AS found
