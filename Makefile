@@ -34,9 +34,10 @@ test: $(VENV)/ready lint  ## Run every check and test
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 SECONDS ?= 3600
-soak: $(VENV)/ready  ## Hold resumed runs under random edits and kills against fresh ones for an hour (SECONDS=)
+soak: $(VENV)/ready  ## Hold resumed runs against fresh ones for an hour (SECONDS=), and run the tests marked long
 	REFINERY_SOAK_RAY=1 REFINERY_SOAK_SECONDS=$(SECONDS) REFINERY_SOAK_SEED=$${REFINERY_SOAK_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest -q -x -s tests/soak
+	$(BIN)/python -m pytest -q -m long
 
 lint: $(VENV)/ready  ## Style and types
 	$(BIN)/ruff check .

@@ -12,10 +12,25 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.model import Schema
-from refinery.compiler.program import build
+from refinery.compiler.program import Program, build
 from refinery.execution.open import open_recipe
 from refinery.io.batch import Batch
 from refinery.workers.worker import Worker
+
+# Workers of the last programs: most tests run one program over other samples, or shared and not, which is often the same.
+_OPEN: list[Worker] = []
+_MOST = 3
+
+
+def _worker(program: Program) -> Worker:
+    """A worker for a program, opened unless it is one of the last."""
+    for worker in _OPEN:
+        if worker.program == program:
+            return worker
+    _OPEN.append(Worker(program))
+    if len(_OPEN) > _MOST:
+        _OPEN.pop(0).close()
+    return _OPEN[-1]
 
 
 def run_samples(
@@ -27,12 +42,8 @@ def run_samples(
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     numbers = np.arange(len(lines))
     batch = Batch(True, pa.table({"_line": pa.array(lines, pa.string())}), numbers, numbers + 1)
-    worker = Worker(replace(program, folders=(os.getcwd(),)))
-    try:
-        done, failed = worker.attempt(batch)
-        found = {row["_i"]: row for row in done.to_pylist()}
-    finally:
-        worker.close()
+    done, failed = _worker(replace(program, folders=(os.getcwd(),))).attempt(batch)
+    found = {row["_i"]: row for row in done.to_pylist()}
     errors = {failure.at: failure.error for failure in failed}
     rows = []
     for i, sample in enumerate(samples):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 # Name prefix of threads that run shards.
@@ -60,6 +62,8 @@ class Sampler:
 
     def _started(self) -> list[Any]:
         """Child processes; known processes keep their objects."""
+        if _childless():
+            return []
         try:
             now = {child.pid: child for child in self._own.children(recursive=True)}
         except self._errors:
@@ -120,6 +124,15 @@ def _together(uses: list[ResourceUse], pid: int) -> ResourceUse:
         sum(reads) if reads else None,
         sum(writes) if writes else None,
     )
+
+
+def _childless() -> bool:
+    """True if the system says at once that this process has no children; psutil looks at all processes for them."""
+    try:
+        tasks = os.listdir("/proc/self/task")
+        return not any(Path(f"/proc/self/task/{task}/children").read_bytes() for task in tasks)
+    except OSError:  # another system, or a thread that has ended
+        return False
 
 
 def free(folder: str) -> int | None:

@@ -17,11 +17,17 @@ import tempfile
 import time
 from typing import Any
 
+import sqlglot.dialects.duckdb
+from numba.core.registry import cpu_target
+
 import refinery.api
 import refinery.execution.ray
 import refinery.execution.run
 import refinery.results.trace
+from refinery.checkpoints.versions import versions
+from refinery.compiler.templates import template
 from refinery.execution.open import open_recipe
+from refinery.operators import shipped
 
 # Seconds after which a run that should take one is ended, and says where it was.
 HANGS = 900
@@ -93,5 +99,15 @@ def forked(asked: dict[str, Any]) -> dict[str, Any]:
     return {"code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - began, **plain}
 
 
+def warm() -> None:
+    """Do once what each fork would do by itself, as far as it starts no thread."""
+    cpu_target.target_context.refresh()  # what machine code is linked with
+    sqlglot.dialects.duckdb.DuckDB()
+    versions()
+    for path in (shipped() / "sql" / "tables").glob("*.sql"):
+        template(path.read_text(encoding="utf-8"))
+
+
+warm()
 for line in sys.stdin:
     print(json.dumps(forked(json.loads(line))), flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from refinery.results.database import Counts
 from tests.checkpoints.forks import Forks
 from tests.runs import content, write_lines
 
-MOMENTS = 30
 STEPS: list[Any] = [
     {"clean_email_mapper": None},
     {"words_num_filter": {"min_num": 8}},
@@ -78,34 +78,47 @@ def left(folder: Path) -> tuple[Any, bytes, list[str]]:
     return content(run), export.read_bytes(), names
 
 
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a run takes, in seconds and operations on files, and what it leaves."""
+
+    seconds: float
+    operations: int
+    left: tuple[Any, bytes, list[str]]
+
+
 @pytest.fixture(scope="module")
-def undisturbed(
-    tmp_path_factory: pytest.TempPathFactory, forks: Forks, samples: Path
-) -> dict[str, tuple[float, tuple[Any, bytes, list[str]]]]:
-    """By format: seconds that a run takes, and what it leaves."""
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, forks: Forks, samples: Path) -> dict[str, Undisturbed]:
+    """What undisturbed runs take and leave, by format."""
     found = {}
     for kind in KINDS:
         folder = tmp_path_factory.mktemp(kind)
         assert forks.run(recipe(samples, tmp_path_factory.mktemp("first"), kind))["code"] == 0  # kernels are compiled
         answer = forks.run(recipe(samples, folder, kind))
         assert answer["code"] == 0 and answer["reused"][0] == 0 and answer["reused"][1] > 12
-        found[kind] = answer["seconds"], left(folder)
-    assert len(found["jsonl"][1][0]["quarantine"]) == 6 and len(found["jsonl"][1][0]["clusters"]) > 50
+        found[kind] = Undisturbed(answer["seconds"], answer["operations"], left(folder))
+    assert len(found["jsonl"].left[0]["quarantine"]) == 6 and len(found["jsonl"].left[0]["clusters"]) > 50
     return found
 
 
+def asked_kill(share: float, clock: bool, whole: Undisturbed) -> dict[str, Any]:
+    """When to kill a run that has done this share of its work: by the clock, or by what it does to files."""
+    return {"kill": share * whole.seconds} if clock else {"at": 1 + int(share * whole.operations)}
+
+
+@pytest.mark.parametrize(("moments", "clock"), [(5, False), pytest.param(30, True, marks=pytest.mark.long)])
 def test_killed_at_any_moment(
-    tmp_path: Path, forks: Forks, samples: Path, undisturbed: dict[str, tuple[float, tuple[Any, bytes, list[str]]]]
+    moments: int, clock: bool, tmp_path: Path, forks: Forks, samples: Path, undisturbed: dict[str, Undisturbed]
 ) -> None:
     dice = random.Random(11)
     reused = []
-    for moment in range(MOMENTS):
+    for moment in range(moments):
         kind = KINDS[moment % len(KINDS)]
-        seconds, expected = undisturbed[kind]
+        expected = undisturbed[kind].left
         folder = tmp_path / str(moment)
         folder.mkdir()
         asked = recipe(samples, folder, kind)
-        forks.run(asked, kill=dice.uniform(0.02, 1.0) * seconds)
+        forks.run(asked, **asked_kill((moment + dice.uniform(0.02, 1.0)) / moments, clock, undisturbed[kind]))
         answer = forks.run(asked)
         assert answer["code"] == 0, moment
         found = left(folder)
@@ -113,17 +126,24 @@ def test_killed_at_any_moment(
             assert found[0][table] == rows, (moment, table)
         assert found[1:] == expected[1:], moment
         reused.append(answer["reused"][0])
-    assert sum(count > 0 for count in reused) > MOMENTS // 4  # others were killed before a shard was done
-    assert len(set(reused)) > 3
+    assert sum(count > 0 for count in reused) > moments // 4  # others were killed before a shard was done
+    assert len(set(reused)) > min(3, moments // 4)
 
 
+@pytest.mark.parametrize(
+    ("shares", "clock"), [((0.4, 0.6), False), pytest.param((0.4, 0.45, 0.5, 0.55, 0.6), True, marks=pytest.mark.long)]
+)
 def test_killed_again_and_again(
-    tmp_path: Path, forks: Forks, samples: Path, undisturbed: dict[str, tuple[float, tuple[Any, bytes, list[str]]]]
+    shares: tuple[float, ...],
+    clock: bool,
+    tmp_path: Path,
+    forks: Forks,
+    samples: Path,
+    undisturbed: dict[str, Undisturbed],
 ) -> None:
     """One run gets to its end in steps, each of which ends a little later than the one before."""
-    seconds, expected = undisturbed["jsonl"]
     asked = recipe(samples, tmp_path, "jsonl")
-    for share in (0.4, 0.45, 0.5, 0.55, 0.6):
-        forks.run(asked, kill=share * seconds)
+    for share in shares:
+        forks.run(asked, **asked_kill(share, clock, undisturbed["jsonl"]))
     assert forks.run(asked)["code"] == 0
-    assert left(tmp_path) == expected
+    assert left(tmp_path) == undisturbed["jsonl"].left

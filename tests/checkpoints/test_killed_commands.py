@@ -26,8 +26,8 @@ STEPS: list[Any] = [
     {"text_length_filter": {"min_len": 14}},
 ]
 SAMPLES = texts(f"text {k % 60} " + "x" * (k % 9) + " http://a.b/c" * (k % 4 == 0) for k in range(120))
-# Operations at which each command is killed, at most: the others are like them.
-MOMENTS = 12
+# Operations at which each command is killed beside its first and last one: the others are like them.
+some = pytest.mark.parametrize("some", [1, pytest.param(12, marks=pytest.mark.long)])
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +60,20 @@ def finished(tmp_path_factory: pytest.TempPathFactory, forks: Forks, source: Pat
     return folder
 
 
-def moments(count: int) -> Sequence[int]:
-    """Numbers of operations, from the first to the last."""
+def moments(count: int, some: int) -> Sequence[int]:
+    """Numbers of operations: the first, the last and some between."""
     assert count > 1
-    return sorted({1, count, *random.Random(count).sample(range(1, count + 1), min(MOMENTS, count))})
+    return sorted({1, count, *random.Random(count).sample(range(1, count + 1), min(some, count))})
 
 
-def test_gc(tmp_path: Path, forks: Forks, finished: Path, source: Path) -> None:
+@some
+def test_gc(some: int, tmp_path: Path, forks: Forks, finished: Path, source: Path) -> None:
     """Freeing is over with the next command, and a run does not use what is left of half of it."""
     whole = tmp_path / "whole"
     shutil.copytree(finished, whole)
     answer = forks.command(["gc", str(whole)])
     assert answer["code"] == 0
-    for at in moments(answer["operations"]):
+    for at in moments(answer["operations"], some):
         folder = tmp_path / str(at)
         shutil.copytree(finished, folder)
         before = left(folder)
@@ -82,7 +83,8 @@ def test_gc(tmp_path: Path, forks: Forks, finished: Path, source: Path) -> None:
         assert left(folder) == before
 
 
-def test_report(tmp_path: Path, forks: Forks, finished: Path) -> None:
+@some
+def test_report(some: int, tmp_path: Path, forks: Forks, finished: Path) -> None:
     """A page is there whole or not at all; what a kill leaves in the run's own folder goes with the next run."""
     pytest.importorskip("matplotlib", reason="the extra report brings it")
     whole = tmp_path / "whole"
@@ -91,7 +93,7 @@ def test_report(tmp_path: Path, forks: Forks, finished: Path) -> None:
     assert answer["code"] == 0, answer["error"]
     page = RunDir(whole / "run").report
     names = _names(whole)
-    for at in moments(answer["operations"]):
+    for at in moments(answer["operations"], some):
         folder = tmp_path / str(at)
         shutil.copytree(finished, folder)
         before = left(folder)
@@ -119,7 +121,8 @@ def _names(folder: Path) -> list[str]:
     ],
     ids=["use_cache", "parquet", "parquet-columns", "gzip-stats"],
 )
-def test_ways_to_run(tmp_path: Path, forks: Forks, source: Path, keys: dict[str, Any]) -> None:
+@some
+def test_ways_to_run(some: int, tmp_path: Path, forks: Forks, source: Path, keys: dict[str, Any]) -> None:
     """Runs that keep nothing afterwards, or write Parquet by threads, are gone on with as all others."""
     keys = dict(keys)
     read = source.with_suffix(".parquet") if keys.pop("columns", False) else source
@@ -127,7 +130,7 @@ def test_ways_to_run(tmp_path: Path, forks: Forks, source: Path, keys: dict[str,
     answer = forks.run(asked(fresh, read, **keys))
     assert answer["code"] == 0, answer["error"]
     expected = left(fresh), _names(fresh)
-    for at in moments(answer["operations"]):
+    for at in moments(answer["operations"], some):
         folder = tmp_path / str(at)
         # Threads take turns, so a run may have an operation less than the one before: it ends then.
         assert forks.run(asked(folder, read, **keys), at=at)["code"] in (-9, 0)

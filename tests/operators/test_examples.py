@@ -39,8 +39,8 @@ def parameters(operator: Operator, example: dict[str, Any], folder: Path) -> dic
     return given
 
 
-@pytest.mark.parametrize(("operator", "example"), examples(deduplicators=False))
 @pytest.mark.parametrize("share", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize(("operator", "example"), examples(deduplicators=False))
 def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_path: Path) -> None:
     sample = {"text": example["text"], **example.get("fields", {})}
     steps = [{operator.name: parameters(operator, example, tmp_path)}]

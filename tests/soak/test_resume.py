@@ -1,4 +1,4 @@
-"""Resuming under random edits and kills: for a minute, or for as many seconds as REFINERY_SOAK_SECONDS says.
+"""Resuming under random edits and kills: for some seconds, or for as many seconds as REFINERY_SOAK_SECONDS says.
 
 `make soak` sets an hour and a seed of its own. A failure prints the edits that lead to it.
 """
@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 from tests.execution.ray.conftest import SMALL
 from tests.soak.machine import Resuming
 
-SECONDS = float(os.environ.get("REFINERY_SOAK_SECONDS", "60"))
+SECONDS = float(os.environ.get("REFINERY_SOAK_SECONDS", "15"))
 FIRST = int(os.environ.get("REFINERY_SOAK_SEED", "0"))
 
 
