@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlglot import exp
 
-from refinery.compiler.model import UNBOUNDED
 from refinery.compiler.templates import lit
+from refinery.operators.bounds import FilterBound, KeptRange
 from refinery.recipe.sql import parse
 
 
@@ -30,19 +27,24 @@ def order_terms(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def in_range(column: str, params: Mapping[str, Any], low: str | None, high: str | None) -> str:
-    """SQL for "the statistic is in its range", as Data-Juicer's filters decide it.
-
-    A reversed range swaps closed and open ends before it negates, so it also keeps a boundary value that belongs to
-    the range.
-    """
-    reverse = bool(params.get("reversed_range"))
-    closed_low = bool(params.get("min_closed_interval", True)) != reverse
-    closed_high = bool(params.get("max_closed_interval", True)) != reverse
+def in_range(column: str, kept: KeptRange) -> str:
+    """SQL for "the filter keeps the statistic's value"; NULL for a value that is NULL."""
     parts = []
-    if low is not None and params.get(low) is not None:
-        parts.append(f"{column} {'>=' if closed_low else '>'} {lit(params[low])}")
-    if high is not None and params.get(high) not in (None, UNBOUNDED):
-        parts.append(f"{column} {'<=' if closed_high else '<'} {lit(params[high])}")
+    if kept.low is not None:
+        parts.append(f"{column} {'>=' if kept.low.closed else '>'} {lit(kept.low.value)}")
+    if kept.high is not None:
+        parts.append(f"{column} {'<=' if kept.high.closed else '<'} {lit(kept.high.value)}")
     inside = " AND ".join(parts) or "TRUE"
-    return f"NOT ({inside})" if reverse else inside
+    return f"NOT ({inside})" if kept.reversed else inside
+
+
+def misses(column: str, kept: KeptRange) -> list[tuple[str, str, FilterBound | None]]:
+    """The ways in which a value is not kept: SQL, side (`low`, `high` or `inside` a reversed range), and the bound."""
+    if kept.reversed:
+        return [(f"{column} IS NOT NULL", "inside", next(iter(kept.ends), None))]
+    found: list[tuple[str, str, FilterBound | None]] = []
+    if kept.low is not None:
+        found.append((f"{column} {'<' if kept.low.closed else '<='} {lit(kept.low.value)}", "low", kept.low))
+    if kept.high is not None:
+        found.append((f"{column} {'>' if kept.high.closed else '>='} {lit(kept.high.value)}", "high", kept.high))
+    return found

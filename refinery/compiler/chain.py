@@ -26,6 +26,7 @@ from refinery.compiler.templates import arguments, asks_for, ident, json_path, l
 from refinery.compiler.user_names import json_column, own_expression, parse, resolve
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Function, Library, Operator
+from refinery.operators.bounds import kept_range
 from refinery.recipe.sql_files import file_names
 
 
@@ -297,7 +298,7 @@ class _Compiler:
     def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         columns = self._measure(step, operator, select, note)
         bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
-        conditions = [in_range(ident(columns[name]), step.params, *ends) for name, ends in bounded.items()]
+        conditions = [in_range(ident(columns[name]), kept_range(step.params, *ends)) for name, ends in bounded.items()]
         if "keep" in select:
             keep = resolve(select["keep"], lambda n: column(columns.get(n, n)), ())
             conditions.append(keep.unnest().sql("duckdb"))

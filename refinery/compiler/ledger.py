@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refinery.compiler.model import UNBOUNDED, Chain, Stat
+from refinery.compiler.bounds import misses
+from refinery.compiler.model import Chain, Stat
 from refinery.compiler.templates import ident, lit
+from refinery.operators.bounds import FilterBound
 from refinery.recipe.values import describe_value
 
 # Columns that depend on the step, and their types.
@@ -32,9 +34,9 @@ def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, st
         cases["where"][step.index] = lit(step.where)
         plain = "nothing is left of the text" if step.index in emptying else _plain_reason(step)
         cases["reason"][step.index] = _first(own, step.params, _reason, lit(plain))
-        cases["statistic"][step.index] = _first(own, step.params, lambda s, e, v: lit(s.column), "NULL")
-        cases["value"][step.index] = _first(own, step.params, lambda s, e, v: _number(s), "NULL")
-        cases["bound"][step.index] = _first(own, step.params, lambda s, e, v: lit(v), "NULL")
+        cases["statistic"][step.index] = _first(own, step.params, lambda s, e, b: lit(s.column), "NULL")
+        cases["value"][step.index] = _first(own, step.params, lambda s, e, b: _number(s), "NULL")
+        cases["bound"][step.index] = _first(own, step.params, lambda s, e, b: _value(b), "NULL")
     return cases
 
 
@@ -59,31 +61,21 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else describe_value(value)
 
 
-def _reason(stat: Stat, end: str, value: Any) -> str:
-    words = {"low": "below", "high": "above", "inside": "inside"}[end]
-    return lit(
-        f"{stat.column} {words} {stat.low if end == 'low' else stat.high if end == 'high' else 'the reversed range'}"
-    )
+def _reason(stat: Stat, end: str, bound: FilterBound | None) -> str:
+    if end == "inside" or bound is None:
+        return lit(f"{stat.column} inside the reversed range")
+    return lit(f"{stat.column} {'below' if end == 'low' else 'above'} {bound.name}")
+
+
+def _value(bound: FilterBound | None) -> str:
+    return lit(None if bound is None else bound.value)
 
 
 def _first(stats: list[Stat], params: Mapping[str, Any], make: Any, otherwise: str) -> str:
     """A CASE over the statistics' broken bounds in order; `make(stat, end, bound)` returns each branch."""
     branches = [
-        f"WHEN {test} THEN {make(stat, end, value)}" for stat in stats for test, end, value in _broken(stat, params)
+        f"WHEN {test} THEN {make(stat, end, bound)}"
+        for stat in stats
+        for test, end, bound in misses(ident(stat.column), stat.range_by(params))
     ]
     return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
-
-
-def _broken(stat: Stat, params: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
-    """(test, end, bound) for each way in which a statistic can miss its range."""
-    column, found = ident(stat.column), []
-    low, high = params.get(stat.low or ""), params.get(stat.high or "")
-    if params.get("reversed_range"):
-        return [(f"{column} IS NOT NULL", "inside", low if low is not None else high)] if stat.low or stat.high else []
-    if low is not None:
-        sign = "<" if params.get("min_closed_interval", True) else "<="
-        found.append((f"{column} {sign} {lit(low)}", "low", low))
-    if high not in (None, UNBOUNDED):
-        sign = ">" if params.get("max_closed_interval", True) else ">="
-        found.append((f"{column} {sign} {lit(high)}", "high", high))
-    return found

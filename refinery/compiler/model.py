@@ -9,14 +9,12 @@ from typing import Any
 from refinery.compiler.column_names import Keys
 from refinery.compiler.layers import Layers
 from refinery.compiler.templates import ident
+from refinery.operators.bounds import KeptRange, kept_range
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 
 # Column of a batch of JSON lines: the lines with an empty main text, from which other fields are read much faster.
 REST = "_rest"
-
-# Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
-UNBOUNDED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,10 @@ class Stat:
     type: str
     low: str | None = None  # parameters that bound it
     high: str | None = None
+
+    def range_by(self, params: Mapping[str, Any]) -> KeptRange:
+        """The range that its filter keeps with these parameters."""
+        return kept_range(params, self.low, self.high)
 
 
 @dataclass(frozen=True)

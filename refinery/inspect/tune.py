@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from refinery.compiler.bounds import in_range
-from refinery.compiler.model import UNBOUNDED, Chain, Stat
+from refinery.compiler.model import Chain, Stat
 from refinery.compiler.templates import ident, template
 from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
 from refinery.inspect.finished_run import FinishedRun
@@ -149,7 +149,7 @@ def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence
     """All combinations of values, except those whose lower bound is above the upper bound."""
     names = list(tried)
     found = [dict(zip(names, values, strict=True)) for values in product(*tried.values())]
-    found = [values for values in found if not any(_crossed({**step.params, **values}, stat) for stat in stats)]
+    found = [values for values in found if not any(stat.range_by({**step.params, **values}).crossed for stat in stats)]
     if len(found) > _MOST:
         raise RecipeError([Problem("--param", f"that is {len(found):,} combinations", f"At most {_MOST:,} are tried.")])
     if not found:
@@ -157,13 +157,8 @@ def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence
     return found
 
 
-def _crossed(params: Mapping[str, Any], stat: Stat) -> bool:
-    low, high = params.get(stat.low or ""), params.get(stat.high or "")
-    return low is not None and high is not None and low > high
-
-
 def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
-    return in_range(ident(stat.column), params, stat.low, stat.high)
+    return in_range(ident(stat.column), stat.range_by(params))
 
 
 def _counted(
@@ -211,9 +206,8 @@ def _removes(stored: FinishedRun, step: Any) -> bool:
 
 def _bounds(stat: Stat, step: Any, combinations: Sequence[Mapping[str, Any]]) -> list[float]:
     """Every bound to which the statistic is compared."""
-    names = [name for name in (stat.low, stat.high) if name]
-    found = {{**step.params, **values}.get(name) for values in combinations for name in names}
-    return sorted({float(value) for value in found if value not in (None, UNBOUNDED)})
+    ranges = [stat.range_by({**step.params, **values}) for values in combinations]
+    return sorted({float(end.value) for kept in ranges for end in kept.ends})
 
 
 def _others(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> str:

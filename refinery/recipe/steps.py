@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from refinery.errors import RefineryError, suggestion
+from refinery.operators.bounds import KeptRange, kept_range
 from refinery.recipe.absolute_paths import located_params
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.key import RecipeKey
@@ -201,15 +202,13 @@ class _Reader:
     def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], given: Given) -> None:
         """Add a note if no value lies between two bounds: Data-Juicer runs such recipes, so refinery does too."""
         least, most = params.get(low), params.get(high)
-        if not isinstance(least, (int, float)) or not isinstance(most, (int, float)):
-            return
-        shut = params.get("min_closed_interval", True) and params.get("max_closed_interval", True)
-        if least < most or (least == most and shut):
+        kept = kept_range(params, low, high)
+        if not all(isinstance(end.value, (int, float)) for end in kept.ends) or not kept.empty:
             return
         places = [given[param].node.place for param in (low, high) if param in given]
         if places:
             ends = (f"{low} is {least}{_by_default(low, given)}", f"{high} is {most}{_by_default(high, given)}")
-            text = f"{name}: {' and '.join(ends)}: no value lies between them, so {_of_no_range(params, most, least)}"
+            text = f"{name}: {' and '.join(ends)}: no value lies between them, so {_of_no_range(kept)}"
             self.notes.append((max(places, key=order), text))
 
 
@@ -217,9 +216,9 @@ def _by_default(param: str, given: Given) -> str:
     return "" if param in given else " by default"
 
 
-def _of_no_range(params: AnyMapping[str, Any], most: float, least: float) -> str:
-    """The result of a filter whose lower bound is above the upper bound."""
-    return "reversed_range keeps every sample" if params.get("reversed_range") else "every sample is removed"
+def _of_no_range(kept: KeptRange) -> str:
+    """The result of a filter whose range is empty."""
+    return "reversed_range keeps every sample" if kept.reversed else "every sample is removed"
 
 
 def _default(spec: Any) -> Any:

@@ -15,7 +15,7 @@ SELECT
   CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes
 FROM (
   SELECT
-    NOT coalesce(CAST({{ bound.column }} AS DOUBLE) BETWEEN {{ bound.low }} AND {{ bound.high }}, FALSE) AS outside,
+    NOT coalesce({{ bound.inside }}, FALSE) AS outside,
     {{ bound.bytes }} AS size
   FROM {{ relation }}
 )

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from refinery.compiler.model import UNBOUNDED
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import KINDS, RANGE_PARAMS, SURVIVOR_PARAMS, VERIFY_PARAMS, Library, Operator, Param, shipped
+from refinery.operators.bounds import UNBOUNDED
 
 INTRO = """# Operators
 

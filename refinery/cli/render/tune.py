@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refinery.cli.render import console
-from refinery.compiler.model import UNBOUNDED
+from refinery.operators.bounds import is_unlimited
 
 _BAR = 24
 
@@ -44,9 +44,9 @@ def _trials(found: Any) -> Any:
 
 def _written(value: Any) -> str:
     """A parameter's value."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) >= UNBOUNDED:
-        return "no limit"
-    return str(value) if isinstance(value, bool) else console.number(value)
+    if isinstance(value, bool):
+        return str(value)
+    return "no limit" if is_unlimited(value) else console.number(value)
 
 
 def bar(share: float, width: int) -> str:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from refinery.compiler.bounds import in_range
 from refinery.compiler.model import Stat, bytes_name
 from refinery.compiler.templates import ident, lit, template
 from refinery.operators import RANGE_PARAMS, Operator, read_sql
+from refinery.operators.bounds import UNBOUNDED, FilterBound, KeptRange
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe, dump
 from refinery.recipe.model import Step
@@ -19,7 +21,6 @@ from refinery.results.database import Database
 METHODS = {"quantile": "the 1 % and the 99 % quantile", "3-sigma": "the mean and three standard deviations"}
 # Digits of a suggested bound; it is rounded outwards, so it removes no more than the exact bound.
 _DIGITS = 4
-_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class SuggestedRange:
     method: str
     low: float
     high: float
+
+    @property
+    def kept(self) -> KeptRange:
+        """The range that a filter with these bounds keeps."""
+        return KeptRange(FilterBound(self.stat.low or "", self.low), FilterBound(self.stat.high or "", self.high))
 
 
 def fill(db: Database, prepared: Plan, stats: Sequence[Stat]) -> None:
@@ -85,7 +91,7 @@ def _as_sql(bound: SuggestedRange, operator: str, versions: Sequence[int]) -> di
         "method": lit(bound.method),
         "low": lit(bound.low),
         "high": lit(bound.high),
-        "column": ident(bound.stat.column),
+        "inside": in_range(f"CAST({ident(bound.stat.column)} AS DOUBLE)", bound.kept),
         "bytes": bytes_name(version),
     }
 
@@ -125,7 +131,7 @@ def _filter(row: dict[str, Any]) -> tuple[Step, str]:
 
 def _number(value: float) -> float | int:
     """The number as a recipe writes it: whole numbers without a decimal point."""
-    return int(value) if value.is_integer() and abs(value) < _LARGEST else value
+    return int(value) if value.is_integer() and abs(value) < UNBOUNDED else value
 
 
 def _share(row: dict[str, Any]) -> str:

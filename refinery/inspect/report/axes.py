@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from refinery.inspect.report.bounds import FilterBound
+from refinery.operators.bounds import FilterBound
 
 _BINS = 40
 # A larger ratio of the last value to the median makes the axis logarithmic.

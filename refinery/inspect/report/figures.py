@@ -10,11 +10,11 @@ from markupsafe import Markup
 from refinery.common.numbers import number, size
 from refinery.inspect.report import charts
 from refinery.inspect.report.axes import Axis
-from refinery.inspect.report.bounds import KeptRange
 from refinery.inspect.report.charts import BOUND, BYTES, GRID, INK, KEPT, MINUS, MUTED, OTHER, PLUS, REMOVED, SHADE
 from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.statistics import Correlations, Histogram, Statistic
 from refinery.inspect.report.visible import beginning, plain
+from refinery.operators.bounds import KeptRange
 
 # Width of a picture in units of which text is 11 high: a phone shows it at nearly its drawn size.
 _WIDTH = 400

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from refinery.compiler.model import Stat
 from refinery.compiler.templates import ident
 from refinery.inspect.report.axes import Axis, axis_of
-from refinery.inspect.report.bounds import NO_RANGE, KeptRange, measured, range_of
+from refinery.inspect.report.bounds import measured, range_of
 from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.tables import Row, RunTables
+from refinery.operators.bounds import NO_RANGE, KeptRange
 
 # Statistics with a histogram, and rows of the table of all statistics: a run may have hundreds.
 MOST_DETAILS = 30

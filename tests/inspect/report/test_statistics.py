@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refinery.inspect.report.axes import Axis, axis_of
-from refinery.inspect.report.bounds import NO_RANGE, FilterBound, KeptRange
 from refinery.inspect.report.facts import read_steps
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.statistics import QUANTILES, Statistic, read_correlations, read_statistics
 from refinery.inspect.report.tables import RunTables
+from refinery.operators.bounds import NO_RANGE, FilterBound, KeptRange
 from tests.runs import refine
 
 VALUES = st.lists(st.integers(-1000, 100_000) | st.floats(-1e12, 1e12) | st.sampled_from([0.0, 0.5, 1e-9]), min_size=1)
