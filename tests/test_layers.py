@@ -6,6 +6,7 @@ Imports inside of functions and for types alone count, too.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "refinery"
@@ -16,6 +17,7 @@ ORDER = (
     "errors",
     "kernels",
     "storage",
+    "dedup/matchers",
     "operators",
     "io",
     "recipe",
@@ -38,8 +40,13 @@ ORDER = (
 
 
 def part(path: Path) -> str:
-    inside = path.relative_to(PACKAGE)
-    return inside.parts[0].removesuffix(".py")
+    return part_of(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def part_of(pieces: Sequence[str]) -> str:
+    """The part that a module below the package belongs to: a sub-package with a place of its own, or the first name."""
+    below = "/".join(pieces[:2])
+    return below if below in ORDER else pieces[0]
 
 
 def imported(path: Path) -> set[str]:
@@ -54,7 +61,7 @@ def imported(path: Path) -> set[str]:
         for name in names:
             pieces = name.split(".")
             if pieces[0] == "refinery" and len(pieces) > 1 and pieces[1] in ORDER:
-                found.add(pieces[1])
+                found.add(part_of(pieces[1:]))
     return found
 
 

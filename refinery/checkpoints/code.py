@@ -13,7 +13,7 @@ from refinery.planning.plan import CompiledStage
 from refinery.security.sql_paths import is_own
 from refinery.storage.run_folder import RunDir
 
-_FOLDERS = {*KINDS, "features"}
+_FOLDERS = {*KINDS, "features", "matchers"}
 _CODE = (".py", ".sql", ".so", ".pyd")
 
 
@@ -24,14 +24,26 @@ def code_of(planned: CompiledStage, library: Library, elsewhere: Collection[str]
     """
     found: dict[str, str] = {}
     for operator in _operators(planned, library):
-        modules = local_modules(operator.path)
-        found |= {str(path): f"module {name}" for name, path in modules.items()}
-        root = operator.path.parent.parent
-        for path in _in_folder(operator.path, set(found), elsewhere):
-            found[path] = os.path.relpath(path, root)
+        found |= _code_with(operator.path, elsewhere)
         for name in getattr(operator, "resources", {}).get("files", ()):
             found[str(operator.path.parent / name)] = f"{operator.path.name} {name}"
+    for path in _matchers(planned, library):
+        found |= _code_with(path, elsewhere)
     return found
+
+
+def _code_with(path: Path, elsewhere: Collection[str]) -> dict[str, str]:
+    """A Python file of a person, with the modules that it imports and the files in its folder."""
+    found = {str(module): f"module {name}" for name, module in local_modules(path).items()}
+    root = path.parent.parent
+    return found | {file: os.path.relpath(file, root) for file in _in_folder(path, set(found), elsewhere)}
+
+
+def _matchers(planned: CompiledStage, library: Library) -> Iterator[Path]:
+    """Files of users' matchers that the stage uses."""
+    steps = [step for step in (planned.stage.before, planned.stage.after) if step is not None]
+    paths = (library.operators[step.name].matcher_path for step in steps)
+    yield from (path for path in paths if path is not None)
 
 
 def _operators(planned: CompiledStage, library: Library) -> Iterator[Any]:

@@ -62,7 +62,7 @@ def barrier_key(planned: CompiledStage, library: Library, results: Sequence[Shar
     assert step is not None
     operator = library.operators[step.name]
     step = replace(step, params=by_contents(step.params, operator.params))
-    own = canonical([step, operator.path, operator.functions], _plain)
+    own = canonical([step, operator.path, operator.matcher_path, operator.functions], _plain)
     return key_of([versions(), own, [result.key for result in results], more])
 
 

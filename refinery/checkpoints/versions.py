@@ -18,7 +18,7 @@ from refinery.operators.local_code import sources_in
 # Packages of refinery that decide no stored result, and why. All others count, with the sources of shipped operators.
 LEFT_OUT = {
     "cli": "reads command lines and prints",
-    "execution/ray": "sends shards to where `workers` runs them, and joins marks as `dedup` does",
+    "execution/ray": "sends shards to where `workers` runs them, and joins match keys as `dedup` does",
     "inspect": "reads what runs have stored, and keeps nothing",
     "monitoring": "watches a run",
     "tracer": "writes traces of others' operators",

@@ -16,7 +16,7 @@ from refinery.common.fields import keys_of
 from refinery.compiler.batch_reads import BatchRead, BatchReads
 from refinery.compiler.bounds import in_range, order_terms
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
-from refinery.compiler.deduplicators import MARK
+from refinery.compiler.deduplicators import MATCH_KEY
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
@@ -90,7 +90,7 @@ class _Compiler:
         problems += self._group_keys()
         for step in self._all_steps():
             self.current = step.index
-            compiled = self._take_out if step is before else self._mark if step is after else self._step
+            compiled = self._take_out if step is before else self._match_keys if step is after else self._step
             try:
                 compiled(step, self.library.operators[step.name])
             except ValueError as error:
@@ -190,8 +190,8 @@ class _Compiler:
             text, changed = self.version[keys][0], self.names.fixed("changed", step.index)
             self._end_filter(step, f"{self.alive} AND NOT ({changed} AND {text} = '')")
 
-    def _mark(self, step: Any, operator: Operator) -> None:
-        """Define the marks of each live sample: its match keys, and the order in which samples are preferred."""
+    def _match_keys(self, step: Any, operator: Operator) -> None:
+        """Define the match keys of each live sample, and the order in which samples are preferred."""
         keys = self._keys(step)
         if not self.schema.lines:
             self._check_column(keys[0])
@@ -200,9 +200,9 @@ class _Compiler:
         render = partial(self._render, step, operator, keys, body)
         (compared,), terms = each_of([lambda: [render()], lambda: self._order(step, keys)])
         for name, expression in compared.items():
-            self._define_mark(step, MARK + name, expression, note)
+            self._define_key(step, MATCH_KEY + name, expression, note)
         for number, (expression, direction) in enumerate(terms):
-            name = self._define_mark(step, f"{MARK}order_{number}", expression, "the order in which one is kept")
+            name = self._define_key(step, f"{MATCH_KEY}order_{number}", expression, "the order in which one is kept")
             self.chain.order.append(OrderTerm(name, direction))
 
     def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
@@ -213,9 +213,9 @@ class _Compiler:
         found = each_of([partial(own, term) for term, _ in terms])
         return [(parse(sql), direction) for sql, (_, direction) in zip(list(found), terms, strict=True)]
 
-    def _define_mark(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
+    def _define_key(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
         self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note, "mark")
-        self.chain.marks.append(name)
+        self.chain.match_keys.append(name)
         return name
 
     def _render(self, step: Any, operator: Operator, keys: Keys, sql: str | None = None) -> dict[str, exp.Expr]:

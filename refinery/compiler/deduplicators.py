@@ -1,41 +1,57 @@
-"""Parts of a deduplicator's SQL that runs and scripts share: names of marks, matches, the ledger's bound."""
+"""Parts of a deduplicator's SQL that runs and scripts share: names of match keys, queries, the ledger's bound."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from refinery.operators import Operator
+from refinery.compiler.templates import template
+from refinery.dedup.matchers import measure_of
+from refinery.dedup.matchers.model import SetQuery
+from refinery.operators import Operator, read_sql
 
-# Rounds in which the samples of a bucket are compared with one of those left; later rounds find almost nothing.
-ROUNDS = 8
-# SQL for the content hash that picks representatives: the sum of a sample's shingles, which are hashes, modulo 2^64.
-CONTENT = "CAST(coalesce(list_sum(shingles), 0) % 18446744073709551616 AS UBIGINT)"
-
-MARK = "_mark_"
-
-# Parameter that bounds a match -> statistic that the ledger shows for a removed sample.
-_BOUNDS = {"jaccard_threshold": "estimated_jaccard", "hamming_distance": "hamming_distance"}
+MATCH_KEY = "_mark_"
 
 
-def mark_name(column: str) -> str:
-    """A mark's own name, from the name of its column in the chain."""
-    return column.removeprefix(MARK)
+def key_name(column: str) -> str:
+    """A match key's own name, from the name of its column in the chain."""
+    return column.removeprefix(MATCH_KEY)
+
+
+def statement(name: str, /, **values: Any) -> str:
+    """A rendered statement of `sql/deduplicators`."""
+    return template(read_sql(f"deduplicators/_{name}.sql")).render(values)
+
+
+def body(name: str, /, **values: Any) -> str:
+    """A query of `sql/deduplicators` for use within a statement: without its comment."""
+    lines = statement(name, **values).strip().rstrip(";").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("--"))
+
+
+def sql_of(query: SetQuery) -> str:
+    """The text of a matcher's query."""
+    return query.text or statement(query.name, **values_of(query))
+
+
+def body_of(query: SetQuery) -> str:
+    """The text of a matcher's query, for use within a statement."""
+    return query.text or body(query.name, **values_of(query))
+
+
+def values_of(query: SetQuery) -> dict[str, Any]:
+    """Values of a query's template, with the texts of queries among them."""
+    return {name: body_of(one) if isinstance(one, SetQuery) else one for name, one in query.values.items()}
 
 
 def matched(operator: Operator) -> dict[str, Any]:
-    """Values for `_duplicates.sql`: SQL for the columns that describe the match, by kind of match."""
-    if operator.match == "keys":
-        return {"matched": "CAST(one.key AS VARCHAR)", "distance": "NULL", "estimate": "NULL", "joined": True}
-    if operator.match == "hamming":
-        text = "'distance ' || found.how"
-        return {"matched": text, "distance": "found.how", "estimate": "NULL", "joined": False}
-    estimate = "estimate_jaccard(one.signature, other.signature)"
-    return {"matched": "'band ' || found.how", "distance": "NULL", "estimate": estimate, "joined": True}
+    """Values for `_duplicates.sql`: SQL for the columns that describe the match."""
+    return asdict(operator.sample_matcher.match)
 
 
 def judged(step: Any) -> dict[str, Any]:
     """Values for `ledger.sql`: a step's place, and its statistic with the bound if there is one."""
-    name = next((name for name in _BOUNDS if name in step.params), None)
-    bound = None if name is None else float(step.params[name])
+    parameter, statistic = measure_of(step.params) or ("", None)
+    bound = float(step.params[parameter]) if parameter else None
     place = {"step": step.index, "name": step.name, "where": step.where}
-    return {**place, "statistic": _BOUNDS.get(name or ""), "bound": bound}
+    return {**place, "statistic": statistic, "bound": bound}

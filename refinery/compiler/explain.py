@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from refinery.compiler.bounds import order_terms
 from refinery.compiler.column_names import called
+from refinery.compiler.deduplicators import body_of, matched
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program, StepInfo, pretty
-from refinery.compiler.script.between_stages import body, matched
+from refinery.dedup.matchers.model import SetQuery
 from refinery.operators import Library, Operator
 
 
@@ -30,7 +30,7 @@ class StepPlan:
 
 
 def step_plans(program: Program, chain: Chain, library: Library, after: Any | None = None) -> list[StepPlan]:
-    """Plans of all steps of the stage. after: the deduplicator at its end; its plan is that of computing its marks."""
+    """Plans of all steps of the stage. after: the deduplicator at its end; its plan is that of computing its match keys."""
     steps = list(program.steps)
     if after is not None:
         steps.append(StepInfo(after.index, after.name, "marks", after.where, program.text_key))
@@ -88,7 +88,7 @@ def barrier_plan(step: Any, operator: Operator) -> BarrierPlan:
         index=step.index,
         name=step.name,
         where=step.where,
-        compares=tuple(_compared(step, operator)),
+        compares=tuple(operator.matcher.described(operator, params)),
         stays=_stays(step, operator),
         limits=f"{', '.join(limits)}; {excess}" if limits else "none",
         index_folder=params.get("index"),
@@ -96,59 +96,8 @@ def barrier_plan(step: Any, operator: Operator) -> BarrierPlan:
     )
 
 
-def _compared(step: Any, operator: Operator) -> list[str]:
-    params = step.params
-    if operator.match == "keys":
-        key = f": {' '.join(str(params['key']).split())}" if operator.params.get("key") else ", one value for each text"
-        return [f"keys{key}; samples with equal ones are duplicates"]
-    if operator.match == "hamming":
-        distance = params["hamming_distance"]
-        return [f"SimHash values of 64 bits; samples whose values differ in at most {distance} bits are duplicates"]
-    if operator.match == "units":
-        return [_units_compared(params, operator)]
-    lines = _bands_compared(params)
-    if params.get("verify"):
-        threshold = params["jaccard_threshold"]
-        lines.append(f"pairs whose true Jaccard similarity is below {threshold:g} are dropped: verify")
-    return lines
-
-
-def _units_compared(params: Mapping[str, Any], operator: Operator) -> str:
-    rule = operator.rule
-    if rule["kind"] == "more_documents_than":
-        return (
-            f"parts of each text; those in more than {params[rule['threshold']]} samples are removed from all of them"
-        )
-    return "parts of each text; repeated ones are removed, the first stays"
-
-
-def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Number of bands of a signature and of minima in each band, for the parameters of a deduplicator."""
-    if params.get("num_buckets") or params.get("hashes_per_bucket"):
-        return params.get("num_buckets") or 14, params.get("hashes_per_bucket") or 8
-    if params.get("num_bands") and params.get("num_rows_per_band"):
-        return params["num_bands"], params["num_rows_per_band"]
-    from refinery.kernels.dedup.minhash_bands import optimum
-
-    return optimum(float(params["jaccard_threshold"]), int(params["num_permutations"]))
-
-
-def _bands_compared(params: Mapping[str, Any]) -> list[str]:
-    if "num_permutations" not in params:
-        return ["bands of a signature; samples with an equal band are candidates"]
-    bands, rows = bands_and_rows(params)
-    threshold = float(params["jaccard_threshold"])
-    at = sorted({round(threshold, 4), *(x / 10 for x in range(3, 10, 2))})
-    curve = ", ".join(f"{s:g}: {1 - (1 - s**rows) ** bands:.3g}" for s in at)
-    chance = 1 - (1 - threshold**rows) ** bands
-    return [
-        f"{bands} bands x {rows} rows of a MinHash signature; samples with an equal band are candidates",
-        f"at jaccard_threshold {threshold:g} a pair is one with probability 1 - (1 - s^{rows})^{bands} = {chance:.3g} ({curve})",
-    ]
-
-
 def _stays(step: Any, operator: Operator) -> str:
-    if operator.match == "units":
+    if operator.matcher.takes_units:
         empty = operator.rule.get("drop_empty")
         gone = (
             "a sample of which nothing is left is removed"
@@ -165,21 +114,10 @@ def _stays(step: Any, operator: Operator) -> str:
 
 def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
     """The set SQL of a run."""
-    params = step.params
-    if operator.match == "units":
-        if operator.rule["kind"] == "more_documents_than":
-            threshold = int(params[operator.rule["threshold"]])
-            return [_named("units_in_many", "the parts that go", threshold=threshold)]
-        return [_named("units_seen_before", "the parts that go")]
-    found = []
-    if params.get("verify"):
-        found.append(_named("buckets", "once, here for the first band; the others are alike", bands=[0]))
-        found.append(_named("representatives", "in rounds, until all pairs are answered; a kernel compares them"))
-        found.append(_named("still_open", "after each round"))
-    else:
-        when = {"bands": "for each band", "hamming": "for equal values; a kernel finds the near ones"}
-        found.append(_named("same_key", when.get(operator.match, "once")))
-    keep = params.get("keep") or "first"
+    found = [_shown(query) for query in operator.matcher.queries(operator, step.params)]
+    if operator.matcher.takes_units:
+        return found
+    keep = step.params.get("keep") or "first"
     if keep != "first":
         directions = [direction for _, direction in order_terms(keep)]
         order = [{"column": f"order_{n}", "direction": direction} for n, direction in enumerate(directions)]
@@ -187,5 +125,9 @@ def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
     return [*found, _named("duplicates", "rows of the table duplicates", **matched(operator))]
 
 
+def _shown(query: SetQuery) -> tuple[str, str, str]:
+    return query.name if query.text else f"_{query.name}.sql", query.when, pretty(body_of(query))
+
+
 def _named(name: str, when: str, /, **values: Any) -> tuple[str, str, str]:
-    return f"_{name}.sql", when, pretty(body(name, **values))
+    return _shown(SetQuery(name, when, values))

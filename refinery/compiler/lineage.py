@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from refinery.common.fields import field_name, keys_of
-from refinery.compiler.deduplicators import mark_name
+from refinery.compiler.deduplicators import key_name
 from refinery.compiler.model import REST
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
@@ -65,7 +65,7 @@ class LineageStage:
     @property
     def removes(self) -> bool:
         """True if the deduplicator removes samples, not parts of their texts."""
-        return self.operator is not None and self.operator.match != "units"
+        return self.operator is not None and not self.operator.matcher.takes_units
 
 
 def through_stages(stages: Sequence[LineageStage], column: str) -> list[Origin]:
@@ -130,16 +130,16 @@ class _Stages:
         return found
 
     def kept_instead(self, number: int, depth: int) -> list[Origin]:
-        """The lineage of the marks of the deduplicator after a stage; empty if it removes no samples."""
+        """The lineage of the match keys of the deduplicator after a stage; empty if it removes no samples."""
         stage = self.stages[number]
         return self._compared(number, "kept_instead", "the sample that stays instead", depth) if stage.removes else []
 
     def _compared(self, number: int, column: str, meaning: str, depth: int) -> list[Origin]:
         stage = self.stages[number]
-        marks = stage.program.marks
-        what = ", ".join(mark_name(mark) for mark in marks)
+        keys = stage.program.match_keys
+        what = ", ".join(key_name(key) for key in keys)
         root = Origin(column, meaning, stage.after.index if stage.after else None, f"set SQL over {what}", (), depth)
-        return [root, *(origin for mark in marks for origin in self.result(number, mark, depth + 1))]
+        return [root, *(origin for key in keys for origin in self.result(number, key, depth + 1))]
 
     def changed_before(self, number: int, keys: tuple[str, ...]) -> int | None:
         """The last stage before `number` that changed a text field, a field in it or a field around it."""

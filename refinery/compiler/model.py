@@ -84,9 +84,9 @@ class OrderTerm:
 class CompileContext:
     """Context of a chain in a recipe of several stages.
 
-    before: the deduplicator whose findings are applied first. after: the deduplicator that marks are computed for.
+    before: the deduplicator whose findings are applied first. after: the deduplicator that match keys are computed for.
     stats: statistics of earlier stages; the batch carries those that a step uses, or all with `carry_all`. compare: the
-    marks are the values for the exact comparison of candidates, instead of those that find candidates. measure: filters
+    match keys are the values for the exact comparison of candidates, instead of those that find candidates. measure: filters
     only measure, whatever their bounds. probe: filters remove nothing; each has a column of the rows that it would keep.
     summary: the groups that statistics are summed up by, if these need columns of their own.
     """
@@ -122,7 +122,7 @@ class Chain:
     outs: dict[Keys, str] = field(default_factory=dict)  # field that a step changes -> result column with the new text
     used_features: set[str] = field(default_factory=set)  # names of the features
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
-    marks: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
+    match_keys: list[str] = field(default_factory=list)  # columns that the deduplicator after the chain compares
     order: list[OrderTerm] = field(default_factory=list)
     removed: str | None = None  # column of the batch with the units that the deduplicator before the chain removes
     plain_source: str = ""  # `source` for a batch without `_text`
@@ -157,7 +157,7 @@ class Chain:
         columns += [ident(stat.column) for stat in self.stats]
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
-        columns += [ident(mark) for mark in self.marks]
+        columns += [ident(key) for key in self.match_keys]
         columns += [*self.keys, *dict.fromkeys(self.chars.values())]
         last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
         for keys, out in self.outs.items():

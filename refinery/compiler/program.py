@@ -16,6 +16,7 @@ from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
 from refinery.compiler.model import ALONE, BatchColumn, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.templates import ident, lit
+from refinery.dedup.matchers import SHINGLES, MatchColumn
 from refinery.operators import Function, Library
 from refinery.recipe.sql import parse
 
@@ -39,7 +40,7 @@ class Program:
     text. probes: (column, step) in the order in which steps run, each a column of the relation `last` of `layers`, to
     find the step that a row fails in. trials: the relation below each probe, and its expression. kinds: of the columns,
     see Definition. given: columns of `batch` besides `_i` and those of lines. facts: result columns stored for every
-    sample. names: operator by step, of all steps that something is computed for. marks, order: result columns for the
+    sample. names: operator by step, of all steps that something is computed for. match_keys, order: result columns for the
     next deduplicator. carried: statistics of earlier stages that the batch carries. removed: column of the batch with
     the units that the deduplicator before removes. keys: result columns that statistics are summed up by. chars: by
     step, the result column with the length of the text that the step measured. folders: folders whose files the SQL may
@@ -67,7 +68,8 @@ class Program:
     kinds: Mapping[str, str]
     stats_json: bool
     names: dict[int, str]
-    marks: tuple[str, ...] = ()
+    match_keys: tuple[str, ...] = ()
+    key_columns: tuple[MatchColumn, ...] = ()
     order: tuple[OrderTerm, ...] = ()
     carried: tuple[str, ...] = ()
     removed: str | None = None
@@ -83,7 +85,7 @@ class Program:
     @property
     def copies(self) -> bool:
         """True if nothing is computed, so the samples pass unchanged."""
-        return not (self.first or self.steps or self.marks or self.removed or self.stats_json)
+        return not (self.first or self.steps or self.match_keys or self.removed or self.stats_json)
 
     @property
     def hidden(self) -> list[str]:
@@ -160,7 +162,8 @@ def build(
         kinds={definition.name: definition.kind for _, definition in probes},
         stats_json=stats_json,
         names={step.index: step.name for step in (*steps, *ends)},
-        marks=tuple(chain.marks),
+        match_keys=tuple(chain.match_keys),
+        key_columns=_key_columns(around, library),
         order=tuple(chain.order),
         carried=tuple(sorted(given.name for given in chain.given.values() if given.kind == "carried")),
         removed=chain.removed,
@@ -170,6 +173,13 @@ def build(
         files=tuple(sorted(chain.files)),
     )
     return program, chain
+
+
+def _key_columns(around: CompileContext, library: Library) -> tuple[MatchColumn, ...]:
+    """Form of the match keys that the chain computes."""
+    if around.after is None:
+        return ()
+    return SHINGLES if around.compare else library.operators[around.after.name].matcher.columns
 
 
 def _definitions(chain: Chain) -> list[tuple[str, Definition]]:

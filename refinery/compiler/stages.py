@@ -19,7 +19,7 @@ class Stage:
     """One pass over the samples.
 
     steps: mappers, filters and statistics operators. before: the deduplicator whose findings the pass applies first,
-    or None. after: the deduplicator that the pass computes marks for, or None. fingerprint: of all steps up to the end
+    or None. after: the deduplicator that the pass computes match keys for, or None. fingerprint: of all steps up to the end
     of this stage, and of their order. order: numbers of the steps as they run; empty for the recipe's order. of_recipe:
     the fingerprint without the order.
     """
@@ -85,7 +85,10 @@ def _described(step: Any, library: Library) -> list[Any]:
     """Inputs of a step's fingerprint: operator, version, source, all parameters, and contents of files they name."""
     operator = library.operators[step.name]
     source = hashlib.sha256(operator.path.read_bytes()).hexdigest()
-    return [step.name, operator.version, source, sorted(by_contents(step.params, operator.params).items())]
+    found = [step.name, operator.version, source, sorted(by_contents(step.params, operator.params).items())]
+    if operator.matcher_path is not None:
+        found.append(hashlib.sha256(operator.matcher_path.read_bytes()).hexdigest())
+    return found
 
 
 def _digest(parts: Sequence[Any]) -> str:

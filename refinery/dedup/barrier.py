@@ -1,4 +1,4 @@
-"""Runs a deduplicator: finds from the marks of all shards the samples to remove, the reasons, and the kept samples."""
+"""Runs a deduplicator: finds from the match keys of all shards the samples to remove, the reasons, and the kept samples."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.compiler.deduplicators import matched
+from refinery.compiler.deduplicators import matched, statement
 from refinery.dedup import index as indexes
-from refinery.dedup import limits, pairs, units
+from refinery.dedup import limits, units
 from refinery.dedup.clusters import Clusters, cluster
-from refinery.dedup.marks import MatchKeys, SqlLimits, statement
+from refinery.dedup.match_keys import MatchKeys, SqlLimits
+from refinery.dedup.matchers.model import Pairs, ShingleComparison
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Operator
-from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.functions import register
+from refinery.workers.match_keys import SHARD_BITS
 
 _LOW = (1 << SHARD_BITS) - 1
 
 
 @dataclass
 class DedupResult:
-    """Result of a deduplicator. Numbers of samples are those of workers.dedup_marks; numbers below 0: of an index.
+    """Result of a deduplicator. Numbers of samples are those of workers.match_keys; numbers below 0: of an index.
 
     removed: ascending. duplicates: Parquet file, a row per removed sample or unit. clusters: Parquet file of members;
     empty for units. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
@@ -52,7 +53,7 @@ class DedupResult:
 class DedupInput:
     """Input of a deduplicator.
 
-    step, operator: of the recipe. files: marks of the shards that have any. order: of survivors. sources: the input of
+    step, operator: of the recipe. files: match keys of the shards that have any. order: of survivors. sources: the input of
     each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
     compares the samples' shingles. run: the run's name in an index, see `index.name_of_run`.
     """
@@ -66,7 +67,7 @@ class DedupInput:
     first_rows: Sequence[int]
     folder: Path
     room: SqlLimits
-    compare: pairs.ShingleComparison
+    compare: ShingleComparison
     run: str = ""
 
 
@@ -80,21 +81,22 @@ def find_duplicates(given: DedupInput) -> DedupResult:
     if given.files:
         before = indexes.view_of(findings.index) if findings.index is not None else None
         folders = [given.folder, *([findings.index.place.folder] if findings.index is not None else [])]
-        with MatchKeys(given.files, given.room, before, folders) as marks:
-            with register(marks.con, operator.functions).kept():
-                _of_units(given, marks, findings) if operator.match == "units" else _of_samples(given, marks, findings)
+        matcher = operator.matcher
+        with MatchKeys(given.files, matcher.columns, given.room, before, folders) as keys:
+            with register(keys.con, operator.functions).kept():
+                (_of_units if matcher.takes_units else _of_samples)(given, keys, findings)
             if findings.index is not None:
                 target = given.folder / "index.parquet"
                 gone = pa.table({"_row": ints(findings.removed)})
-                if indexes.extend(marks, given.first_rows, gone, target):
+                if indexes.extend(keys, given.first_rows, gone, target):
                     findings.extends = target
     findings.seconds = time.perf_counter() - started
     return findings
 
 
-def _of_units(given: DedupInput, marks: MatchKeys, findings: DedupResult) -> None:
+def _of_units(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> None:
     path = given.folder / "duplicates.parquet"
-    if marks.write(units.statement_of(given.operator, given.step.params), str(path)):
+    if keys.write(units.statement_of(given.operator, given.step.params), str(path)):
         settle_units(given, path, findings)
 
 
@@ -104,28 +106,24 @@ def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> 
     findings.duplicates = str(duplicates)
 
 
-def _of_samples(given: DedupInput, marks: MatchKeys, findings: DedupResult) -> None:
-    params = given.step.params
+def _of_samples(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> None:
     notes: list[str] = []
-    if params.get("verify"):
-        found = pairs.verified(marks, given.compare, float(params["jaccard_threshold"]), notes)
-    else:
-        found = pairs.FINDERS[given.operator.match](marks, params)
-    settle(given, marks, found, findings, notes)
+    found = given.operator.sample_matcher.pairs(keys, given.step.params, given.compare, notes)
+    settle(given, keys, found, findings, notes)
 
 
 def settle(
-    given: DedupInput, marks: MatchKeys, found: Iterable[pairs.Pairs], findings: DedupResult, notes: Sequence[str] = ()
+    given: DedupInput, keys: MatchKeys, found: Iterable[Pairs], findings: DedupResult, notes: Sequence[str] = ()
 ) -> None:
-    """Record the samples to remove because of matched pairs. marks: at least those of the samples in the pairs."""
-    clusters = cluster(found, marks, given.order)
+    """Record the samples to remove because of matched pairs. keys: at least those of the samples in the pairs."""
+    clusters = cluster(found, keys, given.order)
     findings.removed = clusters.row[clusters.removed]
     findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
     findings.notes += limits.check(given.step, clusters, *_by_source(given, findings.removed))
     if len(clusters.row):
         findings.duplicates = str(given.folder / "duplicates.parquet")
         findings.clusters = str(given.folder / "clusters.parquet")
-        _write(given, marks, clusters, findings)
+        _write(given, keys, clusters, findings)
 
 
 def _by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
@@ -141,14 +139,14 @@ def _by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], 
     return alive, gone
 
 
-def _write(given: DedupInput, marks: MatchKeys, clusters: Clusters, findings: DedupResult) -> None:
+def _write(given: DedupInput, keys: MatchKeys, clusters: Clusters, findings: DedupResult) -> None:
     """Write the clusters, and the match of each removed sample."""
     gone = clusters.removed
     found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}
     jaccard = clusters.jaccard[gone]
     found |= {"_row": ints(clusters.row[gone]), "jaccard": ints(jaccard, ~np.isnan(jaccard))}
-    with marks.relation("found", pa.table(found)):
-        marks.write(statement("duplicates", **matched(given.operator)), findings.duplicates)
+    with keys.relation("found", pa.table(found)):
+        keys.write(statement("duplicates", **matched(given.operator)), findings.duplicates)
     members = pa.table({"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())})
-    with marks.relation("members", members):
-        marks.write("SELECT * FROM members ORDER BY kept, _row", findings.clusters)
+    with keys.relation("members", members):
+        keys.write("SELECT * FROM members ORDER BY kept, _row", findings.clusters)

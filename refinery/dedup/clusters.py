@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.compiler.deduplicators import mark_name
-from refinery.dedup.marks import MatchKeys, statement
-from refinery.dedup.pairs import Pairs
+from refinery.compiler.deduplicators import key_name, statement
+from refinery.dedup.match_keys import MatchKeys
+from refinery.dedup.matchers.model import Pairs
 from refinery.kernels.core.arrow import ints, numbers
 
 # Least number of collected matches before they are merged.
@@ -44,7 +44,7 @@ class Clusters:
         return counts[inverse]
 
 
-def cluster(found: Iterable[Pairs], marks: MatchKeys, order: Sequence[Any]) -> Clusters:
+def cluster(found: Iterable[Pairs], keys: MatchKeys, order: Sequence[Any]) -> Clusters:
     """Join pairs to clusters. order: terms of the order that chooses survivors; empty: the first sample stays."""
     components, evidence = kernels.dedup.unionfind.Components(), _Evidence()
     for pairs in found:
@@ -52,7 +52,7 @@ def cluster(found: Iterable[Pairs], marks: MatchKeys, order: Sequence[Any]) -> C
         evidence.add(pairs)
         evidence.add(pairs._replace(row=pairs.via, via=pairs.row))
     row, root = components.labels()
-    kept = _survivors(marks, row, root, order) if order and len(row) else root
+    kept = _survivors(keys, row, root, order) if order and len(row) else root
     return Clusters(row, root, kept, *evidence.of(row))
 
 
@@ -105,8 +105,8 @@ def _rank(pairs: Pairs) -> np.ndarray:
     return ((pairs.via > pairs.row).astype(np.int64) << 32) + pairs.how
 
 
-def _survivors(marks: MatchKeys, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
-    terms = [replace(term, column=mark_name(term.column)) for term in order]
-    with marks.relation("members", pa.table({"_row": ints(row), "root": ints(root)})):
-        table = marks.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")
+def _survivors(keys: MatchKeys, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
+    terms = [replace(term, column=key_name(term.column)) for term in order]
+    with keys.relation("members", pa.table({"_row": ints(row), "root": ints(root)})):
+        table = keys.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")
     return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]

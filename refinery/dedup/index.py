@@ -1,6 +1,6 @@
-"""Index of earlier runs' marks: new data is deduplicated against old data, which is not read or hashed again.
+"""Index of earlier runs' match keys: new data is deduplicated against old data, which is not read or hashed again.
 
-A folder with `index.json` (its files, and the operator and parameters that made them) and one Parquet file of marks for
+A folder with `index.json` (its files, and the operator and parameters that made them) and one Parquet file of match keys for
 each run. Only files that `index.json` lists count, and it is replaced in one step: an extension is complete or absent.
 An index at a URL differs only in its lists (see index_url).
 """
@@ -18,9 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.compiler.deduplicators import statement
 from refinery.compiler.templates import lit
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace
-from refinery.dedup.marks import MatchKeys, statement
+from refinery.dedup.match_keys import MatchKeys
+from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 from refinery.errors import OperatorError, OutputError
 from refinery.io.side_files import digest, digests
 from refinery.operators import Operator, is_shipped, local_modules, read_operator
@@ -28,11 +30,6 @@ from refinery.operators.assets import by_contents
 from refinery.recipe.sql_files import files_of
 from refinery.storage.urls import is_url
 
-# Parameters that decide the kept sample or the report, but not the match keys.
-_ELSEWHERE = {
-    "keep", "max_cluster_size", "max_removed_share", "on_excess", "index", "trace_samples", "verify", "hamming_distance",
-    "num_blocks", "text_key",
-}  # fmt: skip
 # Numbers of an index' samples are below 0; numbers of a later generation are higher than those of an earlier one.
 _GENERATION_BITS = 40
 
@@ -56,7 +53,7 @@ class Index:
         return tuple(item for item in self.listed if not self.run or item.get("run") != self.run)
 
     def files(self) -> list[str]:
-        """Files of marks of the index, on this machine."""
+        """Files of match keys of the index, on this machine."""
         return [self.place.local(item["file"]) for item in self.generations]
 
     def names(self) -> list[str]:
@@ -146,28 +143,36 @@ def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any],
 
 
 def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
-    """Identity of an index' marks: the operator under its own name, its version, and its parameters for match keys."""
-    own = read_operator(operator.path)  # an alias has further parameters, which have no effect
+    """Identity of an index' match keys: the operator under its own name, its version, and its parameters for them."""
+    matchers = {} if operator.matcher_path is None else {operator.match: operator.matcher_path}
+    own = read_operator(operator.path, matchers=matchers)  # an alias has further parameters, which have no effect
+    elsewhere = {*SURVIVOR_PARAMS, *own.matcher.only_compares, "text_key"}  # decide survivors, reports or pairs
     given = by_contents(step.params, own.params)
-    params = {name: given[name] for name in sorted(own.params) if name not in _ELSEWHERE and name in given}
+    params = {name: given[name] for name in sorted(own.params) if name not in elsewhere and name in given}
     found = {"operator": own.name, "version": own.version, **params, **_contents(own, params)}
     return json.loads(json.dumps(found, default=list))
 
 
 def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Digests of files that the marks depend on: files that SQL in parameters reads, and a user's operator code."""
+    """Digests of files that the match keys depend on: files that SQL in parameters reads, and a user's operator code."""
     found: dict[str, Any] = {}
     for name, value in params.items():
         names = files_of(value) if value and operator.params[name].type == "sql" else []
         found |= {f"content of {name}": list(digests(names).values())} if names else {}
+    own_matcher = [] if operator.matcher_path is None else [operator.matcher_path]
     if not is_shipped(operator.path):
-        code = [operator.path, *local_modules(operator.path).values(), *operator.resources.get("files", ())]
+        code = [
+            operator.path,
+            *own_matcher,
+            *local_modules(operator.path).values(),
+            *operator.resources.get("files", ()),
+        ]
         found["code"] = [digest(str(operator.path.parent / path)) for path in code]
     return found
 
 
 def view_of(index: Index) -> str | None:
-    """SQL for the index' marks under their numbers; None if there are no marks."""
+    """SQL for the index' match keys under their numbers; None if there are none."""
     if not index.generations:
         return None
     with _read(f"index {index.place.name}"):
@@ -181,21 +186,21 @@ def view_of(index: Index) -> str | None:
     )
 
 
-def extend(marks: MatchKeys, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
-    """Write the marks of the samples that stay to `target`, for `extending`; return their number.
+def extend(keys: MatchKeys, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:
+    """Write the match keys of the samples that stay to `target`, for `extending`; return their number.
 
     first_rows: number of each shard's first sample. gone: numbers of the samples that the step removes, as `_row`.
     """
-    columns = [name for name in marks.columns if name != "_row" and not name.startswith("order_")]
-    with marks.relation("gone", gone):
-        return marks.write(statement("index", first_rows=list(first_rows), columns=columns), str(target))
+    columns = [name for name in keys.columns if name != "_row" and not name.startswith("order_")]
+    with keys.relation("gone", gone):
+        return keys.write(statement("index", first_rows=list(first_rows), columns=columns), str(target))
 
 
 @contextmanager
 def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, str], None]]:
     """Lock indexes against other runs until this run is published, with the added files copied to them.
 
-    added: indexes and files of marks, written by `extend`. The yielded function lists the files, under the id of the
+    added: indexes and files of match keys, written by `extend`. The yielded function lists the files, under the id of the
     run and the name of its project. Raises OutputError, before anything else is published, if an index cannot be
     written or another run has extended it since it was opened.
     """
@@ -213,7 +218,7 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
 
 @contextmanager
 def _ready(index: Index, written: Path) -> Iterator[str]:
-    """Lock an index and copy the marks beside its others; yield the copy's name. An unlisted copy is removed."""
+    """Lock an index and copy the match keys beside its others; yield the copy's name. An unlisted copy is removed."""
     with ExitStack() as held:
         with _index_errors(index):
             held.enter_context(index.place.alone(index.run, index.number))

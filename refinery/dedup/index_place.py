@@ -1,4 +1,4 @@
-"""The place of an index: its list, its files of marks, and the lock of a run that extends it."""
+"""The place of an index: its list, its files of match keys, and the lock of a run that extends it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class IndexPlace(ABC):
 
     name: str  # as the user wrote it
     key: str  # identifies the place, whatever its name
-    folder: Path  # on this machine; DuckDB reads the marks from it
+    folder: Path  # on this machine; DuckDB reads the match keys from it
 
     @abstractmethod
     def listed(self) -> tuple[int, str] | None:
@@ -30,11 +30,11 @@ class IndexPlace(ABC):
 
     @abstractmethod
     def has(self, file: str) -> bool:
-        """Return whether a file of marks exists."""
+        """Return whether a file of match keys exists."""
 
     @abstractmethod
     def local(self, file: str) -> str:
-        """Path of a file of marks on this machine."""
+        """Path of a file of match keys on this machine."""
 
     def require(self) -> None:  # noqa: B027  # a folder needs nothing
         """Check that the place can hold an index."""
@@ -49,18 +49,18 @@ class IndexPlace(ABC):
 
     @abstractmethod
     def beside(self, written: Path, number: int) -> AbstractContextManager[str]:
-        """Copy the marks to the place as those of that number; yield the copy's name. An unlisted copy is removed."""
+        """Copy the match keys to the place as those of that number; yield the copy's name. An unlisted copy is removed."""
 
     @abstractmethod
     def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
-        """List the marks in one step. name: suggested name. listing: returns the text of the list for the final name.
+        """List the match keys in one step. name: suggested name. listing: returns the text of the list for the final name.
 
         number: of the list that is extended.
         """
 
 
-def is_marks(name: str) -> bool:
-    """Return whether a name is that of a file of marks."""
+def is_match_keys(name: str) -> bool:
+    """Return whether a name is that of a file of match keys."""
     return Path(name).match("marks-*.parquet")
 
 
@@ -100,7 +100,9 @@ class IndexFolder(IndexPlace):
         if not self.folder.exists():
             _require_parent(self.folder)
             return True
-        return self.folder.is_dir() and all(p.name.startswith(".") or is_marks(p.name) for p in self.folder.iterdir())
+        return self.folder.is_dir() and all(
+            p.name.startswith(".") or is_match_keys(p.name) for p in self.folder.iterdir()
+        )
 
     def has(self, file: str) -> bool:
         """Return whether the file exists."""
@@ -125,7 +127,7 @@ class IndexFolder(IndexPlace):
 
     @contextmanager
     def beside(self, written: Path, number: int) -> Iterator[str]:
-        """Copy the marks to a hidden file."""
+        """Copy the match keys to a hidden file."""
         with ExitStack() as held:
             aside = self.folder / f".marks-{number:05d}.parquet"
             held.callback(aside.unlink, missing_ok=True)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from refinery.dedup.index_place import LIST, IndexPlace, is_marks
+from refinery.dedup.index_place import LIST, IndexPlace, is_match_keys
 from refinery.errors import OutputError
 from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
@@ -63,7 +63,7 @@ class IndexBucket(IndexPlace):
 
     def is_free(self) -> bool:
         """Return whether there are no objects except marks, claims and probes."""
-        return all(is_marks(name) or name.startswith(("claim-", "probe-")) for name in self._store.names())
+        return all(is_match_keys(name) or name.startswith(("claim-", "probe-")) for name in self._store.names())
 
     def has(self, file: str) -> bool:
         """Return whether the object exists."""
@@ -107,7 +107,7 @@ class IndexBucket(IndexPlace):
 
     @contextmanager
     def beside(self, written: Path, number: int) -> Iterator[str]:
-        """Copy the marks to an object with a unique name."""
+        """Copy the match keys to an object with a unique name."""
         name = f"marks-{number:05d}-{uuid4().hex[:12]}.parquet"
         try:
             self._store.put(written, name)

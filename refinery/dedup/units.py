@@ -10,18 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from refinery.dedup.marks import statement
+from refinery.compiler.deduplicators import sql_of
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.operators import Operator
-from refinery.workers.dedup_marks import SHARD_BITS
+from refinery.workers.match_keys import SHARD_BITS
 
 
 def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
     """SQL for the units to remove (`_row`, `unit`, `kept`, `matched`), by sample and unit."""
-    rule = operator.rule
-    if rule["kind"] == "more_documents_than":
-        return statement("units_in_many", threshold=int(params[rule["threshold"]]))
-    return statement("units_seen_before")
+    [query] = operator.matcher.queries(operator, params)
+    return sql_of(query)
 
 
 def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:

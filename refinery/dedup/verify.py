@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect
-from refinery.compiler.deduplicators import CONTENT
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
-from refinery.dedup.marks import SqlLimits
+from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.matchers.candidates import CONTENT
 from refinery.io.model import Part, Shard
 from refinery.storage.store import Store
-from refinery.workers.dedup_marks import SHARD_BITS
 from refinery.workers.functions import register
+from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.threads import WorkerThreads
 from refinery.workers.worker import Task, Worker
 
@@ -96,7 +96,7 @@ class Comparison:
             if len(numbers):
                 jobs.append(_job(_restricted(shard, numbers), task))
         with WorkerThreads(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
-            self._files += [str(self._store.fetch(result.marks)) for result in pool.map(jobs) if result.marks]
+            self._files += [str(self._store.fetch(result.match_keys)) for result in pool.map(jobs) if result.match_keys]
         self._known = np.union1d(self._known, wanted)
 
 

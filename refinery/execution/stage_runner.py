@@ -17,7 +17,7 @@ from refinery.checkpoints.results import Checkpoints
 from refinery.common.paths import shorter
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.dedup.index import name_of_run, open_index, require
-from refinery.dedup.marks import SqlLimits
+from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
 from refinery.execution.quarantine_limit import QuarantineLimit
@@ -103,8 +103,8 @@ class StageRunner:
             done.append(self._stage(planned, shards, partial(_ended, allowance, report)))
             if planned.stage.after is not None:
                 findings = self._barrier(done)
-                match = self.prepared.library.operators[planned.stage.after.name].match
-                done[-1] = replace(done[-1], findings=findings, operator_match=match)
+                matcher = self.prepared.library.operators[planned.stage.after.name].matcher
+                done[-1] = replace(done[-1], findings=findings, takes_units=matcher.takes_units)
                 shards = [
                     self._left(done, shard, result) for shard, result in zip(shards, done[-1].results, strict=True)
                 ]
@@ -269,8 +269,8 @@ class StageRunner:
         return (None if found is None else replace(found, index=index)), key
 
     def _marks(self, done: StageResult) -> list[str]:
-        """The files of marks for `_find`."""
-        return done.files("marks")
+        """The files of match keys for `_find`."""
+        return done.files("match_keys")
 
     def _find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, and the reasons."""

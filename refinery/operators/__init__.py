@@ -1,16 +1,14 @@
 """Operators and features: finding and reading their files."""
 
+from refinery.dedup.matchers.params import SURVIVOR_PARAMS, VERIFY_PARAMS
 from refinery.operators.folders import Library, read_sql
 from refinery.operators.headers import read_feature, read_operator
 from refinery.operators.home import is_shipped, shipped
 from refinery.operators.local_code import local_modules
 from refinery.operators.model import (
     KINDS,
-    MATCHES,
     PARAM_TYPES,
     RANGE_PARAMS,
-    SURVIVOR_PARAMS,
-    VERIFY_PARAMS,
     Feature,
     Function,
     Operator,
@@ -20,7 +18,6 @@ from refinery.operators.modules import load_module
 
 __all__ = [
     "KINDS",
-    "MATCHES",
     "PARAM_TYPES",
     "RANGE_PARAMS",
     "SURVIVOR_PARAMS",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from refinery.common.paths import absolute
+from refinery.dedup.matchers import MATCHERS
 from refinery.errors import OperatorError
 from refinery.operators.headers import aliases, read_feature, read_operator
 from refinery.operators.home import shipped
@@ -48,7 +49,17 @@ class Library:
     def operators(self) -> Mapping[str, Operator]:
         """Operators by name, each header read at first use."""
         paths = {n: p for n, (d, p) in self._paths.items() if d in KINDS}
-        return _Lazy(paths | self._aliases, lambda name, path: read_operator(path, name))
+        return _Lazy(paths | self._aliases, lambda name, path: read_operator(path, name, self.matchers))
+
+    @cached_property
+    def matchers(self) -> dict[str, Path]:
+        """Files of users' matchers, by the names that headers of deduplicators give under `match`."""
+        found: dict[str, tuple[str, Path]] = {name: ("", Path(f"refinery's matcher {name}")) for name in MATCHERS}
+        for folder in self._folders:
+            for path in sorted((folder / "matchers").glob("*.py")):
+                if not path.name.startswith("_"):
+                    self._claim(found, path, "matchers")
+        return {name: path for name, (directory, path) in found.items() if directory}
 
     @cached_property
     def _aliases(self) -> dict[str, Path]:

@@ -10,32 +10,35 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from refinery.dedup.matchers import MATCHERS
 from refinery.errors import OperatorError, did_you_mean
 from refinery.operators.model import (
     KINDS,
-    MATCHES,
     PARAM_TYPES,
     PLACE,
     RANGE_PARAMS,
-    SURVIVOR_PARAMS,
-    VERIFY_PARAMS,
     Feature,
     Function,
     Operator,
     Param,
+    matcher_of,
 )
 
 _TAKEN = "columns that begin with _ are private to the operator, and `keep` is a filter's condition"
 
 
-def read_operator(path: Path, name: str | None = None) -> Operator:
-    """Read one operator file's header; name: one of its aliases, or the file's own.
+def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Path] | None = None) -> Operator:
+    """Read one operator file's header; name: one of its aliases, or the file's own. matchers: files of users' matchers.
 
     Raises OperatorError, naming the file and the field, when the header breaks the contract.
     """
     header, sql = _header(path, "OPERATOR")
     kind = KINDS[path.parent.name]
     name = name or path.stem
+    matchers = matchers or {}
+    match = header.get("match") or ""
+    if kind == "deduplicator":
+        _check_match(path, header, matchers)
     known = {
         "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
         "resources",
@@ -46,7 +49,7 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         known | {"match", "rule", "apply", "compare", "aliases", "units"} if kind == "deduplicator" else known,
     )
     alias = (header.get("aliases") or {}).get(name) or {}
-    params = {n: _param(path, n, spec) for n, spec in _all_params(path, kind, header, alias).items()}
+    params = {n: _param(path, n, spec) for n, spec in _all_params(kind, header, alias, matchers).items()}
     for stat in header.get("stats") or {}:
         if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
             raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
@@ -68,7 +71,8 @@ def read_operator(path: Path, name: str | None = None) -> Operator:
         checks=header.get("checks"),
         peer=alias.get("peer") or header.get("peer") or "",
         examples=tuple(header.get("examples") or ()) if name == path.stem else (),
-        match=_match(path, kind, header),
+        match=match,
+        matcher_path=matchers.get(match),
         rule=header.get("rule") or {},
         apply=header.get("apply") or "",
         units=header.get("units") or {},
@@ -116,23 +120,25 @@ def _resource_files(path: Path, names: Any) -> None:
             raise OperatorError(f"{path}: resources name the file {name!r}, but there is no {place}")
 
 
-def _all_params(path: Path, kind: str, header: dict[str, Any], alias: dict[str, Any]) -> dict[str, Any]:
+def _all_params(
+    kind: str, header: dict[str, Any], alias: dict[str, Any], matchers: Mapping[str, Path]
+) -> dict[str, Any]:
     """The operator's own parameters and those of all operators of its kind."""
     own = {**(header.get("params") or {}), **(alias.get("params") or {})}
     if kind == "filter":
         return own | RANGE_PARAMS
-    if kind != "deduplicator" or _match(path, kind, header) == "units":
+    if kind != "deduplicator":
         return own
-    return own | (VERIFY_PARAMS if header["match"] == "bands" else {}) | SURVIVOR_PARAMS
+    return own | dict(matcher_of(header["match"], matchers.get(header["match"])).params)
 
 
-def _match(path: Path, kind: str, header: dict[str, Any]) -> str:
-    match = header.get("match") or ""
-    if kind == "deduplicator" and match not in MATCHES:
-        raise OperatorError(f"{path}: match must be one of {', '.join(MATCHES)}, not {match!r}")
-    if match == "units" and not (header.get("apply") and header.get("rule")):
-        raise OperatorError(f"{path}: a deduplicator of units needs `apply` and `rule`")
-    return match
+def _check_match(path: Path, header: dict[str, Any], matchers: Mapping[str, Path]) -> None:
+    """Check that the matcher of a deduplicator exists and accepts the header. Raises OperatorError."""
+    match, known = header.get("match") or "", (*MATCHERS, *matchers)
+    if match not in known:
+        raise OperatorError(f"{path}: match must be one of {', '.join(known)}, not {match!r}")
+    if problem := matcher_of(match, matchers.get(match)).problem(header):
+        raise OperatorError(f"{path}: {problem}")
 
 
 def read_feature(path: Path) -> Feature:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from refinery.dedup.matchers import MATCHERS, Matcher, SampleMatcher
 from refinery.errors import OperatorError
 from refinery.operators.home import is_shipped
 from refinery.operators.modules import load_module
@@ -17,11 +18,15 @@ from refinery.operators.user_code import called
 PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
 
 KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
-# Kinds of comparison of deduplicators; `sql/README.md` has the requirements of each.
-MATCHES = ("keys", "bands", "hamming", "units")
 PARAM_TYPES = {
     "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
 }  # fmt: skip
+
+# Members of a matcher that removes samples, as those of users do.
+_MEMBERS = (
+    "columns", "takes_units", "params", "only_compares", "measured", "match", "problem", "described", "queries", "pairs",
+    "equal_columns", "script", "shown", "shared",
+)  # fmt: skip
 
 # Every filter of Data-Juicer has these; the compiler applies them to `bounds`.
 RANGE_PARAMS: dict[str, dict[str, Any]] = {
@@ -31,53 +36,6 @@ RANGE_PARAMS: dict[str, dict[str, Any]] = {
         "type": "bool",
         "default": False,
         "doc": "Keep values outside of the range, and bounds that are in the range.",
-    },
-}
-
-
-# Every deduplicator that removes samples has these; `verify` only if it has shingles to compare.
-SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
-    "keep": {
-        "type": "str",
-        "default": "first",
-        "doc": "Sample to keep of a cluster: `first`, or an SQL order such as `length(text) desc`; ties: the first.",
-    },
-    "max_cluster_size": {
-        "type": "int",
-        "default": None,
-        "min": 1,
-        "doc": "A cluster of more samples is suspicious; see on_excess.",
-    },
-    "max_removed_share": {
-        "type": "float",
-        "default": None,
-        "min": 0,
-        "max": 1,
-        "doc": "A larger share of removed samples, of all or of one input's, is suspicious; see on_excess.",
-    },
-    "on_excess": {
-        "type": "str",
-        "default": "fail",
-        "choices": ["fail", "warn"],
-        "doc": "End the run before anything is written if a result is suspicious, or only make a note.",
-    },
-    "index": {
-        "type": "path",
-        "default": None,
-        "nullable": True,
-        "doc": "Folder or URL with match keys of earlier runs: their duplicates are removed, too; new samples are added.",
-    },
-    "trace_samples": {
-        "type": "bool",
-        "default": False,
-        "doc": "Trace whole samples as dup1 and dup2, as Data-Juicer does, instead of their texts.",
-    },
-}
-VERIFY_PARAMS: dict[str, dict[str, Any]] = {
-    "verify": {
-        "type": "bool",
-        "default": False,
-        "doc": "Compute the true Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold.",
     },
 }
 
@@ -153,13 +111,26 @@ class Operator:
     checks: str | None = None
     peer: str = ""
     examples: tuple[dict[str, Any], ...] = ()
-    match: str = ""  # of a deduplicator: one of MATCHES
+    match: str = ""  # of a deduplicator: the name of its matcher
+    matcher_path: Path | None = None  # file of the matcher, if it is a user's
     rule: dict[str, str] = field(default_factory=dict)  # units to remove, and the treatment of empty texts
     apply: str = ""  # SQL that removes units from a text
     units: dict[str, str] = field(default_factory=dict)  # name of a unit, and the function that splits a text
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
     alias_of: str = ""  # the operator whose file declares this name
     resources: dict[str, Any] = field(default_factory=dict)  # for a cluster: num_gpus, and whether it loads a model
+
+    @property
+    def matcher(self) -> Matcher:
+        """The matcher of a deduplicator. Raises OperatorError if its file cannot be imported."""
+        return matcher_of(self.match, self.matcher_path)
+
+    @property
+    def sample_matcher(self) -> SampleMatcher:
+        """The matcher of a deduplicator that removes samples."""
+        matcher = self.matcher
+        assert not matcher.takes_units
+        return cast(SampleMatcher, matcher)
 
     def check(self, params: dict[str, Any]) -> list[str]:
         """Problems that prevent a run with these (complete) parameters, as sentences that name the cure."""
@@ -201,6 +172,16 @@ class Operator:
                 f"{self.path}: the function {name} returned {answer!r:.80}; it must return a list of texts"
             )
         return list(answer)
+
+
+def matcher_of(name: str, path: Path | None) -> Matcher:
+    """A shipped matcher, or the object `MATCHER` of a user's file. Raises OperatorError if there is none."""
+    if path is None:
+        return MATCHERS[name]
+    found = getattr(load_module(path), "MATCHER", None)
+    if lacking := [member for member in _MEMBERS if not hasattr(found, member)]:
+        raise OperatorError(f"{path}: MATCHER must be a matcher, but has no {', '.join(lacking)}")
+    return cast(Matcher, found)
 
 
 def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:

@@ -27,7 +27,7 @@ class StageResult:
     results: list[ShardResult]
     task: Callable[[Shard], Task]
     findings: DedupResult | None = None
-    operator_match: str = ""
+    takes_units: bool = False
     store: Store | None = None
 
     def files(self, kind: str, shards: slice = slice(None)) -> list[str]:
@@ -38,7 +38,7 @@ class StageResult:
     @property
     def units(self) -> bool:
         """True if the deduplicator at the stage's end removes units from texts, not samples."""
-        return self.findings is not None and self.operator_match == "units"
+        return self.findings is not None and self.takes_units
 
     @property
     def program(self) -> Any:

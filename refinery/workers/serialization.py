@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from refinery.compiler.model import BatchColumn, OrderTerm, Stat, TextChange
 from refinery.compiler.program import Program, StepInfo
+from refinery.dedup.matchers import MatchColumn
 from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, shipped
 from refinery.workers.worker import ShardResult, Task
@@ -33,6 +34,7 @@ CLASSES: dict[str, type] = {
         Function,
         BatchColumn,
         OrderTerm,
+        MatchColumn,
         Part,
         Program,
         Shard,

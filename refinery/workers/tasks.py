@@ -35,7 +35,7 @@ class Task:
 class ShardResult:
     """Result of a shard. rows: samples in the shard, good or bad. lines: physical lines. seconds: per step.
 
-    part, facts, quarantine, marks, rows_left: names in the store, empty where there is no such file. part_bytes: size
+    part, facts, quarantine, match_keys, rows_left: names in the store, empty where there is no such file. part_bytes: size
     of the part's file. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
     each of the shard's files, if it has several. undeclared: notes on undeclared files that operators have read; a
     result with such notes is not used again.
@@ -51,7 +51,7 @@ class ShardResult:
     part_bytes: int = 0
     facts: str = ""
     quarantine: str = ""
-    marks: str = ""
+    match_keys: str = ""
     rows_left: str = ""  # numpy file, int64 (2, kept): number in the shard and line of every kept sample
     seconds: dict[int, float] = field(default_factory=dict)
     key: str = ""
@@ -61,4 +61,4 @@ class ShardResult:
 
     def files(self) -> list[str]:
         """Names of the shard's files in the store."""
-        return [name for name in (self.part, self.facts, self.quarantine, self.marks, self.rows_left) if name]
+        return [name for name in (self.part, self.facts, self.quarantine, self.match_keys, self.rows_left) if name]

@@ -36,9 +36,9 @@ from refinery.kernels.core.arrow import from_zero, ints, numbers, of_records, of
 from refinery.operators import Function
 from refinery.storage.open import open_store
 from refinery.workers import joined_shards
-from refinery.workers.dedup_marks import SHARD_BITS, marks_table, unwritable, write_marks
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.functions import conduct, register
+from refinery.workers.match_keys import SHARD_BITS, keys_table, unwritable, write_keys
 from refinery.workers.row_errors import Failure, RowIsolation
 from refinery.workers.statement_limits import StatementLimit
 from refinery.workers.tasks import ShardResult as ShardResult
@@ -67,7 +67,7 @@ class _Left:
 
     facts: list[pa.Table] = field(default_factory=list)
     bad: list[dict[str, Any]] = field(default_factory=list)
-    marks: list[pa.Table] = field(default_factory=list)
+    match_keys: list[pa.Table] = field(default_factory=list)
     rows: list[np.ndarray] = field(default_factory=list)
     files: list[np.ndarray] = field(default_factory=list)
 
@@ -126,7 +126,7 @@ class Worker:
     def bind(self, shards: Sequence[Shard]) -> None:
         """Run the statement over no rows. Raises DuckDB's error if it does not bind, or keys cannot be written."""
         done = self._query(self.program.pass_sql, self._sample(shards), 0)
-        if kind := unwritable(done, self.program.marks):
+        if kind := unwritable(done, self.program.match_keys):
             raise duckdb.NotSupportedError(f"values of type {kind} cannot be compared; CAST them to VARCHAR")
 
     def _sample(self, shards: Sequence[Shard]) -> Batch:
@@ -199,9 +199,10 @@ class Worker:
                         self._write(writer, batch, keep, done, task.add_suffix)
                     if not task.last:
                         left.rows.append(np.stack((batch.rows[keep], batch.line_numbers[keep])))
-                    if self.program.marks and done is not None:
-                        left.marks.append(
-                            marks_table(done, self.program.marks, batch.rows[keep] + (shard.index << SHARD_BITS))
+                    if self.program.match_keys and done is not None:
+                        numbered = batch.rows[keep] + (shard.index << SHARD_BITS)
+                        left.match_keys.append(
+                            keys_table(done, self.program.match_keys, self.program.key_columns, numbered)
                         )
                     result.kept += len(keep)
                     result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
@@ -256,9 +257,9 @@ class Worker:
         if left.bad:
             table = of_records(sorted(left.bad, key=lambda row: row["_row"]), QUARANTINE)
             result.quarantine = self._publish(leaving, f"{stem}.quarantine.parquet", [table])
-        if left.marks:
+        if left.match_keys:
             name = f"{stem}.marks.parquet"
-            result.marks = leaving.publish(write_marks(leaving.scratch(name), left.marks), name)
+            result.match_keys = leaving.publish(write_keys(leaving.scratch(name), left.match_keys), name)
         if not leaving.task.last:
             name = f"{stem}.rows.npy"
             aside = leaving.scratch(name)

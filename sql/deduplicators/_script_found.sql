@@ -1,7 +1,7 @@
-{% if match == 'keys' %}
+{% if not nearest %}
 -- What each removed sample was matched with.
 {% else %}
--- The match that explains each removed sample: with an earlier one if there is any, then the lowest {{ 'distance' if match == 'hamming' else 'band' }}.
+-- The match that explains each removed sample: with an earlier one if there is any, then the lowest {{ nearest }}.
 {% endif %}
 CREATE OR REPLACE TEMP TABLE found AS
 SELECT clustered._row, clustered.kept, matches.via, matches.how, matches.jaccard

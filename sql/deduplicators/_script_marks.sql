@@ -1,6 +1,6 @@
 -- What {{ name }} compares of each of them; who has none of it is nobody's duplicate.
 CREATE OR REPLACE TEMP TABLE marks AS
-{% if match == 'units' %}
+{% if units %}
 SELECT _row, unit, key
 FROM (
   SELECT _row, generate_subscripts({{ columns['units'] }}, 1) - 1 AS unit, unnest({{ columns['units'] }}) AS key

@@ -1,4 +1,4 @@
-{% if match == 'keys' %}
+{% if not nearest %}
 -- Clusters: samples with the same key, named after the first of them.
 CREATE OR REPLACE TEMP TABLE members AS
 SELECT _row, via AS root FROM pairs

@@ -1,4 +1,4 @@
--- Pairs of samples that share a band and whose true Jaccard similarity is at least {{ threshold }}. The members of a bucket
+-- Pairs of samples that share a band and whose true Jaccard similarity is at least {{ threshold | lit }}. The members of a bucket
 -- are compared with one of them; those that are not like it with one of those, and so on. Their shingles choose which.
 CREATE OR REPLACE TEMP TABLE pairs AS
 WITH RECURSIVE compared AS (
@@ -16,7 +16,7 @@ WITH RECURSIVE compared AS (
   FROM (
     SELECT round + 1 AS round, band, key, _row, content, first_value(_row) OVER bucket AS via
     FROM compared
-    WHERE round < {{ rounds }} AND _row <> via AND NOT coalesce(jaccard >= {{ threshold }}, FALSE)
+    WHERE round < {{ rounds }} AND _row <> via AND NOT coalesce(jaccard >= {{ threshold | lit }}, FALSE)
     WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row)
   ) AS open
   JOIN shingles AS one ON one._row = open._row
@@ -24,5 +24,5 @@ WITH RECURSIVE compared AS (
 )
 SELECT _row, via, CAST(min(band) AS INTEGER) AS how, jaccard
 FROM compared
-WHERE _row <> via AND jaccard >= {{ threshold }}
+WHERE _row <> via AND jaccard >= {{ threshold | lit }}
 GROUP BY ALL

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from refinery.compiler.explain import StepPlan, bands_and_rows, barrier_plan, step_plans
+from refinery.compiler.explain import StepPlan, barrier_plan, step_plans
 from refinery.compiler.model import Schema
 from refinery.compiler.program import build
+from refinery.dedup.matchers.bands import bands_and_rows
 from refinery.execution.open import open_recipe
 from refinery.inspect.explain import analyzed, planned
 from refinery.planning.plan import Plan, prepare

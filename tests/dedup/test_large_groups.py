@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +19,25 @@ from hypothesis import strategies as st
 
 from refinery.compiler.model import OrderTerm
 from refinery.dedup import clusters as clusters_module
-from refinery.dedup import pairs
 from refinery.dedup.clusters import Clusters, cluster
-from refinery.dedup.marks import MatchKeys, SqlLimits
-from refinery.dedup.pairs import Pairs
+from refinery.dedup.match_keys import MatchKeys, SqlLimits
+from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
+from refinery.dedup.matchers.model import Pairs
 from tests.runs import exported, refine, rows
 
 LARGE = 200_000
 ROOM = SqlLimits(2, "1GB", tempfile.gettempdir())
+
+
+def holds_any(form: MatchColumn, names: Iterable[str]) -> bool:
+    return not form.form == "rows" and any(map(form.holds, names))
+
+
+def pairs_by(
+    match: str, keys: MatchKeys, params: dict[str, Any], compare: Any = None, notes: Any = None
+) -> Iterator[Pairs]:
+    """Pairs that a matcher finds."""
+    return cast(SampleMatcher, MATCHERS[match]).pairs(keys, params, compare, notes)
 
 
 @pytest.fixture
@@ -36,7 +47,8 @@ def marks_of(tmp_path: Path) -> Callable[..., MatchKeys]:
     def make(**columns: Any) -> MatchKeys:
         size = len(next(iter(columns.values())))
         pq.write_table(pa.table({"_row": np.arange(size, dtype=np.int64), **columns}), tmp_path / "marks.parquet")
-        return MatchKeys([str(tmp_path / "marks.parquet")], ROOM)
+        form = [form for matcher in MATCHERS.values() for form in matcher.columns if holds_any(form, columns)]
+        return MatchKeys([str(tmp_path / "marks.parquet")], form, ROOM)
 
     return make
 
@@ -66,7 +78,7 @@ def check(found: Clusters, size: int) -> None:
 def test_a_value_that_all_share_gives_a_pair_each(marks_of: Callable[..., MatchKeys], name: str) -> None:
     with marks_of(**{name: np.full(LARGE, 7, np.uint64)}) as marks:
         params = {"num_blocks": 6, "hamming_distance": 4}
-        given_pairs = Counted(pairs.FINDERS["keys" if name == "key" else "hamming"](marks, params))
+        given_pairs = Counted(pairs_by("keys" if name == "key" else "hamming", marks, params))
         found = cluster(given_pairs, marks, [])
     assert given_pairs.count == LARGE - 1
     check(found, LARGE)
@@ -75,7 +87,7 @@ def test_a_value_that_all_share_gives_a_pair_each(marks_of: Callable[..., MatchK
 
 def test_bands_that_all_share_give_a_pair_each(marks_of: Callable[..., MatchKeys]) -> None:
     with marks_of(**{f"band_{band}": np.full(LARGE, band, np.uint64) for band in range(3)}) as marks:
-        given_pairs = Counted(pairs.by_band(marks, {}))
+        given_pairs = Counted(pairs_by("bands", marks, {}))
         found = cluster(given_pairs, marks, [])
     assert given_pairs.count == 3 * (LARGE - 1)
     check(found, LARGE)
@@ -86,7 +98,7 @@ def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., MatchK
     """Every sample shares one band with the one before and the other with the one behind."""
     rows = np.arange(LARGE, dtype=np.uint64)
     with marks_of(band_0=rows // 2, band_1=(rows + 1) // 2) as marks:
-        given_pairs = Counted(pairs.by_band(marks, {}))
+        given_pairs = Counted(pairs_by("bands", marks, {}))
         found = cluster(given_pairs, marks, [])
     assert given_pairs.count == LARGE - 1
     check(found, LARGE)
@@ -96,7 +108,7 @@ def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., MatchK
 def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., MatchKeys]) -> None:
     order = np.random.default_rng(1).permutation(LARGE)
     with marks_of(key=np.arange(LARGE) % 2, order_0=order) as marks:
-        found = cluster(pairs.by_key(marks, {}), marks, [OrderTerm("_mark_order_0", "DESC NULLS LAST")])
+        found = cluster(pairs_by("keys", marks, {}), marks, [OrderTerm("_mark_order_0", "DESC NULLS LAST")])
     for half in (0, 1):
         kept = found.kept[found.row % 2 == half]
         assert (kept == np.argmax(np.where(np.arange(LARGE) % 2 == half, order, -1))).all()
@@ -120,7 +132,7 @@ def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., Matc
     """Two kinds of samples in one bucket: a second round finds the other kind, and there is no third."""
     compare, notes, zeros = Parity(), list[str](), np.zeros(LARGE, np.uint64)
     with marks_of(band_0=zeros, band_1=zeros, signature=np.array([b"any"] * LARGE)) as marks:
-        found = cluster(pairs.verified(marks, compare, 0.7, notes), marks, [])
+        found = cluster(pairs_by("bands", marks, {"verify": True, "jaccard_threshold": 0.7}, compare, notes), marks, [])
     assert compare.compared == [LARGE - 1, LARGE // 2 - 1] and notes == []
     assert (found.root == found.row % 2).all() and (found.jaccard[2:] == 0.9).all()
 

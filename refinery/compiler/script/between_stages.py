@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.compiler.column_names import Keys
-from refinery.compiler.deduplicators import CONTENT, MARK, ROUNDS, judged, mark_name, matched
+from refinery.compiler.deduplicators import MATCH_KEY, body, body_of, judged, key_name, matched, values_of
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program, pretty
 from refinery.compiler.stages import Stage
 from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
+from refinery.dedup.matchers.model import MatchScript, SetQuery
 from refinery.operators import Operator, read_sql
-
-# Columns that operators of each kind of match select.
-_MARKS = {"keys": ("key",), "bands": ("bands", "signature"), "hamming": ("simhash",), "units": ("units",)}
 
 
 @dataclass(frozen=True)
@@ -70,28 +68,25 @@ def with_comment(sql: str) -> str:
     return "\n".join([*comment, pretty(body)])
 
 
-def body(name: str, /, **values: Any) -> str:
-    """A query of `sql/deduplicators` for use within a statement."""
-    lines = render(f"deduplicators/_{name}.sql", **values).splitlines()
-    return "\n".join(line for line in lines if not line.startswith("--"))
-
-
 def script_of_barrier(part: ScriptStage) -> Iterator[str]:
     """Statements between a stage's pass and the next one. Afterwards `batch` is the input of the next stage."""
     step, operator = part.stage.after, part.operator
     assert step is not None and operator is not None
     yield _left(part)
-    yield _marks(part, step, operator)
-    known = {"step": step.index, "name": step.name, "units": operator.match == "units"}
-    if operator.match == "units":
-        yield _statement("units", stage=part.number, units=_units(step, operator))
+    yield _match_keys(part, step, operator)
+    takes_units = operator.matcher.takes_units
+    known = {"step": step.index, "name": step.name, "units": takes_units}
+    if takes_units:
+        [query] = operator.matcher.queries(operator, step.params)
+        yield _statement("units", stage=part.number, units=body_of(query))
         yield _statement("duplicates", duplicates="SELECT * FROM removed_units ORDER BY _row, unit", **known)
         return
-    yield from _pairs(part, step, operator)
-    yield _statement("members", match=operator.match)
-    order = [{"column": mark_name(term.column), "direction": term.direction} for term in part.program.order]
+    script = operator.sample_matcher.script(step.params)
+    yield from _pairs(part, script)
+    yield _statement("members", nearest=script.nearest)
+    order = [{"column": key_name(term.column), "direction": term.direction} for term in part.program.order]
     yield _statement("clustered", survivors=body("survivors", order=order) if order else "")
-    yield _statement("found", match=operator.match)
+    yield _statement("found", nearest=script.nearest)
     yield _statement("clusters", **known)
     yield _statement("duplicates", duplicates=body("duplicates", **matched(operator)), **known)
     yield f"DELETE FROM batch WHERE _i IN (SELECT _row FROM duplicates WHERE step = {step.index})"
@@ -106,7 +101,7 @@ def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
     return [
         judged(part.stage.after)
         for part in parts
-        if part.stage.after is not None and part.operator is not None and part.operator.match != "units"
+        if part.stage.after is not None and part.operator is not None and not part.operator.matcher.takes_units
     ]
 
 
@@ -153,42 +148,33 @@ def _replacement(keys: Keys, out: str) -> str:
 # The deduplicator
 
 
-def _marks(part: ScriptStage, step: Any, operator: Operator) -> str:
+def _match_keys(part: ScriptStage, step: Any, operator: Operator) -> str:
     order = [term.column for term in part.program.order]
-    columns = {name: MARK + name for name in _MARKS[operator.match]}
-    if f"{MARK}marks" in part.program.marks:  # a function that returns several marks at once
-        columns = {name: f"{MARK}marks.{name}" for name in columns}
-    columns |= {mark_name(column): column for column in order}
-    return _statement("marks", stage=part.number, name=step.name, match=operator.match, columns=columns)
+    columns = {column.name: MATCH_KEY + column.name for column in operator.matcher.columns}
+    if f"{MATCH_KEY}marks" in part.program.match_keys:  # a function that returns several match keys at once
+        columns = {name: f"{MATCH_KEY}marks.{name}" for name in columns}
+    columns |= {key_name(column): column for column in order}
+    return _statement("marks", stage=part.number, name=step.name, units=operator.matcher.takes_units, columns=columns)
 
 
-def _units(step: Any, operator: Operator) -> str:
-    if operator.rule["kind"] == "more_documents_than":
-        return body("units_in_many", threshold=int(step.params[operator.rule["threshold"]]))
-    return body("units_seen_before")
-
-
-def _pairs(part: ScriptStage, step: Any, operator: Operator) -> Iterator[str]:
-    params = step.params
-    if operator.match == "keys":
-        yield _statement("pairs_of_keys", same_key=body("same_key"))
-    elif operator.match == "hamming":
-        blocks, distance = int(params["num_blocks"]), int(params["hamming_distance"])
-        yield _statement("pairs_of_distance", same_key=body("same_key"), blocks=blocks, distance=distance)
+def _pairs(part: ScriptStage, script: MatchScript) -> Iterator[str]:
+    for query in script.before:
+        yield _found(query)
+    if part.comparison is not None and script.verified is not None:
+        yield _shingles(part.comparison)
+        yield _found(script.verified)
     else:
-        yield _statement("buckets")
-        if part.comparison is None:
-            yield _statement("pairs_of_bands")
-        else:
-            yield _shingles(part.comparison)
-            threshold = float(params["jaccard_threshold"])
-            yield _statement("pairs_verified", threshold=lit(threshold), rounds=ROUNDS, content=CONTENT)
+        yield _found(script.pairs)
+
+
+def _found(query: SetQuery) -> str:
+    return with_comment(query.text) if query.text else _statement(query.name, **values_of(query))
 
 
 def _shingles(comparison: Chain) -> str:
     """The shingles of samples that share a band with others."""
     within = "SELECT * FROM temp.batch WHERE _i IN (SELECT _row FROM buckets)"
-    select = comparison.select(["_i AS _row", f"{MARK}shingles AS shingles"], plain=True)
+    select = comparison.select(["_i AS _row", f"{MATCH_KEY}shingles AS shingles"], plain=True)
     comment = "-- Their shingles, which candidates are compared by."
     return f"{comment}\nCREATE OR REPLACE TEMP TABLE shingles AS\n{pretty(with_batch(select, within))}"
 

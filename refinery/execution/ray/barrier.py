@@ -1,4 +1,4 @@
-"""A deduplicator on the cluster: tasks join the marks, the driver makes clusters from the pairs that they find.
+"""A deduplicator on the cluster: tasks join the match keys, the driver makes clusters from the pairs that they find.
 
 Match keys stay with the tasks. The driver holds the pairs, 20 bytes each while it reads them, and for each sample in a
 pair the data that `kernels.dedup.unionfind` and `dedup.clusters` need.
@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from refinery.common.connections import connect
 from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle, settle_units
-from refinery.dedup.marks import MatchKeys
-from refinery.dedup.pairs import Pairs
+from refinery.dedup.match_keys import MatchKeys
+from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
 from refinery.execution.ray.connection import ClusterConnection
@@ -29,10 +29,10 @@ from refinery.workers.functions import register
 
 Item = TypeVar("Item")
 
-# Most rows of marks that one task joins, and least rows for which another task pays off.
+# Most rows of match keys that one task joins, and least rows for which another task pays off.
 _MOST = 50_000_000
 _WORTH = 100_000
-_FILES = 64  # files of marks from which one task picks samples
+_FILES = 64  # files of match keys from which one task picks samples
 
 
 class Barrier:
@@ -43,22 +43,23 @@ class Barrier:
         self._place: joins.Place = (store.url, memory, spill)
 
     def find(self, given: DedupInput) -> DedupResult:
-        """Find the samples or units to remove, see `find_duplicates`; files of marks have their names in the store.
+        """Find the samples or units to remove, see `find_duplicates`; files of match keys have their names in the store.
 
-        The driver alone does the work if the deduplicator uses an index, Hamming distances, or `verify`.
+        The driver alone does the work if the deduplicator uses an index, or if its matcher joins no columns.
         """
-        params, match = given.step.params, given.operator.match
-        if not given.files or match == "hamming" or params.get("index") or params.get("verify"):
+        params = given.step.params
+        if not given.files or params.get("index") or not self._joins(given):
             return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
         started = time.perf_counter()
         findings = DedupResult(given.step.index)
         seen = json.loads(every(self._cluster, joins.look, [(self._place, list(given.files))])[0])
         shares = -(-seen["rows"] // _MOST)
         try:
-            if match == "units":
+            if given.operator.matcher.takes_units:
                 self._units(given, max(1, shares, self._parts(seen["rows"])), findings)
             else:
-                self._samples(given, self._columns(match, seen["columns"]), max(1, shares), seen["rows"], findings)
+                columns = given.operator.sample_matcher.equal_columns(seen["columns"], params) or []
+                self._samples(given, columns, max(1, shares), seen["rows"], findings)
         finally:
             self._store.remove(f"{self._folder}/joined/")
         findings.seconds = time.perf_counter() - started
@@ -68,10 +69,11 @@ class Barrier:
         """Number of parts into which work over `rows` rows is cut."""
         return max(1, min(self._cluster.cores() * 2, rows // _WORTH))
 
-    def _columns(self, match: str, columns: Sequence[str]) -> list[tuple[str, int]]:
-        if match == "keys":
-            return [("key", 0)]
-        return [(f"band_{band}", band) for band in range(sum(name.startswith("band_") for name in columns))]
+    def _joins(self, given: DedupInput) -> bool:
+        """Return whether tasks can join the match keys."""
+        if given.operator.matcher.takes_units:
+            return True
+        return given.operator.sample_matcher.equal_columns([], given.step.params) is not None
 
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
@@ -88,10 +90,12 @@ class Barrier:
         counts = every(self._cluster, joins.equal, calls, self._options())
         found = [name for name, count in zip(names, counts, strict=True) if int(count)]
         if found:
-            files = self._only(given.files, self._members(found))
-            with MatchKeys(files, given.room, folders=[given.folder]) as marks:
-                with register(marks.con, given.operator.functions).kept():
-                    settle(given, marks, self._pairs(found), findings)
+            form = given.operator.matcher.columns
+            lists = [f"{column.each}_" for column in form if column.form == "columns"]
+            files = self._only(given.files, self._members(found), lists)
+            with MatchKeys(files, form, given.room, folders=[given.folder]) as keys:
+                with register(keys.con, given.operator.functions).kept():
+                    settle(given, keys, self._pairs(found), findings)
 
     def _members(self, names: Sequence[str]) -> np.ndarray:
         """Numbers of the samples in any pair, ascending."""
@@ -108,13 +112,16 @@ class Barrier:
                     row, via, how = (batch.column(column).to_numpy() for column in ("_row", "via", "how"))
                     yield Pairs(row, via, how.astype(np.int32), np.full(len(row), np.nan))
 
-    def _only(self, files: Sequence[str], members: np.ndarray) -> list[str]:
-        """Files with the marks of some samples only, which the tables need; the samples' numbers are sent once."""
+    def _only(self, files: Sequence[str], members: np.ndarray, without: Sequence[str]) -> list[str]:
+        """Files with the match keys of some samples only, which the tables need; the samples' numbers are sent once.
+
+        without: beginnings of the names of columns that are no longer needed.
+        """
         sent = self._cluster.ray.put(members.tobytes())
         calls, number = [], 0
         for group in _batched(files, _FILES):
             to = [f"{self._folder}/joined/only_{number + at:05d}.parquet" for at in range(len(group))]
-            calls.append((self._place, list(group), sent, to))
+            calls.append((self._place, list(group), sent, list(without), to))
             number += len(group)
         answers = every(self._cluster, joins.only, calls, self._options())
         return [str(self._store.fetch(name)) for answer in answers for name in json.loads(answer)]

@@ -1,4 +1,4 @@
-"""Tasks of a deduplicator's set SQL: each joins some columns of the marks, or a share of their values.
+"""Tasks of a deduplicator's set SQL: each joins some columns of the match keys, or a share of their values.
 
 Equal values are in the same share, so shares can be joined separately. A task reads only the columns that it joins, also
 from object storage.
@@ -18,19 +18,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from refinery.common.connections import connect
+from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
-from refinery.dedup.pairs import statement_of
+from refinery.dedup.matchers.equal import same_key
 from refinery.kernels.core.arrow import ints
 from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
 from refinery.storage.store import Store
 
-# Place and limits of a task: the store with the marks, DuckDB's memory, the folder to spill to.
+# Place and limits of a task: the store with the match keys, DuckDB's memory, the folder to spill to.
 Place = tuple[str, str | None, str]
 
 
 def look(place: Place, names: Sequence[str]) -> str:
-    """Columns and number of rows of some files of marks, as JSON."""
+    """Columns and number of rows of some files of match keys, as JSON."""
     store, columns, rows = open_store(place[0]), list[str](), 0
     for name in names:
         with _opened(store, name) as file:
@@ -49,7 +50,7 @@ def equal(
     pairs = []
     for name, how in columns:
         compared = f"SELECT _row, {ident(name)} FROM marks WHERE {_of_share(name, share, shares)}"
-        pairs.append(f"SELECT *, {how}::INTEGER AS how FROM (WITH compared AS ({compared}) {statement_of(name)})")
+        pairs.append(f"SELECT *, {how}::INTEGER AS how FROM (WITH compared AS ({compared}) {sql_of(same_key(name))})")
     wanted = ["_row", *(name for name, _ in columns)]
     return _joined(place, names, wanted, "true", " UNION ALL ".join(pairs), to)
 
@@ -79,16 +80,16 @@ def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: s
     return str(count)
 
 
-def only(place: Place, names: Sequence[str], members: bytes, to: Sequence[str]) -> str:
-    """Write the marks of some samples (ascending int64) without bands, a file for each input file that has any.
+def only(place: Place, names: Sequence[str], members: bytes, without: Sequence[str], to: Sequence[str]) -> str:
+    """Write the match keys of some samples (ascending int64), a file for each input file that has any.
 
-    Returns the names of the written files as JSON.
+    without: beginnings of the names of columns that are left out. Returns the names of the written files as JSON.
     """
     store, wanted = open_store(place[0]), np.frombuffer(members, np.int64)
     found = []
     for name, target in zip(names, to, strict=True):
         with _opened(store, name) as file:
-            columns = [column for column in file.schema_arrow.names if not column.startswith("band_")]
+            columns = [column for column in file.schema_arrow.names if not column.startswith(tuple(without))]
             table = file.read(columns=columns)
         table = table.filter(pc.is_in(table["_row"], ints(wanted)))
         if table.num_rows:
@@ -111,7 +112,7 @@ def _opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
 
 
 def _local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str:
-    """A file on this machine with some columns of a file of marks."""
+    """A file on this machine with some columns of a file of match keys."""
     if not isinstance(store, RemoteStore):
         return str(store.fetch(name))
     with _opened(store, name) as file:

@@ -1,4 +1,4 @@
-"""Stages of a recipe on a Ray cluster: shards and the joins of marks are tasks, the driver does everything else."""
+"""Stages of a recipe on a Ray cluster: shards and the joins of match keys are tasks, the driver does everything else."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class RayStageRunner(StageRunner):
         return str(path) if path.exists() else spooled(table, path)
 
     def _marks(self, done: StageResult) -> list[str]:
-        """Names of the files of marks in the store, which tasks read."""
-        return [result.marks for result in done.results if result.marks]
+        """Names of the files of match keys in the store, which tasks read."""
+        return [result.match_keys for result in done.results if result.match_keys]
 
     def _find(self, given: DedupInput) -> DedupResult:
         """Find with tasks the samples or units to remove."""

@@ -30,7 +30,7 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
-from refinery.workers.dedup_marks import SHARD_BITS
+from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.runner import Runner
 from refinery.workers.threads import Workers, WorkerThreads
 from refinery.workers.worker import ShardResult, Task
@@ -127,7 +127,7 @@ class RefilterStageRunner(StageRunner):
         return self.prepared.recipe.export_format != "none"
 
     def _of_units(self, step: Any) -> bool:
-        return step is not None and self.prepared.library.operators[step.name].match == "units"
+        return step is not None and self.prepared.library.operators[step.name].matcher.takes_units
 
     def _texts(self) -> Path | None:
         """Folder with the exported texts of the run; None if they are not needed or no longer available."""

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from refinery.compiler.deduplicators import MARK
+from refinery.compiler.deduplicators import key_name
+from refinery.dedup.matchers import SampleMatcher
+from refinery.dedup.matchers.model import SharedShingles
 from refinery.inspect.why.row_replay import RowReplay, StageReplay
 
-# Number of shared shingles to show.
-_SHINGLES = 10
 # Rows whose file is looked up, among possibly thousands; each row may need another shard.
 _FILES = 20
-# Parameters with which MinHash and SimHash make shingles of a text.
-_OF_SHINGLES = {"tokenization", "window_size", "lowercase", "ignore_pattern"}
-
-
-@dataclass(frozen=True)
-class SharedShingles:
-    """Distinct shingles that two texts share: their number, the number in each text, the first ten. jaccard: exact."""
-
-    count: int
-    here: int
-    there: int
-    jaccard: float
-    first: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -112,17 +98,19 @@ class DuplicateEvidence:
         kept, kept_in_index, via, matched, *numbers = found[0]
         one = None if kept is None else self._other(step, kept, seen)
         other = None if via is None or via == kept else self._other(step, via, seen)
-        return Duplicate(one, kept_in_index, other, matched, _simhash(seen), *numbers)
+        return Duplicate(one, kept_in_index, other, matched, _shown(self._matcher(step), seen), *numbers)
+
+    def _matcher(self, step: Any) -> SampleMatcher:
+        return self._replay.prepared.library.operators[step.name].sample_matcher
 
     def _other(self, step: Any, row: int, seen: StageReplay) -> OtherSample:
         place = self._replay.place(row)
         there = next(s for s in self._replay.walk(place) if s.planned.stage.number == seen.planned.stage.number)
-        text, simhash = there.text_given_to(step), _simhash(there)
-        own = seen.text_given_to(step)
-        known = own is not None and text is not None and step.params.keys() >= _OF_SHINGLES
-        none = simhash is not None and not int(simhash, 16)  # fewer tokens than a shingle has
-        shared = _shared(own or "", text or "", step.params) if known and not none else None
-        return OtherSample(row, place.file(there.row.line), text, simhash, shared)
+        matcher, text, own = self._matcher(step), there.text_given_to(step), seen.text_given_to(step)
+        key = _shown(matcher, there)
+        known = own is not None and text is not None
+        shared = matcher.shared(own or "", text or "", key, step.params) if known else None
+        return OtherSample(row, place.file(there.row.line), text, key, shared)
 
     def units(self, step: Any, row: int, text: str | None) -> tuple[RemovedUnit, ...]:
         """Units that the deduplicator `step` takes out of a row's text."""
@@ -147,16 +135,7 @@ class DuplicateEvidence:
         )
 
 
-def _simhash(seen: StageReplay) -> str | None:
-    value = seen.row.values.get(f"{MARK}simhash")
-    return None if value is None else f"{value:016x}"
-
-
-def _shared(here: str, there: str, params: Mapping[str, Any]) -> SharedShingles:
-    from refinery.kernels.dedup.minhash_texts import shared_shingles  # numba, which few questions need
-
-    how = {"normalize": "none", "tokenizer_model": None, **params}
-    found = shared_shingles(here, there, how)
-    left, right = (len(shared_shingles(text, text, how)) for text in (here, there))
-    union = left + right - len(found)
-    return SharedShingles(len(found), left, right, len(found) / union if union else 1.0, tuple(found[:_SHINGLES]))
+def _shown(matcher: SampleMatcher, seen: StageReplay) -> str | None:
+    """Text of a row's match key, as evidence shows it."""
+    names = seen.program.match_keys
+    return matcher.shown({key_name(name): seen.row.values.get(name) for name in names})

@@ -173,7 +173,7 @@ class RowHistories:
         steps = ran[: ran.index(last) + 1] if last in ran else ran
         events = {step: self._event(row, step, seen, end if step == last else None) for step in steps}
         after = seen.planned.stage.after
-        if after is None or seen.ended or self.prepared.library.operators[after.name].match == "units":
+        if after is None or seen.ended or self.prepared.library.operators[after.name].matcher.takes_units:
             return events
         return events | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
 
@@ -207,8 +207,8 @@ class RowHistories:
             reason = f"survivor of a cluster of {cluster.size} (rows {others})"
         else:
             order = {term.column for term in seen.program.order}
-            marks = [seen.row.values[name] for name in seen.program.marks if name not in order]
-            reason = "no duplicate" if any(mark is not None for mark in marks) else "nothing to compare it by"
+            keys = [seen.row.values[name] for name in seen.program.match_keys if name not in order]
+            reason = "no duplicate" if any(key is not None for key in keys) else "nothing to compare it by"
         return Event(*place, "kept", reason=reason, cluster=cluster)
 
 

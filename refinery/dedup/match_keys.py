@@ -1,4 +1,4 @@
-"""The marks of all samples as one relation of a DuckDB connection that may spill to disk."""
+"""The match keys of all samples as one relation of a DuckDB connection that may spill to disk."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from queue import SimpleQueue
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect
-from refinery.compiler.templates import lit, template
-from refinery.kernels.core.arrow import numbers
-from refinery.operators import read_sql
+from refinery.compiler.deduplicators import sql_of
+from refinery.compiler.templates import lit
+from refinery.dedup.matchers import MatchColumn
+from refinery.dedup.matchers.model import SetQuery
 
-# Most bytes of marks that are copied into memory.
+# Most bytes of match keys that are copied into memory.
 _IN_MEMORY = 256 << 20
 
 
@@ -34,13 +34,19 @@ class SqlLimits:
 
 
 class MatchKeys:
-    """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.dedup_marks).
+    """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.match_keys).
 
-    before: SQL for the marks of samples that precede all others. folders: read and written besides those of `files`.
+    form: of the match keys. before: SQL for the match keys of samples that precede all others. folders: read and
+    written besides those of `files`.
     """
 
     def __init__(
-        self, files: Sequence[str], room: SqlLimits, before: str | None = None, folders: Sequence[str | Path] = ()
+        self,
+        files: Sequence[str],
+        form: Sequence[MatchColumn],
+        room: SqlLimits,
+        before: str | None = None,
+        folders: Sequence[str | Path] = (),
     ) -> None:
         self._threads = room.threads
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
@@ -50,18 +56,23 @@ class MatchKeys:
             source = f"{before} UNION ALL BY NAME {source}"
         self.run(f"CREATE VIEW marks AS {source}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
-        self._compared()
+        self._compared(form)
 
-    def _compared(self) -> None:
-        """Create the relation `compared`: the marks without columns that only describe pairs; in memory if it is small.
+    def _compared(self, form: Sequence[MatchColumn]) -> None:
+        """Create the relation `compared`: the match keys without columns that only describe pairs; in memory if it is small.
 
         It is read once for each band; for few samples, most of the time would go into opening files.
         """
-        names = [name for name in self.columns if name != "signature" and not name.startswith("order_")]
+        compared = [column for column in form if column.compared]
+        names = [name for name in self.columns if name == "_row" or any(column.holds(name) for column in compared)]
         rows = int(self.rows("SELECT count(*) FROM marks")[0][0])
-        self.small = rows * len(names) * 8 <= _IN_MEMORY and not set(names) & {"key", "unit"}
+        self.small = rows * len(names) * 8 <= _IN_MEMORY and all(column.number for column in compared)
         kind = "TABLE" if self.small else "VIEW"
         self.run(f"CREATE {kind} compared AS SELECT {', '.join(names)} FROM marks")
+
+    def sql(self, query: SetQuery) -> str:
+        """The text of a query."""
+        return sql_of(query)
 
     def run(self, sql: str) -> None:
         """Run one statement to its end."""
@@ -113,13 +124,3 @@ class MatchKeys:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def statement(name: str, **values: Any) -> str:
-    """A rendered statement of `sql/deduplicators`."""
-    return template(read_sql(f"deduplicators/_{name}.sql")).render(values)
-
-
-def column(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    """A column of numbers without NULL."""
-    return numbers(batch.column(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from refinery.compiler.deduplicators import mark_name
+from refinery.compiler.deduplicators import key_name
+from refinery.dedup.matchers import MatchColumn
 from refinery.kernels.core.arrow import ints, numbers
 
 # The global number of a sample combines the shard's number with the sample's number in the shard: ordered as the input
@@ -18,46 +19,54 @@ from refinery.kernels.core.arrow import ints, numbers
 SHARD_BITS = 32
 
 
-def marks_table(done: pa.Table, marks: Sequence[str], rows: np.ndarray) -> pa.Table:
+def keys_table(done: pa.Table, names: Sequence[str], form: Sequence[MatchColumn], rows: np.ndarray) -> pa.Table:
     """Match keys of the samples in `done`, without samples that cannot be duplicates.
 
-    A list of bands becomes one column per band (`band_0` and on), so that a band can be read without the others. A list
-    of units becomes one row per unit (`unit`: its place in the text, `key`); units of key 0 take no part.
+    names: columns of `done`. form: of the match keys; a sample that has none of the first column is no duplicate.
     """
-    columns = {"_row": ints(rows)} | {mark_name(name): done[name].combine_chunks() for name in marks}
+    columns = {"_row": ints(rows)} | {key_name(name): done[name].combine_chunks() for name in names}
     if "marks" in columns:  # a function that returns several keys at once
         fields = columns.pop("marks")
         columns |= dict(zip(fields.type.names, fields.flatten(), strict=True)) if fields.type.num_fields else {}
     table = pa.table(columns)
-    first = next(name for name in ("key", "bands", "simhash", "units", "shingles") if name in table.column_names)
-    if table[first].null_count:
-        table = table.filter(pc.is_valid(table[first]))
-    if first == "bands":
-        return _bands(table)
-    return _units(table) if first == "units" else table
+    if table[form[0].name].null_count:
+        table = table.filter(pc.is_valid(table[form[0].name]))
+    for column in form:
+        table = _FORMS[column.form](table, column)
+    return table
 
 
-def _bands(table: pa.Table) -> pa.Table:
-    lists = table["bands"].combine_chunks()
+def _as_columns(table: pa.Table, column: MatchColumn) -> pa.Table:
+    """Items of lists as columns, so that each is read without the others."""
+    lists = table[column.name].combine_chunks()
     keys = numbers(lists.flatten()).reshape(len(lists), -1) if len(lists) else np.zeros((0, 0))
-    columns = {name: table[name] for name in table.column_names if name != "bands"}
-    return pa.table(columns | {f"band_{i}": ints(keys[:, i]) for i in range(keys.shape[1])})
+    columns = {name: table[name] for name in table.column_names if name != column.name}
+    return pa.table(columns | {f"{column.each}_{i}": ints(keys[:, i]) for i in range(keys.shape[1])})
 
 
-def _units(table: pa.Table) -> pa.Table:
-    lists = table["units"].combine_chunks()
+def _as_rows(table: pa.Table, column: MatchColumn) -> pa.Table:
+    """Items of lists as rows with their places; items that are 0 take no part."""
+    lists = table[column.name].combine_chunks()
     lengths = numbers(pc.list_value_length(lists)).astype(np.int64)
     keys = numbers(lists.flatten())
     rows = np.repeat(numbers(table["_row"]), lengths)
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     unit = np.arange(len(keys)) - first
     takes_part = keys != 0
-    return pa.table({"_row": ints(rows[takes_part]), "unit": ints(unit[takes_part]), "key": ints(keys[takes_part])})
+    found = {"_row": rows, "unit": unit, column.each: keys}
+    return pa.table({name: ints(values[takes_part]) for name, values in found.items()})
 
 
-def unwritable(done: pa.Table, marks: Sequence[str]) -> str | None:
+_FORMS: dict[str, Callable[[pa.Table, MatchColumn], pa.Table]] = {
+    "value": lambda table, column: table,
+    "columns": _as_columns,
+    "rows": _as_rows,
+}
+
+
+def unwritable(done: pa.Table, names: Sequence[str]) -> str | None:
     """DuckDB's name of a type of match keys, also nested, that Parquet cannot hold; None if all can be written."""
-    kinds = [done.schema.field(name).type for name in marks]
+    kinds = [done.schema.field(name).type for name in names]
     while kinds:
         kind = kinds.pop()
         if pa.types.is_interval(kind) or pa.types.is_union(kind):
@@ -66,7 +75,7 @@ def unwritable(done: pa.Table, marks: Sequence[str]) -> str | None:
     return None
 
 
-def write_marks(path: Path, tables: Sequence[pa.Table]) -> Path:
+def write_keys(path: Path, tables: Sequence[pa.Table]) -> Path:
     """Write a shard's match keys; keys are as good as random, so they are not compressed."""
     found = [table for table in tables if table.num_rows] or list(tables[:1])
     pq.write_table(pa.concat_tables(found), path, compression="none", use_dictionary=False, write_statistics=False)

@@ -1,0 +1,87 @@
+"""Matchers that are one SQL query: the way for operator folders of users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from refinery.dedup.matchers.model import (
+    KeyRelations,
+    MatchColumn,
+    MatchScript,
+    MatchSql,
+    Pairs,
+    SetQuery,
+    SharedShingles,
+    ShingleComparison,
+)
+from refinery.dedup.matchers.params import SURVIVOR_PARAMS
+from refinery.kernels.core.arrow import numbers
+
+_PAIRS = "SELECT _row, via, CAST(how AS INTEGER) AS how FROM ({}) WHERE _row <> via"
+_SCRIPT = "CREATE OR REPLACE TEMP TABLE pairs AS\nSELECT *, CAST(NULL AS DOUBLE) AS jaccard FROM ({})"
+
+
+@dataclass(frozen=True)
+class QueryMatcher:
+    """Samples match when a query gives them as a pair.
+
+    columns: names of the columns that the body of an operator selects; a sample for which the first is NULL takes no
+    part. query: SQL over `marks` (`_row` and these columns) for given parameters, with the columns `_row`, `via` and
+    `how`, an integer; of several matches of a sample the least `how` explains it. Pairs must not depend on the order in
+    which rows are read. match: SQL that shows a match. meaning: of a match, for plans. only_compares: parameters that
+    change pairs, but no column.
+    """
+
+    columns: tuple[MatchColumn, ...]
+    query: Callable[[Mapping[str, Any]], str]
+    match: MatchSql
+    meaning: str
+    only_compares: frozenset[str] = frozenset()
+    takes_units: bool = False
+    measured: tuple[str, str] | None = None
+    params: Mapping[str, dict[str, Any]] = field(default_factory=lambda: SURVIVOR_PARAMS)
+
+    def problem(self, header: Mapping[str, Any]) -> str:
+        """The reason why a header does not fit; every one does."""
+        return ""
+
+    def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
+        """Lines of a plan."""
+        names = ", ".join(column.name for column in self.columns)
+        return [f"{names}; {self.meaning}"]
+
+    def queries(self, operator: Any, params: Mapping[str, Any]) -> list[SetQuery]:
+        """The query with which a run finds pairs."""
+        return [self._query(params)]
+
+    def pairs(
+        self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
+    ) -> Iterator[Pairs]:
+        """Pairs that the query gives."""
+        for batch in keys.batches(keys.sql(self._query(params))):
+            row, via, how = (numbers(batch.column(name)) for name in ("_row", "via", "how"))
+            yield Pairs(row, via, how, np.full(len(row), np.nan))
+
+    def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """None: the driver of a cluster runs the query."""
+        return None
+
+    def script(self, params: Mapping[str, Any]) -> MatchScript:
+        """Statements of the script that find pairs."""
+        text = _SCRIPT.format(_PAIRS.format(self.query(params)))
+        return MatchScript(SetQuery("pairs", text=text), nearest="number")
+
+    def shown(self, values: Mapping[str, Any]) -> str | None:
+        """None: `match` shows the keys."""
+        return None
+
+    def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
+        """None: columns are compared, no shingles."""
+        return None
+
+    def _query(self, params: Mapping[str, Any]) -> SetQuery:
+        return SetQuery("pairs", text=_PAIRS.format(self.query(params)))

@@ -1,0 +1,79 @@
+"""Verification of candidates: samples of a bucket are compared with representatives of it, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.dedup.matchers.model import KeyRelations, Pairs, SetQuery, ShingleComparison
+
+# Rounds in which the samples of a bucket are compared with one of those left; later rounds find almost nothing.
+ROUNDS = 8
+# SQL for the content hash that picks representatives: the sum of a sample's shingles, which are hashes, modulo 2^64.
+CONTENT = "CAST(coalesce(list_sum(shingles), 0) % 18446744073709551616 AS UBIGINT)"
+
+_REPRESENTATIVES = SetQuery("representatives")
+
+
+def verified(
+    keys: KeyRelations, bands: Sequence[str], compare: ShingleComparison, threshold: float, notes: list[str]
+) -> Iterator[Pairs]:
+    """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
+
+    Within a bucket, samples are compared with representatives, not with every other sample: all with a first one, the
+    samples unlike it with one of their own, and so on. Shingles pick the representatives, independent of the order of
+    samples. Samples of an index have no texts, so the similarity to them is estimated. notes: gets a line on samples
+    that are left after the last round.
+    """
+    if not bands:  # no sample has bands
+        return
+    _open_buckets(keys, len(bands), compare)
+    for _ in range(ROUNDS):
+        found = keys.con.sql(keys.sql(_REPRESENTATIVES)).to_arrow_table()
+        if not found.num_rows:
+            break
+        row, via, how = (found[name].to_numpy() for name in ("_row", "via", "matched"))
+        jaccard = compare.of(row, via)
+        same = jaccard >= threshold
+        remembered = np.flatnonzero((via < 0) & (row >= 0))
+        same[remembered] = _estimated(keys, row[remembered], via[remembered]) >= threshold
+        yield Pairs(row[same], via[same], how[same].astype(np.int32), jaccard[same])
+        with keys.relation("answered", pa.table({"_row": row[same], "via": via[same]})):
+            keys.run(keys.sql(SetQuery("still_open")))
+    [(left,)] = keys.rows(f"SELECT count(DISTINCT _row) FROM ({keys.sql(_REPRESENTATIVES)})")
+    if left:
+        notes.append(
+            f"verify has compared {left} samples with {ROUNDS} unlike members of each of their groups, and not with "
+            "the rest"
+        )
+    keys.run("DROP TABLE open")
+
+
+def _open_buckets(keys: KeyRelations, bands: int, compare: ShingleComparison) -> None:
+    """Create the relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`.
+
+    The member with the least place represents its bucket. Samples of an index come first, then samples ordered by
+    content. Samples of equal content are alike in any order.
+    """
+    buckets = keys.sql(SetQuery("buckets", values={"bands": list(range(bands))}))
+    keys.run(f"CREATE OR REPLACE TEMP TABLE buckets AS {buckets}")
+    members = keys.con.sql(keys.sql(SetQuery("members"))).to_arrow_table()
+    rows, content = (members[name].to_numpy().copy() for name in ("_row", "content"))
+    here = rows >= 0
+    content[here] = compare.contents(rows[here])
+    order = np.lexsort((rows, content, here))
+    with keys.relation("places", pa.table({"_row": rows[order], "place": np.arange(len(rows))})):
+        keys.run("CREATE OR REPLACE TEMP TABLE open AS SELECT * FROM buckets JOIN places USING (_row)")
+    keys.run("DROP TABLE buckets")
+
+
+def _estimated(keys: KeyRelations, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Estimated Jaccard of each pair of samples."""
+    result = np.zeros(len(a))
+    if len(a):
+        with keys.relation("pairs", pa.table({"n": np.arange(len(a)), "a": a, "b": b})):
+            found = keys.con.sql(keys.sql(SetQuery("estimated"))).to_arrow_table()
+        result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
+    return result

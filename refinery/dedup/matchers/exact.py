@@ -1,0 +1,71 @@
+"""Matcher `keys`: samples with equal keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.dedup.matchers.equal import equal_pairs
+from refinery.dedup.matchers.model import (
+    KeyRelations,
+    MatchColumn,
+    MatchScript,
+    MatchSql,
+    Pairs,
+    SetQuery,
+    SharedShingles,
+    ShingleComparison,
+)
+from refinery.dedup.matchers.params import SURVIVOR_PARAMS
+
+
+@dataclass(frozen=True)
+class ExactMatcher:
+    """Samples match when their keys, of any type, are equal."""
+
+    columns: tuple[MatchColumn, ...] = (MatchColumn("key"),)
+    takes_units: bool = False
+    only_compares: frozenset[str] = frozenset()
+    measured: tuple[str, str] | None = None
+    match: MatchSql = MatchSql("CAST(one.key AS VARCHAR)")
+
+    @property
+    def params(self) -> Mapping[str, dict[str, Any]]:
+        """Parameters of every operator with this matcher."""
+        return SURVIVOR_PARAMS
+
+    def problem(self, header: Mapping[str, Any]) -> str:
+        """The reason why a header does not fit; every one does."""
+        return ""
+
+    def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
+        """Lines of a plan."""
+        key = f": {' '.join(str(params['key']).split())}" if operator.params.get("key") else ", one value for each text"
+        return [f"keys{key}; samples with equal ones are duplicates"]
+
+    def queries(self, operator: Any, params: Mapping[str, Any]) -> list[SetQuery]:
+        """The query with which a run finds pairs."""
+        return [SetQuery("same_key")]
+
+    def pairs(
+        self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
+    ) -> Iterator[Pairs]:
+        """Samples with equal keys."""
+        return equal_pairs(keys, "key", 0)
+
+    def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """The column of keys, which machines of a cluster can join."""
+        return [("key", 0)]
+
+    def script(self, params: Mapping[str, Any]) -> MatchScript:
+        """Statements of the script that find pairs."""
+        return MatchScript(SetQuery("pairs_of_keys", values={"same_key": SetQuery("same_key")}))
+
+    def shown(self, values: Mapping[str, Any]) -> str | None:
+        """None: the table `duplicates` has the key."""
+        return None
+
+    def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
+        """None: whole keys are compared, no shingles."""
+        return None

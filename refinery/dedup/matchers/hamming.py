@@ -1,0 +1,97 @@
+"""Matcher `hamming`: samples whose SimHash differs in few bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from refinery.dedup.matchers.equal import equal_pairs
+from refinery.dedup.matchers.model import (
+    KeyRelations,
+    MatchColumn,
+    MatchScript,
+    MatchSql,
+    Pairs,
+    SetQuery,
+    SharedShingles,
+    ShingleComparison,
+)
+from refinery.dedup.matchers.params import SURVIVOR_PARAMS
+from refinery.dedup.matchers.shingles import shared_by
+from refinery.kernels.core.arrow import numbers
+
+_FIRSTS = "SELECT simhash, min(_row) AS _row FROM marks WHERE simhash IS NOT NULL GROUP BY simhash ORDER BY simhash"
+
+
+@dataclass(frozen=True)
+class HammingMatcher:
+    """Samples match when their SimHash values differ in at most `hamming_distance` bits."""
+
+    columns: tuple[MatchColumn, ...] = (MatchColumn("simhash", number=True),)
+    takes_units: bool = False
+    only_compares: frozenset[str] = frozenset({"hamming_distance", "num_blocks"})
+    measured: tuple[str, str] | None = ("hamming_distance", "hamming_distance")
+    match: MatchSql = MatchSql("'distance ' || found.how", distance="found.how", joined=False)
+
+    @property
+    def params(self) -> Mapping[str, dict[str, Any]]:
+        """Parameters of every operator with this matcher."""
+        return SURVIVOR_PARAMS
+
+    def problem(self, header: Mapping[str, Any]) -> str:
+        """The reason why a header does not fit; every one does."""
+        return ""
+
+    def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
+        """Lines of a plan."""
+        distance = params["hamming_distance"]
+        return [f"SimHash values of 64 bits; samples whose values differ in at most {distance} bits are duplicates"]
+
+    def queries(self, operator: Any, params: Mapping[str, Any]) -> list[SetQuery]:
+        """The query with which a run finds equal values."""
+        return [SetQuery("same_key", "for equal values; a kernel finds the near ones")]
+
+    def pairs(
+        self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
+    ) -> Iterator[Pairs]:
+        """Samples with equal values first, then those of distinct values that are near."""
+        yield from equal_pairs(keys, "simhash", 0)
+        table = keys.con.sql(_FIRSTS).to_arrow_table()
+        values, rows = (numbers(table[name]) for name in ("simhash", "_row"))
+        yield _near(values, rows, int(params["num_blocks"]), int(params["hamming_distance"]))
+
+    def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """None: near values are not equal, so the driver compares them."""
+        return None
+
+    def script(self, params: Mapping[str, Any]) -> MatchScript:
+        """Statements of the script that find pairs."""
+        values = {
+            "same_key": SetQuery("same_key"),
+            "blocks": int(params["num_blocks"]),
+            "distance": int(params["hamming_distance"]),
+        }
+        return MatchScript(SetQuery("pairs_of_distance", values=values), nearest="distance")
+
+    def shown(self, values: Mapping[str, Any]) -> str | None:
+        """The SimHash in 16 hexadecimal digits; None for a sample without one."""
+        value = values.get("simhash")
+        return None if value is None else f"{value:016x}"
+
+    def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
+        """Shingles that two texts share; None if the second one has fewer tokens than a shingle: its SimHash is 0."""
+        return None if key is not None and not int(key, 16) else shared_by(here, there, params)
+
+
+def _near(values: np.ndarray, rows: np.ndarray, blocks: int, distance: int) -> Pairs:
+    """Pairs of near values. values: distinct and ascending. rows: the first sample of each."""
+    from refinery.kernels.dedup.hamming import pairs
+
+    a, b = pairs(values, blocks, distance)
+    differing = (values[a] ^ values[b]).view(np.uint8).reshape(-1, 8)
+    bits = np.unpackbits(differing, axis=1).sum(axis=1, dtype=np.int32)
+    one, other = rows[a], rows[b]
+    return Pairs(np.maximum(one, other), np.minimum(one, other), bits, np.full(len(a), np.nan))
