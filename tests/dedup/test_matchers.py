@@ -27,9 +27,8 @@ def named(node: ast.AST) -> set[str]:
 def decisions(tree: ast.AST) -> Iterator[ast.AST]:
     """Places that decide by a matcher's name: comparisons, cases, and mappings from several names."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
-            if any(named(side) for side in (node.left, *node.comparators)) and "match" in ast.unparse(node):
-                yield node
+        if isinstance(node, ast.Compare) and any(named(side) for side in (node.left, *node.comparators)):
+            yield node
         elif isinstance(node, ast.MatchValue) and named(node):
             yield node
         elif isinstance(node, ast.Dict) and len({name for key in node.keys if key for name in named(key)}) > 1:

@@ -11,7 +11,7 @@ import pytest
 
 import refinery
 from refinery.errors import OperatorError, RecipeError
-from refinery.execution.open import open_recipe
+from refinery.execution.open import open_from_command_line, open_recipe
 from refinery.inspect.why.query import RowHistories
 from refinery.operators import Library, read_operator
 from tests.runs import exported, refine, rows, settings
@@ -19,7 +19,9 @@ from tests.runs import exported, refine, rows, settings
 PAGE = Path(__file__).parent.parent.parent / "docs" / "extending.md"
 DAYS = [0, 3, 40, 5, 2, 47, 90, 12]
 PAGES = ["a", "a", "a", "b", "b", "a", "b", "a"]
-SAMPLES = [{"text": f"page {page} of day {day}", "url": page, "day": day} for page, day in zip(PAGES, DAYS, strict=True)]
+SAMPLES = [
+    {"text": f"page {page} of day {day}", "url": page, "day": day} for page, day in zip(PAGES, DAYS, strict=True)
+]
 KEPT = [0, 2, 3, 6, 7]  # without 1 and 5, downloaded within 7 days of an earlier one, and 4
 STEP: dict[str, Any] = {"recrawl_deduplicator": {"key": "url", "day": "day", "window": 7, "keep": "day"}}
 
@@ -27,7 +29,9 @@ STEP: dict[str, Any] = {"recrawl_deduplicator": {"key": "url", "day": "day", "wi
 @pytest.fixture
 def operators(tmp_path: Path) -> Path:
     """A folder with the matcher and the deduplicator of the page, and nothing else."""
-    shown = re.findall(r"^```\w+\n((?:--|#) my_operators/(\S+)\n.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    shown = re.findall(
+        r"^```\w+\n((?:--|#) my_operators/(\S+)\n.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
     folder = tmp_path / "elsewhere"
     for content, name in shown:
         if name in ("matchers/window.py", "deduplicators/recrawl_deduplicator.sql"):
@@ -60,7 +64,7 @@ def test_threads_and_processes_find_the_same(tmp_path: Path, operators: Path) ->
 def test_a_repeated_run_uses_stored_results_until_the_matcher_changes(tmp_path: Path, operators: Path) -> None:
     first = run(tmp_path, operators)
     again = run(tmp_path, operators)
-    assert rows(again, "shards", "min(reused)") == [(1,)] and ids(again) == ids(first)
+    assert rows(again, "shards", "min(reused)") == [(2,)] and ids(again) == ids(first)
     file = operators / "matchers" / "window.py"
     file.write_text(file.read_text("utf-8").replace("how <=", "how <"), "utf-8")
     changed = run(tmp_path, operators)
@@ -88,7 +92,7 @@ def test_the_script_finds_the_same(tmp_path: Path, operators: Path) -> None:
     import duckdb
 
     done = run(tmp_path, operators)
-    text = refinery.sql(settings(tmp_path, [STEP], operators=[str(operators)]))
+    text = refinery.compile(settings(tmp_path, [STEP], operators=[str(operators)]))
     with duckdb.connect() as con:
         con.execute(text).fetchall()
         assert con.sql("SELECT _row, kept, matched FROM duplicates ORDER BY _row").fetchall() == rows(
@@ -102,7 +106,11 @@ def test_a_plan_shows_the_query(tmp_path: Path, operators: Path) -> None:
     recipe, library = open_recipe({"process": [STEP], "operators": [str(operators)]}, need_inputs=False)
     plan = barrier_plan(recipe.steps[0], library.operators["recrawl_deduplicator"])
     assert plan.compares == ("key, place; samples of one key at most `window` apart are duplicates",)
-    assert [name for name, *_ in plan.statements] == ["pairs", "_duplicates.sql"] and "LAG" in plan.statements[0][2].upper()
+    assert [name for name, *_ in plan.statements] == [
+        "pairs",
+        "_survivors.sql",
+        "_duplicates.sql",
+    ] and "LAG" in plan.statements[0][2].upper()
 
 
 def test_safe_refuses_it(tmp_path: Path, operators: Path) -> None:
@@ -112,7 +120,7 @@ def test_safe_refuses_it(tmp_path: Path, operators: Path) -> None:
     file = operators / "matchers" / "window.py"
     file.write_text(file.read_text("utf-8") + f"\nopen({str(marker)!r}, 'w').close()\n", "utf-8")
     with pytest.raises(RecipeError, match="--safe: folders of operators are code"):
-        open_recipe(str(recipe), operators=(str(operators),), roots=())
+        open_from_command_line(str(recipe), (), (), (), (str(operators),), roots=())
     assert not marker.exists()
 
 
