@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from collections.abc import Sequence
@@ -20,6 +21,13 @@ from refinery.workers.worker import Worker
 # Workers of the last programs: most tests run one program over other samples, or shared and not, which is often the same.
 _OPEN: list[Worker] = []
 _MOST = 3
+
+
+@atexit.register
+def _close() -> None:
+    """Close the workers before the interpreter takes their functions away."""
+    while _OPEN:
+        _OPEN.pop().close()
 
 
 def _worker(program: Program) -> Worker:

@@ -106,8 +106,20 @@ def test_data_in_the_folder_and_data_that_is_declared(tmp_path: Path) -> None:
         RowHistories(tmp_path / "run")
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
-@pytest.mark.parametrize("body", ["open(PATH).read()", "WORD[0]", "Path(PATH).read_text()", "late()"])
+@pytest.mark.parametrize(
+    ("body", "workers"),
+    [
+        ("open(PATH).read()", "threads"),
+        ("WORD[0]", "threads"),
+        ("Path(PATH).read_text()", "threads"),
+        ("late()", "threads"),
+        ("open(PATH).read()", "processes"),
+        *(
+            pytest.param(body, "processes", marks=pytest.mark.long)
+            for body in ("WORD[0]", "Path(PATH).read_text()", "late()")
+        ),
+    ],
+)
 def test_a_file_that_nothing_declares(tmp_path: Path, body: str, workers: str) -> None:
     """Its results are not used again, also of shards that were made with what others had read; a note says so."""
     put(tmp_path / "apart" / "word.txt", "one")

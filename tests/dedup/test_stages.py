@@ -200,7 +200,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("keys", VARIANTS.values(), ids=VARIANTS.keys())
+# The others differ from these in one key.
+FIRST = ("two shards, two workers", "seven shards")
+variants = [
+    pytest.param(keys, id=name, marks=() if name in FIRST else pytest.mark.long) for name, keys in VARIANTS.items()
+]
+
+
+@pytest.mark.parametrize("keys", variants)
 def test_cuts_and_workers_change_nothing(tmp_path: Path, source: Path, plain: Run, keys: dict[str, Any]) -> None:
     count = keys["shard"]
     others = {name: value for name, value in keys.items() if name != "shard"} | TRACED

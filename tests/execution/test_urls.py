@@ -80,7 +80,7 @@ def outcome_of(run: Run) -> str:
         {},
         {"keep_stats_in_res_ds": True, "process": FILTERS},
         {"export_shard_size": 8000},
-        {"export_type": "json"},
+        pytest.param({"export_type": "json"}, marks=pytest.mark.long),
         {"export_type": "parquet", "workers": "processes", "process": FILTERS},
     ],
     ids=lambda keys: "-".join(keys) or "plain",

@@ -60,7 +60,7 @@ def holds(folder: Path) -> dict[str, bytes]:
         {"export_path": "out.jsonl"},
         {"export_path": "out.parquet"},
         {"export_path": "out.jsonl.gz", "export_shard_size": 40},
-        {"export_path": "out.json", "workers": "processes"},
+        pytest.param({"export_path": "out.json", "workers": "processes"}, marks=pytest.mark.long),
     ],
     ids=["jsonl", "parquet", "sharded", "processes"],
 )

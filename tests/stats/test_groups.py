@@ -221,6 +221,7 @@ def test_no_address_at_all_is_reported(tmp_path: Path) -> None:
 
 # Arithmetic
 
+DUCKDB = duckdb.connect()  # an instance for each example would take more time than the example
 finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
 floats = st.one_of(finite, st.floats(-1e4, 1e4), st.integers(-20_000, 20_000).map(lambda n: n / 2000))
 
@@ -231,7 +232,7 @@ def test_rounding_is_pythons(values: list[float], digits: int) -> None:
     expected = [round(value, digits) for value in values]
     found = rounded(np.array(values), digits)
     assert [struct.pack("d", value) for value in found] == [struct.pack("d", value) for value in expected]
-    with duckdb.connect() as con:
+    with DUCKDB.cursor() as con:
         con.register("given", pa.table({"nth": range(len(values)), "value": values}))
         sql = _rounded("value", True, digits)
         near = [(x, y) for x, y in zip(values, expected, strict=True) if digits >= 0 or abs(x) < 2**53]
@@ -242,7 +243,7 @@ def test_rounding_is_pythons(values: list[float], digits: int) -> None:
 @given(st.lists(st.integers(-(10**12), 10**12), min_size=1), st.integers(-6, 3))
 def test_rounding_of_whole_numbers(values: list[int], digits: int) -> None:
     assert rounded(np.array(values, np.int64), digits).tolist() == [round(value, digits) for value in values]
-    with duckdb.connect() as con:
+    with DUCKDB.cursor() as con:
         shown = f"SELECT {_rounded('value', False, digits)} FROM (SELECT unnest({values}) AS value)"
         assert [row[0] for row in con.execute(shown).fetchall()] == [round(value, digits) for value in values]
 

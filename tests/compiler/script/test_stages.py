@@ -58,7 +58,7 @@ def edited(seed: int, count: int = 60) -> list[dict[str, Any]]:
 MINHASH = {"window_size": 1, "jaccard_threshold": 0.6}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize(
     "step",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
@@ -179,19 +180,29 @@ EMAIL_PIECES = st.sampled_from(
 )
 
 
+CLEAN_EMAIL = read_operator(shipped() / "udfs" / "mappers" / "clean_email_mapper.py")
+
+
+@pytest.fixture(scope="module")
+def emails() -> Iterator[duckdb.DuckDBPyConnection]:
+    """One connection for all examples: making another one takes longer than an example."""
+    with duckdb.connect() as connection:
+        register(connection, CLEAN_EMAIL.functions)
+        yield connection
+
+
 @quick
 @given(
     st.lists(st.lists(EMAIL_PIECES, max_size=20).map("".join), min_size=1, max_size=30),
     st.sampled_from(["", "<EMAIL>", "it's", "$0 &", "a\0b", r"<\g<0>>", r"\n"]),
 )
-def test_email_addresses_in_sql_are_those_of_the_pattern(texts: list[str], repl: str) -> None:
-    operator = read_operator(shipped() / "udfs" / "mappers" / "clean_email_mapper.py")
-    sql = template(operator.sql).render(text="content", pattern=None, repl=repl)
+def test_email_addresses_in_sql_are_those_of_the_pattern(
+    emails: duckdb.DuckDBPyConnection, texts: list[str], repl: str
+) -> None:
+    sql = template(CLEAN_EMAIL.sql).render(text="content", pattern=None, repl=repl)
     table = pa.table({"row": range(len(texts)), "content": texts})
-    with duckdb.connect() as connection:
-        connection.register("texts", table)
-        register(connection, operator.functions)
-        rows = connection.sql(f"{sql.strip()}, row FROM texts ORDER BY row").fetchall()
+    emails.register("texts", table)
+    rows = emails.sql(f"{sql.strip()}, row FROM texts ORDER BY row").fetchall()
     assert [row[0] for row in rows] == wanted(EMAIL_PATTERN, repl, texts)
 
 
