@@ -97,7 +97,7 @@ def find_step(stored: FinishedRun, text: str) -> Any:
     found = [step for step in steps if step.name == text.replace("-", "_")]
     if len(found) > 1:
         numbers = " and ".join(str(step.index) for step in found)
-        what = f"{text} stands {len(found)} times, as steps {numbers}"
+        what = f"{text} occurs {len(found)} times, as steps {numbers}"
         raise RecipeError([Problem("", what, "Name the step by its number.")])
     if not found:
         near = suggestion(text, [step.name for step in steps])

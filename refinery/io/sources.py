@@ -151,7 +151,7 @@ class _Order:
     def _named(self, path: str) -> tuple[str, str] | None:
         """A file that is itself named in the recipe, with its format: an unreadable one is an error."""
         if self.wanted and full_suffix(Path(path)) not in self.wanted:
-            self.notes.append(f"{path}: passed over, its suffix is not among {', '.join(sorted(self.wanted))}")
+            self.notes.append(f"{path}: skipped, its suffix is not among {', '.join(sorted(self.wanted))}")
             return None
         return path, self.forced or format_of(Path(path)) or _by_name(Path(path))
 
@@ -180,7 +180,7 @@ class _Order:
             found = of_one_format(found, size_of, skipped)
         if skipped:
             items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
-            self.notes.append(f"{place}: passed over: {items}")
+            self.notes.append(f"{place}: skipped: {items}")
         return found
 
     def _look_at_odd(self, place: str, paths: Sequence[str], others: Sequence[str]) -> None:
@@ -189,7 +189,7 @@ class _Order:
             return
         refuse(place, [path for path in paths if odd_kind(path)] + [path for path in others if may_be_folder(path)])
         if odd := oddities(others):
-            self.notes.append(f"{printable(place)}: passed over: {odd}")
+            self.notes.append(f"{printable(place)}: skipped: {odd}")
 
     def _placed(self, base: str, sources: list[Source]) -> list[Source]:
         """The sources with the fields of the folders between a base and them."""

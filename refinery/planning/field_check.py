@@ -117,7 +117,7 @@ def _problem_of_type(named: NamedField, glimpse: FileFields) -> Problem:
     what = f"{'column' if len(member) == 1 else 'field'} {named.field!r} is {kind}, not text"
     if not glimpse.typed:
         what = (
-            f"field {named.field!r} is {kind} in all of the {glimpse.samples} samples looked at that have it, not text"
+            f"field {named.field!r} is {kind} in all of the {glimpse.samples} examined samples that have it, not text"
         )
     shown = ", ".join(glimpse.texts[:_SHOWN]) + (", ..." if len(glimpse.texts) > _SHOWN else "")
     cure = f"Fields of text there: {shown}." if shown else "No field there is text: write it as text first."
@@ -130,7 +130,7 @@ def _problem(named: NamedField, seen: Sequence[FileFields]) -> Problem:
 
 
 def _note_of_none(named: NamedField, seen: Sequence[FileFields]) -> str:
-    rest = "The rest of the input was not looked at: rows without the field"
+    rest = "The rest of the input was not examined: rows without the field"
     effect = "go into quarantine" if named.is_text else "have NULL in its place"
     return f"{named.where}: {_missing(named, seen)}. {rest} {effect}. {_there(seen)}"
 
@@ -139,7 +139,7 @@ def _missing(named: NamedField, seen: Sequence[FileFields]) -> str:
     paths = list(dict.fromkeys(glimpse.path for glimpse in seen))
     files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
     looked = sum(glimpse.samples for glimpse in seen)
-    samples = f"none of the {looked} samples looked at in {files} has" if looked else f"{files} does not have"
+    samples = f"none of the {looked} examined samples in {files} has" if looked else f"{files} does not have"
     return f"{named.by} names the field {named.field!r}, which {samples}"
 
 
@@ -163,4 +163,4 @@ def _notes_of_some(named: NamedField, seen: Sequence[FileFields], lacking: Seque
 def _note(named: NamedField, glimpse: FileFields) -> str:
     shown = ", ".join(glimpse.top[:_SHOWN])
     cure = f"it has {shown}"
-    return f"{glimpse.path}: no sample looked at has the field {named.field!r} of {named.by}: {cure}"
+    return f"{glimpse.path}: no examined sample has the field {named.field!r} of {named.by}: {cure}"

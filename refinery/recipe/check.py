@@ -112,7 +112,7 @@ class _Checker:
     def _report_unknown(self, library: LibraryLike) -> None:
         for name, entry in self.unknown:
             misplaced = name in library.operators
-            hint = f"Operators stand below process: '- {name}:'" if misplaced else suggestion(name, KEYS)
+            hint = f"Operators belong below process: '- {name}:'" if misplaced else suggestion(name, KEYS)
             self.problems.add(entry.place, f"there is no key {name!r}", hint)
 
     def _value(self, key: RecipeKey, entry: Entry, values: dict[str, Any]) -> None:

@@ -183,7 +183,7 @@ class _Setter:
             return places[0]
         if places:
             steps = " and ".join(str(number) for number in places)
-            self._fail(f"{text} stands {len(places)} times, as steps {steps}", "Name the step by its number.")
+            self._fail(f"{text} occurs {len(places)} times, as steps {steps}", "Name the step by its number.")
         else:
             self._fail(f"the recipe has no step {text!r}", suggestion(text, [name for name in names if name]))
         return None

@@ -224,7 +224,7 @@ class _Builder:
             if name in entries:
                 first = entries[name].place.line
                 at = "in the same line" if first == place.line else f"first in line {first}"
-                self.problems.add(place, f"{name!r} stands twice, {at}", "Keep one of them.")
+                self.problems.add(place, f"{name!r} occurs twice, {at}", "Keep one of them.")
                 continue
             entries[name] = Entry(place, self.build(value))
         return entries | {name: entry for name, entry in merged.items() if name not in entries}

@@ -128,7 +128,7 @@ class _Reader:
         strays = [other for other, _ in others if other not in self.library.operators]
         if isinstance(first.node, Scalar) and first.node.value is None and len(strays) == len(others):
             hint = f"Indent the parameters of {name} further than its name."
-            self.problems.add(others[0][1].place, f"{strays[0]!r} stands beside {name}, not below it", hint)
+            self.problems.add(others[0][1].place, f"{strays[0]!r} is beside {name}, not below it", hint)
         else:
             hint = "Start every operator with '- ' on a line of its own."
             what = f"one item of process holds {len(others) + 1} keys, {name} and {others[0][0]}"

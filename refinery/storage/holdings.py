@@ -110,5 +110,5 @@ def _seen(url: str) -> str:
         return _version(url)
     except OSError as error:
         reason = hide(error.strerror or said(error))
-        what = f"{url}: cannot be looked at, so that it could be another's ({reason})"
+        what = f"{url}: cannot be examined, so it could be another's ({reason})"
         raise OutputError(f"{what}. Credentials are those of the environment, as the driver looks for them") from error

@@ -1,4 +1,4 @@
--- Quantiles of each sketch: of n values the one at place ceil(percent * n / 100), told by its bucket. A bucket whose values
+-- Quantiles of each sketch: of n values the one at place ceil(percent * n / 100), from its bucket. A bucket whose values
 -- are all the same gives that value; of others the harmonic mean of the least and the largest, whose relative distance
 -- from any value between is at most (gamma - 1) / (gamma + 1).
 WITH counted AS (

@@ -54,7 +54,7 @@ SELECT
     || CASE WHEN _unit = 'doc' THEN '' ELSE ',"unit":' || json_quote(_unit) END
     || CASE WHEN nans > 0 THEN ',"nans":' || nans ELSE '' END
     || CASE WHEN infinities > 0 THEN ',"infinities":' || infinities ELSE '' END
-    -- Only where a merge could tell: against the spread it is mostly nothing.
+    -- Only where it affects a merge: against the spread it is mostly nothing.
     || CASE WHEN abs(mean_low) > 1e-14 * sqrt(variance) THEN ',"mean_low":' || to_json(mean_low) ELSE '' END
     || '}' AS line
 FROM entries

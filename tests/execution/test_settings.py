@@ -131,7 +131,7 @@ def test_suffixes_choose_among_the_files_of_a_folder(tmp_path: Path) -> None:
         (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "data" / name).write_text('{"text": "lines"}\n')
     run = refinery.run(settings(tmp_path, STEPS, dataset_path=tmp_path / "data", suffixes=[".md", "py"]))
-    assert run.counts.read == 2 and any("passed over" in warning for warning in run.warnings)
+    assert run.counts.read == 2 and any("skipped" in warning for warning in run.warnings)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])

@@ -157,7 +157,7 @@ def test_ranges_are_cut_at_round_numbers() -> None:
     ("operator", "params", "message"),
     [
         ("words_num_filer", ["min_num=1"], "Did you mean 'words_num_filter'"),
-        ("text_length_filter", ["min_len=1"], "stands 2 times, as steps 1 and 6"),
+        ("text_length_filter", ["min_len=1"], "occurs 2 times, as steps 1 and 6"),
         ("9", ["min_len=1"], "there is no step 9: the recipe has 6"),
         ("2", ["min_len=1"], "is no filter"),
         ("sql_filter", ["where=x"], "refinery run .* --set process.5.where"),

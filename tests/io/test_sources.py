@@ -42,7 +42,7 @@ def test_a_folder_gives_its_files_sorted_and_says_what_it_passed_over(tmp_path: 
     sources, notes = find([str(tmp_path)])
     assert [Path(source.path).name for source in sources] == ["a.json", "b.jsonl"]
     assert notes == [
-        f"{tmp_path}: passed over: 1 .log, of no known format, 3 hidden, a marker or a README, 1 parquet (most are "
+        f"{tmp_path}: skipped: 1 .log, of no known format, 3 hidden, a marker or a README, 1 parquet (most are "
         "jsonl, and a folder is read as one format; name the others to read them), 1 without suffix, of no known format"
     ]
 

@@ -100,7 +100,7 @@ def test_a_field_that_only_some_files_have(tmp_path: Path) -> None:
     write_lines(tmp_path / "in" / "b.jsonl", [{"body": "x"}])
     run = refinery.run(recipe(tmp_path, tmp_path / "in"))
     assert run.counts.quarantined == 1
-    assert any("b.jsonl: no sample looked at has the field 'text'" in line for line in run.warnings)
+    assert any("b.jsonl: no examined sample has the field 'text'" in line for line in run.warnings)
 
 
 def test_a_field_that_comes_later(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_field_that_begins_after_the_first_samples(tmp_path: Path, name: str, 
     path = written(tmp_path / name, late(300, 700))
     run = refinery.run(recipe(tmp_path, path, workers=workers))
     assert (run.counts.kept, run.counts.quarantined) == (700, 300)
-    assert not any("'text'" in line and "looked at" in line for line in run.warnings)
+    assert not any("'text'" in line and "examined" in line for line in run.warnings)
 
 
 def test_a_field_that_begins_in_a_later_file(tmp_path: Path) -> None:
@@ -156,12 +156,12 @@ def test_a_field_that_is_not_found_in_a_large_input(tmp_path: Path, name: str, m
     rows[3000:3004] = [{"id": 1, "body": "some words"}] * 4
     given = recipe(tmp_path, written(tmp_path / name, rows), text_keys="body", max_quarantined="100%")
     run = refinery.run(given)
-    [warning] = [line for line in run.warnings if "'body'" in line and "looked at" in line]
+    [warning] = [line for line in run.warnings if "'body'" in line and "examined" in line]
     assert run.counts.kept == 4
     for part in (
         "text_keys names the field 'body', which none of the",
         name,
-        "The rest of the input was not looked at",
+        "The rest of the input was not examined",
     ):
         assert part in warning
     assert "Fields there: id, pad." in warning

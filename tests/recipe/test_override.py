@@ -129,7 +129,7 @@ def test_whole_parts_can_be_replaced() -> None:
         (["--set", "process.0.a=3"], "--set process.0.a: there is no step 0: process has 5"),
         (
             ["--set", "process.alphanumeric_filter.max_ratio=3"],
-            "--set process.alphanumeric_filter.max_ratio: alphanumeric_filter stands 2 times, as steps 3 and 4. "
+            "--set process.alphanumeric_filter.max_ratio: alphanumeric_filter occurs 2 times, as steps 3 and 4. "
             "Name the step by its number.",
         ),
         (
