@@ -102,7 +102,7 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     title = (
         f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {__version__}"
     )
-    writes = prepared.stats and recipe.export_format != "none" and not is_stdout(recipe.export_path)
+    writes = prepared.stats and recipe.exports and not is_stdout(recipe.export_path)
     stats = stats_path(recipe.export_path) if writes else None
     path = "/dev/stdout" if is_stdout(recipe.export_path) else recipe.export_path
     export = ScriptExport(path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))

@@ -61,7 +61,7 @@ def supersede(
 ) -> None:
     """Remove files of earlier exports to the same place after the new export: readers would read both together."""
     _supersede_statistics(recipe.stat_summary, belongings, exported)
-    if recipe.export_format == "none":
+    if not recipe.exports:
         return
     exported.delivery.end()
     files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]

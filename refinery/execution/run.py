@@ -307,7 +307,7 @@ def _accounted(
     summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
     outputs = exported.written.result()
     counts = database.check(db, done)
-    if recipe.export_format != "none" and not exported.withheld:
+    if recipe.exports and not exported.withheld:
         database.check_written(counts, sum(item.rows for item in outputs))
         if prepared.stats:
             columns = [stat.column for stat in prepared.stats]
@@ -439,13 +439,12 @@ def _export(prepared: Plan, stages: StageRunner, last: StageResult, withheld: bo
     if written is not None:
         return written
     recipe = prepared.recipe
-    kind = recipe.export_format
-    if kind == "none":
+    if not recipe.exports:
         return []
     return export(
         last.files("part"),
         Workplace.of(recipe.work_dir).file_of_export(recipe.export_path),
-        kind,
+        recipe.export_format,
         recipe.export_shard_size,
         prepared.lines,
         recipe.export_in_parallel,

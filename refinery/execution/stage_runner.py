@@ -23,6 +23,7 @@ from refinery.errors import Problem, RecipeError
 from refinery.execution.quarantine_limit import QuarantineLimit
 from refinery.io.model import Part, Shard, Source, Written
 from refinery.io.readers.shared_decompression import relayed
+from refinery.io.writers.registry import writer_of
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.monitoring.log import event
 from refinery.planning.plan import CompiledStage, Plan, compile_comparison
@@ -202,11 +203,11 @@ class StageRunner:
 
     def _task(self, planned: CompiledStage, last: bool, shard: Shard) -> Task:
         recipe = self.prepared.recipe
-        kind = recipe.export_format
-        packed = planned.program.lines and kind.startswith("jsonl.") and last
-        compression = kind.partition(".")[2] or None if packed else None if last else recipe.cache_compress
+        writer = writer_of(recipe.export_format)
+        exported = writer.compression if planned.program.lines else None
+        compression = exported if last else recipe.cache_compress
         first, suffix = self.first_rows[shard.index], recipe.add_suffix and last
-        write = kind != "none" if last else _must_write(planned, shard)
+        write = writer.writes if last else _must_write(planned, shard)
         output, folder = self.output if last else None, folder_of(planned)
         sizes = self.prepared.sizes
         task = Task(folder, sizes.bytes, compression, first, suffix, last, write, output, self.store.url)

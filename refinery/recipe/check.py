@@ -11,8 +11,8 @@ from typing import Any, cast
 from refinery.common.paths import local
 from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion
+from refinery.io.writers.registry import FORMATS, format_of
 from refinery.recipe.absolute_paths import located
-from refinery.recipe.formats import FORMATS, format_of
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from refinery.common.key_fields import left_out
-from refinery.recipe.formats import FORMATS, READABLE, format_of
+from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, writer_of
+from refinery.recipe.formats import READABLE
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.values import Spec
 
@@ -185,7 +186,7 @@ class Recipe:
         "str",
         None,
         "Format; by default from export_path. `none`: tables only.",
-        choices=(*FORMATS, "none"),
+        choices=EXPORT_TYPES,
         nullable=True,
     )
     export_shard_size: int = key("size", 0, "Size of each exported file; 0 for one file.", min=0)
@@ -364,4 +365,9 @@ class Recipe:
     @property
     def export_format(self) -> str:
         """Format of the export: export_type, else from export_path's suffix, else jsonl; `none`: no export."""
-        return self.export_type or format_of(self.export_path) or "jsonl"
+        return self.export_type or format_of(self.export_path) or DEFAULT
+
+    @property
+    def exports(self) -> bool:
+        """False if the recipe asks for tables alone."""
+        return writer_of(self.export_format).writes

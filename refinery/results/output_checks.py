@@ -30,7 +30,7 @@ def require_place(recipe: Recipe) -> None:
     """Check that the export can be written to its place. Raises OutputError."""
     if wrong_url := why_not_written(recipe):
         raise OutputError(wrong_url)
-    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+    if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return
     target = os.path.abspath(os.path.expanduser(recipe.export_path))
     folder = os.path.dirname(target)
@@ -64,7 +64,7 @@ def _require_writable(folder: str) -> None:
 
 def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
     """Check that the export does not use a name that the run itself needs. Raises OutputError."""
-    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+    if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return
     names = (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)
     taken = [os.path.realpath(path) for path in names if path != run_dir.own or not path.is_symlink()]
@@ -107,7 +107,7 @@ def require_objects(prepared: Plan, place: Workplace, overwrite: bool) -> None:
 
 def why_not_written(recipe: Recipe) -> str | None:
     """Reason why the export cannot be put at its URL; None if it can, or the export is local."""
-    if recipe.export_format == "none" or not is_url(recipe.export_path):
+    if not recipe.exports or not is_url(recipe.export_path):
         return None
     return why_not(recipe.export_path, recipe.executor_type != "default")
 
@@ -153,9 +153,7 @@ def _written(recipe: Recipe, place: str) -> str | None:
     path = recipe.export_path
     if is_stdout(path):
         path = Workplace.of(recipe.work_dir).file_of_export(path)
-    if recipe.export_format != "none" and (
-        place in {_place_of(path), _place_of(stats_path(path))} or _is_piece(recipe, place)
-    ):
+    if recipe.exports and (place in {_place_of(path), _place_of(stats_path(path))} or _is_piece(recipe, place)):
         return "Choose another export_path"
     if any(_is_below(place, str(step.params["index"])) for step in recipe.steps if step.params.get("index")):
         return "Choose another folder for index"

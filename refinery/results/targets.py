@@ -12,7 +12,8 @@ import duckdb
 
 from refinery.compiler.model import Stat
 from refinery.errors import OutputError
-from refinery.io.writers.export import names, numbered, stats_path, stem_of
+from refinery.io.writers.export import stats_path
+from refinery.io.writers.export_files import names, numbered, stem_of
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
@@ -35,7 +36,7 @@ def of_run(prepared: Plan, run_dir: RunDir) -> list[str]:
 
 def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     """Patterns of the export and of its samples' statistics; none if they are not local files."""
-    if recipe.export_format == "none" or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+    if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return []
     beside = [pattern(stats_path(recipe.export_path))] if stats else []
     if recipe.executor_type != "default":
@@ -48,7 +49,7 @@ def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
 def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     """URLs of an export and of its samples' statistics; of numbered objects those that exist. Raises OSError."""
     url = recipe.export_path.rstrip("/")
-    if recipe.export_format == "none" or not is_url(url):
+    if not recipe.exports or not is_url(url):
         return []
     beside = [stats_path(url)] if stats else []
     if recipe.executor_type != "default":
@@ -100,7 +101,7 @@ def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, 
     if recipe.stat_summary.export is not None and not is_url(recipe.stat_summary.export):
         yield recipe.stat_summary.export, f"statistics files of rank {recipe.stat_summary.rank}"
     path = recipe.export_path
-    if recipe.export_format == "none" or is_url(path) or is_stdout(path):
+    if not recipe.exports or is_url(path) or is_stdout(path):
         return
     if recipe.executor_type != "default":
         yield path, "folder"

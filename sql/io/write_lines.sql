@@ -7,15 +7,15 @@ FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
 
 {% set as_lines = "FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE ''" %}
-{% if format == 'parquet' %}
+{% if writer.layout == 'columns' %}
 SET VARIABLE columns = (
   SELECT regexp_replace(CAST(json_group_structure(CAST(line AS JSON)) AS VARCHAR), '"U?(BIG|HUGE)INT"', '"BIGINT"', 'g')
   FROM kept
 );
 COPY (
   SELECT unnest(from_json(line, getvariable('columns'))) FROM kept ORDER BY _i
-) TO {{ path | lit }} (FORMAT parquet, COMPRESSION zstd)
-{% elif format == 'json' %}
+) TO {{ path | lit }} ({{ writer.copy_options }})
+{% elif writer.layout == 'array' %}
 COPY (
   SELECT line
   FROM (
@@ -28,5 +28,5 @@ COPY (
 {% else %}
 COPY (
   SELECT line FROM kept ORDER BY _i
-) TO {{ path | lit }} ({{ as_lines }}{{ compression }})
+) TO {{ path | lit }} ({{ as_lines }}{{ writer.copy_compression }})
 {% endif %}

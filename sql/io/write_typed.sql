@@ -12,4 +12,4 @@ WHERE facts._dropped IS NULL;
 
 COPY (
   SELECT * EXCLUDE (_i) FROM kept ORDER BY _i
-) TO {{ path | lit }} ({{ 'FORMAT parquet, COMPRESSION zstd' if format == 'parquet' else 'FORMAT json' }}{{ ', ARRAY true' if format == 'json' }}{{ compression }})
+) TO {{ path | lit }} ({{ writer.copy_options }}{{ writer.copy_compression }})

@@ -26,9 +26,8 @@ from refinery.compiler.script.between_stages import (
 )
 from refinery.compiler.stat_summary import summary_statements
 from refinery.compiler.templates import ident, json_path, lit
+from refinery.io.writers.registry import writer_of
 from refinery.recipe.model import StatSummary
-
-_COMPRESSIONS = {"jsonl.gz": ", COMPRESSION gzip", "jsonl.zst": ", COMPRESSION zstd"}
 
 _VALUE = "regexp_replace(CAST(json AS VARCHAR), '[ \\t\\r]*\\n[ \\t\\r]*', '', 'g')"
 
@@ -104,7 +103,7 @@ def script(
         _table("stats", facts="facts", ordered=False, columns=[ident(stat.column) for stat in stats]),
         *map(with_comment, summary_statements([part.program for part in parts], summary)),
     ]
-    if export.format != "none":
+    if writer_of(export.format).writes:
         write = _write_lines if last.program.lines else _write_typed
         statements.append(write(last.program, stats, export, last.spliced))
     if export.stats_path:
@@ -176,7 +175,7 @@ def _head(
             "",
         ]
     shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
-    written = "no samples" if export.format == "none" else f"{export.path}, whose folder must be there"
+    written = f"{export.path}, whose folder must be there" if writer_of(export.format).writes else "no samples"
     lines += [f"It reads {shown} and writes {written}."]
     tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
     lines += [
@@ -301,8 +300,7 @@ def _write_lines(program: Program, stats: Sequence[Stat], export: ScriptExport, 
         found.append(member_set(f"line_{len(found) - 1}", ("__dj__suffix__",), "batch._suffix", spliced, quote=True))
     names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
     lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
-    compression = _COMPRESSIONS.get(export.format, "")
-    return render("io/write_lines.sql", lines=lines, path=export.path, format=export.format, compression=compression)
+    return render("io/write_lines.sql", lines=lines, path=export.path, writer=writer_of(export.format))
 
 
 def _write_typed(program: Program, stats: Sequence[Stat], export: ScriptExport, spliced: bool) -> str:
@@ -313,8 +311,7 @@ def _write_typed(program: Program, stats: Sequence[Stat], export: ScriptExport, 
         stats=f"struct_pack({_fields(stats)})" if program.stats_json and stats else "",
         add_suffix=export.add_suffix,
         path=export.path,
-        format=export.format,
-        compression=_COMPRESSIONS.get(export.format, ""),
+        writer=writer_of(export.format),
     )
 
 

@@ -22,6 +22,7 @@ from refinery.execution.ray.export_list import MARKER, Listing
 from refinery.io.model import Written
 from refinery.io.objects import info_of, version_of
 from refinery.io.writers.export import export
+from refinery.io.writers.registry import WRITERS, writer_of
 from refinery.io.writers.write import writing
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
@@ -29,9 +30,8 @@ from refinery.storage.urls import is_url
 from refinery.workers.done_marks import key_of
 from refinery.workers.worker import ShardResult
 
-# Samples are lines in all formats but Parquet, as in Data-Juicer's parts.
-_SUFFIXES = {"jsonl": "json", "json": "json", "jsonl.gz": "json.gz", "jsonl.zst": "json.zst", "parquet": "parquet"}
-_PART = re.compile(r"[0-9a-f]{16}_[0-9]{6,}[.](json|json[.]gz|json[.]zst|parquet)")
+_SUFFIXES = {writer.part_suffix for writer in WRITERS if writer.writes}
+_PART = re.compile(rf"[0-9a-f]{{16}}_[0-9]{{6,}}[.]({'|'.join(sorted(map(re.escape, _SUFFIXES)))})")
 
 
 def names(steps: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[ShardResult, str]]:
@@ -42,7 +42,7 @@ def names(steps: str, kind: str, results: Sequence[ShardResult]) -> list[tuple[S
     mark = key_of([steps, kind, [result.key for result in results]])[:16]
     full = [result for result in results if result.kept and result.part]
     width = max(6, len(str(len(full))))
-    return [(result, f"{mark}_{number:0{width}}.{_SUFFIXES[kind]}") for number, result in enumerate(full)]
+    return [(result, f"{mark}_{number:0{width}}.{writer_of(kind).part_suffix}") for number, result in enumerate(full)]
 
 
 def folder_of(export_path: str) -> str:
@@ -53,7 +53,7 @@ def folder_of(export_path: str) -> str:
 def export_part(store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
     """Write a part under its name into the folder; runs on the cluster. Returns `Written` as JSON."""
     files = [str(open_store(store).fetch(part))]
-    lasting = "jsonl" if kind == "json" else kind
+    lasting = writer_of(kind).part_name
     if not is_url(folder):
         [written] = export(files, os.path.join(folder, name), lasting, 0, lines, in_parallel=False)
         return json.dumps(asdict(written))

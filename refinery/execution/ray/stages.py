@@ -37,7 +37,7 @@ class RayStageRunner(StageRunner):
         super().__init__(prepared, store, first_rows)
         recipe = prepared.recipe
         self._listing: Listing | None = None
-        if exports and recipe.export_format != "none":
+        if exports and recipe.exports:
             folder = export.folder_of(recipe.export_path)
             self._listing = Listing(Workplace.of(recipe.work_dir), folder)
             export.check_folder(folder, self._listing, store)

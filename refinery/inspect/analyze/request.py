@@ -12,6 +12,7 @@ from typing import Any
 from refinery.common.paths import absolute
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.execution.open import changes_of, open_recipe
+from refinery.io.writers.registry import NOTHING
 from refinery.operators import Library, Operator
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, parse_variables
@@ -71,7 +72,7 @@ def _measuring(recipe: Recipe, folder: str) -> Recipe:
     """The recipe for the analysis: no sample is removed or written."""
     given = recipe.stat_summary  # moments are always computed, for all statistics
     summary = replace(given, groups=tuple(dict.fromkeys(("summary", *given.groups))), stats=())
-    quiet = replace(recipe, export_type="none", keep_stats_in_res_ds=False)
+    quiet = replace(recipe, export_type=NOTHING, keep_stats_in_res_ds=False)
     return replace(quiet, measure_only=True, work_dir=absolute(folder), stat_summary=summary)
 
 

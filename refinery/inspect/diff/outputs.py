@@ -74,7 +74,7 @@ def compare_texts(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun
 
 def _unreadable(stored: FinishedRun) -> str | None:
     """Return the reason why the exports of a run cannot be read; None when they are unchanged since the run."""
-    if stored.recipe.export_format == "none":
+    if not stored.recipe.exports:
         return f"{stored.run_dir.root} wrote no samples"
     for item in stored.manifest["outputs"]:
         try:

@@ -11,8 +11,10 @@ from refinery.compiler.templates import lit
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.exported_texts import as_left
 from refinery.io.model import Written
-from refinery.io.writers.export import names, put, stats_path
-from refinery.io.writers.temp_files import tidy
+from refinery.io.writers.export import stats_path
+from refinery.io.writers.export_files import names, put
+from refinery.io.writers.registry import DEFAULT, writer_of
+from refinery.io.writers.tidy import tidy
 from refinery.recipe import Recipe
 from refinery.storage.urls import is_url
 
@@ -36,7 +38,8 @@ class ExportSelection:
         old, outputs = stored.recipe, stored.manifest["outputs"]
         same = all(getattr(old, name) == getattr(recipe, name) for name in _FORM)
         local = recipe.executor_type == "default" and not is_url(recipe.export_path) and not is_url(old.export_path)
-        if not (same and local) or recipe.export_format != "jsonl" or len(outputs) != 1 or not as_left(stored.manifest):
+        alike = same and local and writer_of(recipe.export_format).plain_lines
+        if not alike or len(outputs) != 1 or not as_left(stored.manifest):
             return None
         beside = stored.manifest.get("beside", [])
         stats = Path(beside[0]["path"]) if len(beside) == 1 and as_left(stored.manifest, "beside") else None
@@ -52,7 +55,7 @@ class ExportSelection:
     def write(self, changes: Path, export_path: str) -> tuple[list[Written], Written | None]:
         """Write the export, and the statistics beside it if they can be copied. Raises OutputError."""
         wanted = self.wanted(changes)
-        path = names(export_path, "jsonl")[0]
+        path = names(export_path, DEFAULT)[0]
         tidy(path)
         samples = put(path, lambda aside: copy_lines(self.samples, Path(aside), wanted))
         try:

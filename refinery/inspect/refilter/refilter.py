@@ -24,6 +24,7 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.change import FormerStage, RecipeChange, compare
 from refinery.inspect.refilter.stage_runner import RefilterStageRunner
 from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.io.writers.registry import NOTHING
 from refinery.planning.plan import Plan, around_of, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
@@ -107,8 +108,8 @@ def changed_recipe(
     folder = work_dir or _beside(stored.run_dir.root)
     values: dict[str, Any] = {"measure_only": False, "work_dir": folder}
     if not writes:
-        values["export_type"] = "none"
-    elif old.export_format == "none":
+        values["export_type"] = NOTHING
+    elif not old.exports:
         values["export_type"] = None
     if export is None:
         name = "kept.jsonl" if is_stdout(old.export_path) else os.path.basename(old.export_path)
@@ -163,7 +164,7 @@ def _keep_the_old(stored: FinishedRun, recipe: Recipe) -> None:
     if os.path.realpath(recipe.work_dir) == os.path.realpath(stored.run_dir.root):
         raise OutputError(f"{recipe.work_dir}: the run that is refiltered is here. Name another --work-dir")
     outputs = {os.path.realpath(output["path"]) for output in stored.manifest["outputs"]}
-    if recipe.export_format != "none" and os.path.realpath(os.path.expanduser(recipe.export_path)) in outputs:
+    if recipe.exports and os.path.realpath(os.path.expanduser(recipe.export_path)) in outputs:
         raise OutputError(f"{recipe.export_path}: belongs to the run that is refiltered. Name another --export")
     if recipe.stat_summary.export and recipe.stat_summary.export == stored.recipe.stat_summary.export:
         what = f"{recipe.stat_summary.export}: the statistics of the run that is refiltered are here"

@@ -124,7 +124,7 @@ class RefilterStageRunner(StageRunner):
 
     @property
     def _writes(self) -> bool:
-        return self.prepared.recipe.export_format != "none"
+        return self.prepared.recipe.exports
 
     def _of_units(self, step: Any) -> bool:
         return step is not None and self.prepared.library.operators[step.name].matcher.takes_units

@@ -15,8 +15,11 @@ from typing import Any
 from refinery import kernels
 from refinery.io.model import Written
 from refinery.io.writers import parquet_footer
-from refinery.io.writers.export import names
-from refinery.io.writers.temp_files import aside_of, scratch_in, tidy
+from refinery.io.writers.export_files import names
+from refinery.io.writers.model import ExportJob
+from refinery.io.writers.registry import writer_of
+from refinery.io.writers.temp_files import aside_of, scratch_in
+from refinery.io.writers.tidy import tidy
 from refinery.io.writers.write import open_output, writing
 
 # Bytes that a shard, and all complete shards together, hold in memory before they go to temporary files.
@@ -83,7 +86,7 @@ def share(
     Parts are joined for several files, JSON arrays, and tables made from lines or the other way round. aside: folder
     for bytes that do not fit memory until their turn comes. note: stores the record that another attempt needs.
     """
-    if shard_size > 0 or kind not in (("jsonl", "jsonl.gz", "jsonl.zst") if lines else ("parquet",)):
+    if shard_size > 0 or not writer_of(kind).is_shared(lines):
         return None
     return SharedFile(names(export_path, kind)[0], kind, aside, note)
 
@@ -96,9 +99,10 @@ class SharedFile:
     """
 
     def __init__(self, target: str, kind: str, aside: Path, note: Callable[[str], None] | None = None) -> None:
-        self.target, self.kind, self.folder, self._note = target, kind, aside, note
+        self.target, self.writer, self.folder, self._note = target, writer_of(kind), aside, note
         self.into = secrets.token_hex(8)
         self._lock = threading.Lock()
+        self._lead = self.writer.lead
         self._next, self._end, self._held = 0, len(self._lead), 0
         self._waiting: dict[int, _Shard] = {}
         self._done: list[_Shard] = []
@@ -108,10 +112,6 @@ class SharedFile:
         self._complete: Written | None = None  # the export is already complete
         if note is None:  # no other attempt will follow
             self.resume(None, {}, 0, _nobody)
-
-    @property
-    def _lead(self) -> bytes:
-        return parquet_footer.MAGIC if self.kind == "parquet" else b""
 
     # Bytes of earlier attempts
 
@@ -299,14 +299,14 @@ class SharedFile:
     def _finished(self) -> list[Written]:
         with writing(self.target):
             rows = sum(shard.rows for shard in self._done)
-            if self.kind == "parquet":
-                footer = parquet_footer.join([(shard.start, shard.footer) for shard in self._done if shard.footer])
-                if footer is None:
-                    return self._put_together()
+            tail = self.writer.tail([(shard.start, shard.footer) for shard in self._done if shard.footer])
+            if tail is None:
+                return self._put_together()
+            if self._lead or tail:
                 self._write(0, memoryview(self._lead))
-                self._write(self._end, memoryview(footer))
+                self._write(self._end, memoryview(tail))
             elif self._end == 0:
-                open_output(Path(self._aside), f".{self.kind}").close()
+                open_output(Path(self._aside), f".{self.writer.name}").close()
             os.replace(self._aside, self.target)
             if self._note is not None:
                 known = EarlierExport(
@@ -322,18 +322,21 @@ class SharedFile:
 
     def _put_together(self) -> list[Written]:
         """Write the file anew from tables whose columns have different types in some shards."""
-        from refinery.io.writers.tables import export_parquet
-
         assert self._file is not None
-        with scratch_in(os.path.dirname(os.path.abspath(self.target))) as scratch:
+        folder = os.path.dirname(os.path.abspath(self.target))
+        with scratch_in(folder) as scratch:
             parts = []
             for shard in self._done:
                 if shard.footer:
-                    parts.append(os.path.join(scratch, f"{shard.index:05d}.parquet"))
+                    parts.append(os.path.join(scratch, f"{shard.index:05d}.{self.writer.name}"))
                     body = os.pread(self._file, shard.size, shard.start)
                     Path(parts[-1]).write_bytes(self._lead + body + shard.footer)
             self.discard()
-            return export_parquet(parts, False, os.cpu_count() or 1, lambda count: [self.target], 0)
+            return self.writer.join(ExportJob(parts, self._own, 0, False, os.cpu_count() or 1, folder))
+
+    def _own(self, _count: int) -> list[str]:
+        """The one file of the export."""
+        return [self.target]
 
     def _close(self) -> None:
         if self._file is not None:

@@ -1,22 +1,13 @@
-"""Temporary files beside an export while it is written, and the removal of those of killed processes."""
+"""Temporary files beside an export while it is written."""
 
 from __future__ import annotations
 
-import fcntl
-import glob
 import os
-import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from refinery.storage.run_folder import seal
-
-_OF_PROCESS = re.compile(r"[0-9]{1,15}")
-_SUFFIX = re.compile(r"[.](jsonl|json|parquet)([.](gz|zst))?$")
-_OF_EXPORT = re.compile(r"[0-9a-f]{16}")
 
 
 def aside_of(path: str, owner: str = "") -> str:
@@ -33,51 +24,3 @@ def scratch_in(folder: str) -> Iterator[str]:
     """A temporary folder, removed at the end of the context."""
     with TemporaryDirectory(prefix=f".refinery.{seal(folder)}.{os.getpid()}.", dir=folder) as name:
         yield name
-
-
-def tidy(target: str, own: str = "") -> None:
-    """Remove temporary files of killed processes for the export `target`, its statistics and its numbered files.
-
-    own: a file that stays. A living process has its number in the name of its file, or has the file locked.
-    """
-    folder, name = os.path.split(os.path.abspath(target))
-    stem = _SUFFIX.sub("", name)
-    for old in Path(folder).glob(f".{glob.escape(stem)}*.tmp"):
-        rest, _, owner = old.name.removesuffix(".tmp").rpartition(".")
-        rest, _, found = rest.rpartition(".")
-        ours = rest[1:] == name or re.fullmatch(rf"\.{re.escape(stem)}(_stats|-\d+-of-\d+)(\..*)?", rest)
-        sealed = found == seal(os.path.join(folder, rest[1:]))
-        if ours and sealed and old.name != os.path.basename(own) and _abandoned(old, owner):
-            old.unlink(missing_ok=True)
-    for scratch in Path(folder).glob(f".refinery.{seal(folder)}.*.*"):
-        owner = scratch.name.split(".")[3]
-        if _OF_PROCESS.fullmatch(owner) and not _runs(int(owner)):
-            shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _abandoned(path: Path, owner: str) -> bool:
-    if _OF_PROCESS.fullmatch(owner):
-        return not _runs(int(owner))
-    if not _OF_EXPORT.fullmatch(owner):
-        return False
-    try:
-        file = os.open(path, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(file)
-    return True
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True

@@ -17,8 +17,9 @@ from refinery.errors import OutputError
 from refinery.io.model import Source
 from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
-from refinery.io.writers import export as exporting
-from refinery.io.writers.export import export, names, stats_path, write_stats
+from refinery.io.writers import lines as exporting
+from refinery.io.writers.export import export, stats_path, write_stats
+from refinery.io.writers.export_files import names
 from refinery.io.writers.write import PartWriter
 from tests.io.readers.test_read import RICH
 
