@@ -18,10 +18,11 @@ from refinery.compiler.program import build
 from refinery.compiler.script.between_stages import ScriptStage
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
 from refinery.dedup.script_functions import SET_FUNCTIONS
-from refinery.errors import DataError
+from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.open import open_recipe
 from refinery.execution.preflight import ready
 from refinery.execution.run import Progress, execute
+from refinery.io.readers.registry import reader_of
 from refinery.io.schema import common_schema, partitions_beside, texts_anew
 from refinery.io.script_functions import LINE_FUNCTIONS
 from refinery.io.writers.export import stats_path
@@ -150,15 +151,17 @@ def _files(prepared: Plan) -> list[ScriptInput]:
     found = []
     for source in prepared.sources:
         columns: tuple[tuple[str, str], ...] = ()
-        if source.format in ("csv", "tsv"):
+        reader = reader_of(source)
+        if not reader.script:
+            what = f"{source.path} is read by Python code ({reader.code()}), which no SQL script can do"
+            raise RecipeError([Problem(prepared.recipe.places.get("dataset_path", ""), what)])
+        if reader.inferred:
             typed = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
             schema = common_schema([source]) if typed is None else typed
             columns = tuple((field.name, _CSV_TYPES.get(str(field.type), "VARCHAR")) for field in schema)
         folders = partitions_beside(source)
         columns = tuple(column for column in columns if column[0] not in {key for key, *_ in folders})
-        found.append(
-            ScriptInput(source.path, source.suffix, source.format, columns, folders, tuple(texts_anew(source)))
-        )
+        found.append(ScriptInput(source.path, source.suffix, reader, columns, folders, tuple(texts_anew(source))))
     return found
 
 

@@ -78,7 +78,7 @@ def problems_of_recipe(
     lost: steps that were left out of the recipe because of errors. seen: places with known problems. reads: the recipe
     names its inputs.
     """
-    sources, found = _sources(recipe) if dataset is None and reads else ([], [])
+    sources, found = _sources(recipe, library) if dataset is None and reads else ([], [])
     place = recipe.places.get("dataset_path", "")
     try:
         _compile(recipe, library, lost, sources)
@@ -89,13 +89,13 @@ def problems_of_recipe(
     return found + _around(recipe, sources, probes, seen)
 
 
-def _sources(recipe: Recipe) -> tuple[list[Source], Found]:
+def _sources(recipe: Recipe, library: Library) -> tuple[list[Source], Found]:
     """The files of every input that is found, and the problems of the others."""
     sources: list[Source] = []
     found: Found = []
     for dataset, item in enumerate(recipe.inputs):
         try:
-            of_input, _ = find([item], recipe.suffixes, recipe.path)
+            of_input, _ = find([item], recipe.suffixes, recipe.path, library.readers.values())
         except DataError as error:
             found.append((error, recipe.places.get("dataset_path", "")))
             continue

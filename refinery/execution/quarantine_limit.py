@@ -7,6 +7,7 @@ from pathlib import Path
 
 from refinery.errors import QuarantineError
 from refinery.io.model import Shard
+from refinery.io.readers.registry import reader_of
 from refinery.workers.tasks import ShardResult
 
 # During the run a share is compared with an estimate of all rows; the run fails only above this multiple of the share.
@@ -73,6 +74,6 @@ class QuarantineLimit:
     def _place(self, file: str, line: int) -> str:
         """Place of a shard's line in its file; the lines before the shard have not been counted yet."""
         shard = self._shards[self._first.shard if self._first else 0]
-        if shard.source.format in ("parquet", "arrow"):
+        if reader_of(shard.source).by_rows:
             return f"{file}:{shard.start + line}"
         return f"{file}:{line}" if shard.starts_file else f"{file}: line {line} after byte {shard.start:,}"

@@ -21,7 +21,9 @@ from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
 from refinery.execution.quarantine_limit import QuarantineLimit
-from refinery.io.model import Part, Shard, Source, Written
+from refinery.io.model import Part, Shard, Written
+from refinery.io.readers.parts import source_of_part
+from refinery.io.readers.registry import reader_of
 from refinery.io.readers.shared_decompression import relayed
 from refinery.io.writers.registry import writer_of
 from refinery.io.writers.shared_file import SharedFile, share
@@ -324,9 +326,7 @@ class StageRunner:
         units = findings.units.get(shard.index)
         tables += (units,) if units else ()
         if result.part:
-            kind = "jsonl" if shard.lines else "parquet"
-            packed = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}.get(Path(result.part).suffix)
-            source = Source(result.part, kind, packed, "", result.part_bytes)
+            source = source_of_part(result.part, shard.lines, result.part_bytes)
             return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
         if shard.part is not None and shard.part.source is not None:  # the stage has not changed the earlier file
             before = shard.part
@@ -354,7 +354,7 @@ def _input_of(shard: Shard) -> str:
     The path is relative to the current folder, because it is part of a key and the folder may have been moved.
     """
     path = shard.source.path
-    return shorter(os.path.dirname(path) or "." if shard.source.format == "text" else path)
+    return shorter(os.path.dirname(path) or "." if reader_of(shard.source).one_sample else path)
 
 
 def _must_write(planned: CompiledStage, shard: Shard) -> bool:
@@ -362,4 +362,4 @@ def _must_write(planned: CompiledStage, shard: Shard) -> bool:
     if planned.program.outs:
         return True
     source = shard.source
-    return source.format not in ("jsonl", "parquet", "arrow") or source.compression is not None
+    return not reader_of(source).cheap or source.compression is not None

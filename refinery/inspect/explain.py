@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.stage_runner import BATCH, StageRunner
-from refinery.io.model import Part, Shard, Source
+from refinery.io.model import Part, Shard
+from refinery.io.readers.parts import source_of_part
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.planning.plan import CompiledStage, Plan
@@ -152,8 +153,7 @@ def _sample(prepared: Plan, folder: Path) -> list[Shard]:
                     break
         if writer.path is not None:
             numbers = np.concatenate(rows)
-            kind = "jsonl" if shard.lines else "parquet"
-            source = Source(str(writer.path), kind, None, "", Path(writer.path).stat().st_size)
+            source = source_of_part(str(writer.path), shard.lines, Path(writer.path).stat().st_size)
             part = Part(source, np.arange(len(numbers)), numbers, np.concatenate(lines))
             found.append(replace(shard, part=part))
         else:

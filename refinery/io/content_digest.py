@@ -17,6 +17,7 @@ from refinery.errors import DataError
 from refinery.io.model import Shard, Source
 from refinery.io.objects import changed_at
 from refinery.io.open import open_source
+from refinery.io.readers.registry import reader_of
 from refinery.storage.urls import is_url
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.
@@ -37,7 +38,7 @@ def content_of(shard: Shard) -> str:
 def is_lines(shard: Shard) -> bool:
     """True if exactly the bytes that are read are the shard's content."""
     source = shard.source
-    return len(shard.sources) == 1 and source.format == "jsonl" and source.compression is None and shard.end >= 0
+    return len(shard.sources) == 1 and reader_of(source).cut_anywhere and source.compression is None and shard.end >= 0
 
 
 def _content(shard: Shard) -> str:
@@ -50,7 +51,7 @@ def _content(shard: Shard) -> str:
         return _of_lines(shard)
     if is_url(source.path):
         return f"{_of_object(source)} {shard.start} {shard.end}"
-    if source.format == "parquet" and shard.end >= 0:
+    if reader_of(source).has_footer and shard.end >= 0:
         return _of_row_groups(source, shard.start, shard.end)
     return f"{file_digest(source.path)} {shard.start} {shard.end}"
 
@@ -62,8 +63,9 @@ def how_cut(shard: Shard) -> list[Any]:
     only = None if shard.only is None else _of_bytes(shard.only)
     forms = sorted({(s.format, s.compression or "", s.suffix) for s in shard.sources})
     folders = [s.partitions for s in shard.sources] if any(s.partitions for s in shard.sources) else []
-    texts = [source.texts] if source.texts and source.format not in ("jsonl", "json", "text") else []
-    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, source.format == "text", folders, *texts]
+    reader = reader_of(source)
+    texts = [source.texts] if source.texts and not reader.lines and not reader.one_sample else []
+    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, reader.one_sample, folders, *texts]
 
 
 def stamp_of(shard: Shard) -> tuple[str, int]:

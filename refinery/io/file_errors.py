@@ -7,6 +7,7 @@ from contextlib import closing
 from refinery.errors import DataError
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import stream
+from refinery.io.readers.registry import reader_of
 
 _HEAD = 4096
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"PK\x03\x04": "zip", b"PAR1": "parquet"}
@@ -14,7 +15,7 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"
 
 def likely_reason(source: Source) -> str | None:
     """The reason with its cure; None where the first bytes show none."""
-    if source.table is not None or source.format not in ("jsonl", "json", "csv"):
+    if source.table is not None or not reader_of(source).hints:
         return None
     try:
         return _reason(_head(source), source)
@@ -36,7 +37,7 @@ def _reason(head: bytes, source: Source) -> str | None:
             return f"{where}. Unpack it once, or give the file the name of its format"
     if wide := _wide(head):
         return f"every second byte is NUL, so the file is {wide}. Convert it: iconv -f {wide} -t UTF-8"
-    if source.format != "jsonl":
+    if not reader_of(source).cut_anywhere:
         return None
     if b"\r" in head.rstrip(b"\r") and b"\n" not in head:
         return "lines end in CR without LF, so all are one line. Convert it: tr '\\r' '\\n'"

@@ -13,6 +13,7 @@ from refinery.common.fields import field_name, keys_of
 from refinery.io.batch import LINE
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
+from refinery.io.readers.registry import reader_of
 from refinery.io.schema import schema_of
 from refinery.io.text_columns import is_bytes, is_text, kinds_of
 from refinery.storage.urls import is_url
@@ -142,7 +143,7 @@ def _apart(shards: list[Shard]) -> list[Shard]:
 
 def _of_shard(shard: Shard, budget: _Budget) -> tuple[FileFields | None, bool]:
     """Fields of samples of a shard, or None; and True if these are all of its samples."""
-    if shard.source.format not in ("jsonl", "json"):
+    if not reader_of(shard.source).lines:
         return _of_schema(shard), True
     samples = _Samples()
     pieces = [shard] if budget.first else _pieces(shard, budget.bytes)
@@ -163,7 +164,7 @@ def _of_schema(shard: Shard) -> FileFields | None:
 def _pieces(shard: Shard, size: int) -> list[Shard]:
     """The shard; if it is larger than `size` and can be cut, ranges from all over it."""
     length = (shard.source.size if shard.end < 0 else shard.end) - shard.start
-    if shard.source.format != "jsonl" or shard.source.compression or length <= size:
+    if not reader_of(shard.source).cut_anywhere or shard.source.compression or length <= size:
         return [shard]
     places = min(_PLACES, max(2, size // _BYTES))
     piece = size // places

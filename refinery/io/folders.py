@@ -117,28 +117,27 @@ def _is_paper(name: str, paper: str) -> bool:
     return name.startswith(paper) or name.partition(".")[0].upper() == paper
 
 
-# Formats that are read alike, under the name of one of them.
-_FAMILIES = {"json": "jsonl", "tsv": "csv"}
-
-
 def of_one_format(
-    found: Sequence[tuple[str, str]], size_of: Callable[[str], int], skipped: Counter[str]
+    found: Sequence[tuple[str, str]],
+    size_of: Callable[[str], int],
+    skipped: Counter[str],
+    family: Callable[[str], str],
 ) -> list[tuple[str, str]]:
     """Files with their formats, only those of the most frequent format (in a tie, the format with most bytes).
 
-    skipped: receives the numbers of the other files.
+    skipped: receives the numbers of the other files. family: one name for formats that are read alike.
     """
-    counts = Counter(_FAMILIES.get(kind, kind) for _, kind in found)
+    counts = Counter(family(kind) for _, kind in found)
     if len(counts) < 2:
         return list(found)
     most = [kind for kind, count in counts.items() if count == max(counts.values())]
     sizes: Counter[str] = Counter()
     for path, kind in found:
-        sizes[_FAMILIES.get(kind, kind)] += size_of(path) if len(most) > 1 else 0
+        sizes[family(kind)] += size_of(path) if len(most) > 1 else 0
     chosen = max(sorted(most), key=sizes.__getitem__)
     for kind, count in counts.items():
         if kind != chosen:
             skipped[
                 f"{kind} (most are {chosen}, and a folder is read as one format; name the others to read them)"
             ] += count
-    return [(path, kind) for path, kind in found if _FAMILIES.get(kind, kind) == chosen]
+    return [(path, kind) for path, kind in found if family(kind) == chosen]

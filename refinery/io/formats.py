@@ -16,18 +16,6 @@ _FOREIGN = {
     b"\xfd7zX": "xz",
     b"%PDF": "PDF",
 }
-# Files that Data-Juicer's text formatter reads one at a time; .pdf and .docx need libraries that read those.
-TEXT_SUFFIXES = frozenset(
-    """
-    .txt .md .tex .asm .bat .cmd .c .h .cs .cpp .hpp .c++ .h++ .cc .hh .cmake .css .dockerfile .f90 .f .f03 .f08 .f77
-    .f95 .for .fpp .go .hs .html .java .js .jl .lua .markdown .php .php3 .php4 .php5 .phps .phpt .pl .pm .pod .perl
-    .ps1 .psd1 .psm1 .py .rb .rs .sql .scala .sh .bash .command .zsh .ts .tsx .vb .xml .rst .m .smali
-    """.split()
-)
-_TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-_LINES = {".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
-SUPPORTED = "jsonl, json (also .gz and .zst), parquet, csv, tsv, arrow, txt and source code"
-
 # Enough to see the first line of nearly every file; a longer first line counts as a line.
 _HEAD = 1 << 20
 _PIECE = 1 << 14
@@ -45,16 +33,6 @@ def full_suffix(path: Path) -> str:
     """The suffix as recipes and `suffix_filter` name it: lower case, '.jsonl.gz' for a compressed file."""
     suffix, compression = split_suffix(path)
     return suffix if compression is None else suffix + path.suffixes[-1].lower()
-
-
-def format_of(path: Path) -> str | None:
-    """The format by a file's name, or None."""
-    suffix, compression = split_suffix(path)
-    if suffix in _LINES:
-        return _LINES[suffix]
-    if suffix in _TABLES:
-        return None if compression and _TABLES[suffix] in ("parquet", "arrow") else _TABLES[suffix]
-    return "text" if suffix in TEXT_SUFFIXES and compression is None else None
 
 
 def magic(head: bytes) -> str | None:

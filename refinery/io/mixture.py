@@ -18,6 +18,7 @@ import numpy as np
 from refinery.errors import DataError
 from refinery.io.model import Shard
 from refinery.io.readers.read import count_rows
+from refinery.io.readers.registry import reader_of
 
 _SEED = 42
 
@@ -54,7 +55,7 @@ def sample(
         only = chosen[number][low:high] - first[number]
         first[number] += count
         # A shard without chosen samples is still read, to count lines for the file's next shards; text files are not.
-        if len(only) or shard.source.format != "text":
+        if len(only) or not reader_of(shard.source).one_sample:
             found.append(_narrow(shard, only, len(found), count))
     return found, notes
 
@@ -79,6 +80,6 @@ def choose(rows: int, number: int) -> np.ndarray:
 def _narrow(shard: Shard, only: np.ndarray, index: int, count: int) -> Shard:
     if len(only) == count:
         return replace(shard, index=index)
-    if shard.source.format == "text":
-        return replace(shard, index=index, sources=tuple(shard.sources[row] for row in only))
+    if reader_of(shard.source).one_sample:
+        return replace(shard, index=index, sources=tuple(shard.sources[row] for row in only), rows_of=(1,) * len(only))
     return replace(shard, index=index, only=only)

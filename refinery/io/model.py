@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refinery.storage.urls import is_url
 
@@ -22,6 +23,10 @@ Keys = tuple[str, ...]
 Partitions = tuple[tuple[str, str | None, bool], ...]
 
 
+# Path and format of a table in memory.
+_IN_MEMORY = ("dataset", "arrow")
+
+
 @dataclass(frozen=True)
 class Source:
     """One input file.
@@ -29,7 +34,7 @@ class Source:
     format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
     bytes on disk. dataset: number of its input, from 0. table: the samples, when they are not in a file.
-    version: of an object at a URL, see `objects`. partitions: fields of all its samples, from the names of folders.
+    version: of an object at a URL, see `objects`. reader: Python file of a user's format; "" for formats of refinery. partitions: fields of all its samples, from the names of folders.
     texts: keys of the fields that the recipe names as text, which are read as text.
     """
 
@@ -43,6 +48,7 @@ class Source:
     version: str = ""
     partitions: Partitions = ()
     texts: tuple[Keys, ...] = ()
+    reader: str = ""
 
     def state(self) -> tuple[str, int, int | str]:
         """Path, size, and time of change (ns) or the object's version; they differ after a change. Raises OSError."""
@@ -54,7 +60,12 @@ class Source:
     @staticmethod
     def of_table(table: pa.Table) -> Source:
         """A source of samples in memory."""
-        return Source("dataset", "arrow", None, "", table.nbytes, 0, table)
+        return Source(*_IN_MEMORY, None, "", table.nbytes, 0, table)
+
+
+def handed_over(inputs: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the samples of a run were handed over in Python. inputs: as a manifest lists them."""
+    return any((item["path"], item["format"]) == _IN_MEMORY for item in inputs)
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class Shard:
     Lines file (the shard owns the lines that start there; the cuts need not fall between lines), of the text of a CSV
     file or JSON array (between samples), or rows of tables; end -1 is the end. Of compressed JSON Lines they are bytes
     of the compressed file (see `shared_decompression.Cursor`). rows_of: number of samples of each of several files, if
-    known; text files have one each. lines: samples are carried as JSON lines, whatever the file's format. schema: of
+    known. lines: samples are carried as JSON lines, whatever the file's format. schema: of
     typed samples. size: approximate bytes of the input; the shards' sizes add up to the sources'. only: ascending numbers
     of the rows that are samples of this run, if not all are; rows are then counted anew, from 0. part: results of earlier
     stages, which are then read instead of the input; numbers, lines and files stay those of the input.
@@ -110,8 +121,6 @@ class Shard:
 
     def path_of(self, row: int) -> str:
         """The file of row `row` of the shard; the first of several files whose row numbers are unknown."""
-        if self.source.format == "text":
-            return self.sources[row if len(self.sources) > 1 else 0].path
         return self.sources[bisect_right(list(accumulate(self.rows_of[:-1])), row)].path
 
 

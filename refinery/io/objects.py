@@ -275,8 +275,8 @@ def footer(source: Source) -> tuple[Any, pa.Schema]:
 
 
 def look_ahead(sources: Sequence[Source]) -> None:
-    """Fetch the footers of many Parquet objects at a time, for cutting."""
-    wanted = [source for source in sources if source.format == "parquet" and "://" in source.path]
+    """Fetch the footers of many Parquet files at a time, where they are objects, for cutting."""
+    wanted = [source for source in sources if "://" in source.path]
     if len(wanted) > 1:
         beside(_try_footer, wanted[:_FOOTERS])
 

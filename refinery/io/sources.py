@@ -4,46 +4,44 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from refinery.common.paths import printable
 from refinery.errors import DataError
 from refinery.io.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format
-from refinery.io.formats import SUPPORTED, foreign, format_of, full_suffix, json_shape, magic, split_suffix
+from refinery.io.formats import foreign, full_suffix, json_shape, magic, split_suffix
 from refinery.io.missing_files import may_be_folder, oddities, refuse, refuse_pattern
 from refinery.io.model import Shard, Source
 from refinery.io.partitions import partitions_of, typed
+from refinery.io.readers.registry import Formats, reader_of
 from refinery.io.table_folders import refuse_tables
+from refinery.operators.reader_files import ReaderFile
 from refinery.storage.urls import is_url
 
-if TYPE_CHECKING:
-    pass
-
-# Formats whose names in recipes differ from those here.
-_FORCED = {"txt": "text", "json": "jsonl"}
 _FOREIGN_CURES = {
     "Parquet": "Rename it to .parquet",
     "Arrow": "Rename it to .arrow",
     "PDF": "Extract its text to a .txt file first",
 }
-# Formats of files whose first bytes are not read.
-_OPAQUE = ("parquet", "arrow", "text")
 
 
 def find(
-    inputs: Sequence[Any], suffixes: str | Sequence[str] | None = None, recipe: str | None = None
+    inputs: Sequence[Any],
+    suffixes: str | Sequence[str] | None = None,
+    recipe: str | None = None,
+    readers: Iterable[ReaderFile] = (),
 ) -> tuple[list[Source], list[str]]:
     """The files of paths or URLs, folders (with everything below) and glob patterns, and notes on skipped entries.
 
     inputs: paths, or objects with `path` and `format` (the format of all of it; None: by each file's suffix). Their
     order is kept; folders and patterns give their files sorted by path. suffixes: only take files with one of these.
-    recipe: the file that names the inputs, if these have a `line` in it. Raises DataError when nothing is left, or
+    recipe: the file that names the inputs, if these have a `line` in it. readers: of users' formats. Raises DataError when nothing is left, or
     a named file is missing or cannot be read; the message then has a line for each of these.
     """
-    wanted = _normal(suffixes)
+    wanted, formats = _normal(suffixes), Formats(readers)
     sources: list[Source] = []
     notes: list[str] = []
     names, wrong = [], []
@@ -51,7 +49,7 @@ def find(
         path, form = (item, None) if isinstance(item, (str, os.PathLike)) else (item.path, item.format)
         names.append(os.path.expanduser(os.fspath(path)))
         try:
-            sources += _Order(dataset, _kind(form), wanted, notes).expand(names[-1])
+            sources += _Order(dataset, formats.forced(form), wanted, notes, formats).expand(names[-1])
         except DataError as error:
             line = getattr(item, "line", 0)
             wrong.append(f"{recipe}:{line}: {error}" if recipe and line else str(error))
@@ -62,14 +60,14 @@ def find(
             raise DataError("no input is named; set dataset_path")
         asked = f" with suffix {' or '.join(sorted(wanted))}" if wanted else ""
         reason = f" ({'; '.join(notes)})" if notes else ""
-        raise DataError(f"{', '.join(names)}: no file{asked} to read{reason}. Readable are {SUPPORTED}")
+        raise DataError(f"{', '.join(names)}: no file{asked} to read{reason}. Readable are {formats.supported}")
     return sources, notes
 
 
 def carrier(sources: Sequence[Source]) -> str:
     """'typed' if all files hold tables of one kind (csv and tsv count as one), else 'lines'."""
-    kinds = {"csv" if source.format == "tsv" else source.format for source in sources}
-    return "typed" if len(kinds) == 1 and not kinds & {"jsonl", "json"} else "lines"
+    readers = {reader.family or reader.name: reader for reader in map(reader_of, sources)}
+    return "typed" if len(readers) == 1 and not any(reader.lines for reader in readers.values()) else "lines"
 
 
 def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1) -> list[Shard]:
@@ -82,7 +80,7 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1)
     from refinery.io.objects import look_ahead
     from refinery.io.splitting import Cutter
 
-    look_ahead(sources)
+    look_ahead([source for source in sources if reader_of(source).has_footer])
     lines = carrier(sources) == "lines"
     cutter = Cutter(max(1, shard_size), workers, lines)
     pieces = list(cutter.pieces(sources))
@@ -98,11 +96,6 @@ def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1)
     return shards
 
 
-def _kind(form: str | None) -> str | None:
-    """The internal name of a format that a recipe names."""
-    return None if form is None else _FORCED.get(form.partition(".")[0], form.partition(".")[0])
-
-
 def _normal(suffixes: str | Sequence[str] | None) -> frozenset[str]:
     listed = [suffixes] if isinstance(suffixes, str) else list(suffixes or [])
     return frozenset("." + suffix.lower().lstrip(".") for suffix in listed if suffix)
@@ -116,6 +109,7 @@ class _Order:
     forced: str | None
     wanted: frozenset[str]
     notes: list[str]
+    formats: Formats
 
     def expand(self, path: str) -> list[Source]:
         """The sources of a path, folder or pattern, on this machine or at a URL."""
@@ -144,7 +138,7 @@ class _Order:
             listed = [*objects, *logs_beside({base} if folder else {path.rpartition("/")[0] for path in objects})]
             refuse_tables(base, [path for path, _ in picked], listed)
             chosen = list(picked)
-        look_into([objects[path] for path, kind in filter(None, chosen) if kind not in _OPAQUE])
+        look_into([objects[path] for path, kind in filter(None, chosen) if not self.formats[kind].opaque])
         sources = self._sources(chosen, objects.__getitem__)
         return sources if folder is None else self._placed(base_of(url, folder), sources)
 
@@ -153,7 +147,7 @@ class _Order:
         if self.wanted and full_suffix(Path(path)) not in self.wanted:
             self.notes.append(f"{path}: skipped, its suffix is not among {', '.join(sorted(self.wanted))}")
             return None
-        return path, self.forced or format_of(Path(path)) or _by_name(Path(path))
+        return path, self.forced or self.formats.of_file(Path(path)) or _by_name(Path(path), self.formats)
 
     def _pick(
         self, place: str, paths: Sequence[str], folder: bool, size_of: Callable[[str], int]
@@ -166,7 +160,7 @@ class _Order:
         for path in paths:
             name = Path(path)
             suffix = full_suffix(name)
-            kind = self.forced or format_of(name)
+            kind = self.forced or self.formats.of_file(name)
             if is_never_data(below(base, path), pattern):
                 skipped["hidden, a marker or a README"] += 1
             elif kind is None or (self.wanted and suffix not in self.wanted):
@@ -177,7 +171,7 @@ class _Order:
                 found.append((path, kind))
         self._look_at_odd(place, [path for path, _ in found], others)
         if not self.forced and not self.wanted:
-            found = of_one_format(found, size_of, skipped)
+            found = of_one_format(found, size_of, skipped, self.formats.family)
         if skipped:
             items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
             self.notes.append(f"{place}: skipped: {items}")
@@ -204,21 +198,23 @@ class _Order:
     def _source(self, path: str, kind: str, file: Any) -> Source | None:
         """The source; None, with a note, for an empty file that is no table. file: facts of the file, see `_File`."""
         try:
-            source = Source(path, kind, None, full_suffix(Path(path)), file.size, self.dataset, version=file.version)
-            if source.size == 0 and kind != "text":
+            reader, suffix = self.formats[kind], full_suffix(Path(path))
+            known = {"version": file.version, "reader": reader.code()}
+            source = Source(path, kind, None, suffix, file.size, self.dataset, **known)
+            if source.size == 0 and not reader.one_sample:
                 self.notes.append(f"{path}: empty")
-                return None if kind in ("parquet", "arrow") else source
-            if kind in _OPAQUE:
+                return None if reader.by_rows else source
+            if reader.opaque:
                 return source
             head = file.head()
             source = replace(source, compression=magic(head))
-            if found := foreign(head):
+            if reader.foreign and (found := foreign(head)):
                 raise DataError(f"{path}: holds {found}, not {kind}. {_FOREIGN_CURES.get(found, 'Unpack it first')}")
             named = split_suffix(Path(path))[1]
             if named and source.compression is None:
                 cure = f"Drop {Path(path).suffix!r} from its name"
                 raise DataError(f"{path}: the name says {named}, but it holds no {named} data. {cure}")
-            if kind == "jsonl":
+            if reader.shaped:
                 source = replace(source, format=file.shape(source.compression, ".jsonl" in source.suffix))
             return source
         except OSError as error:
@@ -248,7 +244,7 @@ class _File:
         return json_shape(self.path, compression, trusted)
 
 
-def _by_name(path: Path) -> str:
+def _by_name(path: Path, formats: Formats) -> str:
     """The format of a named file whose suffix does not show it. Raises DataError with the cure."""
     if path.name.lower() in ("makefile", "dockerfile"):
         return "text"
@@ -260,5 +256,5 @@ def _by_name(path: Path) -> str:
     elif compression and not suffix:
         cure = f"Name it by what it holds, such as {path.stem}.jsonl{path.suffix}"
     else:
-        cure = f"Rename it if it is one of: {SUPPORTED}"
+        cure = f"Rename it if it is one of: {formats.supported}"
     raise DataError(f"{path}: files with suffix {full_suffix(path) or '(none)'!r} cannot be read. {cure}")

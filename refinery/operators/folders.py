@@ -13,6 +13,7 @@ from refinery.errors import OperatorError
 from refinery.operators.headers import aliases, read_feature, read_operator
 from refinery.operators.home import shipped
 from refinery.operators.model import KINDS, Feature, Function, Operator
+from refinery.operators.reader_files import FOLDER, ReaderFile, read_reader
 
 Item = TypeVar("Item")
 
@@ -36,6 +37,18 @@ class Library:
                 for path in sorted((folder / directory).glob("*")):
                     if path.suffix in (".sql", ".py") and not path.name.startswith("_"):
                         self._claim(found, path, directory)
+        return found
+
+    @cached_property
+    def readers(self) -> Mapping[str, ReaderFile]:
+        """Input formats of the folders, by name."""
+        found: dict[str, ReaderFile] = {}
+        for path in (path for root in self._folders for path in sorted((root / FOLDER).glob("*.py"))):
+            if path.name.startswith("_"):
+                continue
+            file = read_reader(path)
+            if (other := found.setdefault(file.name, file)) is not file:
+                raise OperatorError(f"{path}: the format {file.name!r} is in {other.path}; choose another FORMAT")
         return found
 
     @staticmethod

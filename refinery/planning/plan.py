@@ -115,7 +115,7 @@ class Plan:
         """The input files as they are now: path, format, size, time of change."""
         found = []
         for source in self.sources:
-            modified = source.state()[2] if source.format != "arrow" else 0
+            modified = source.state()[2] if source.table is None else 0
             found.append({"path": source.path, "format": source.format, "size": source.size, "modified": modified})
         return found
 
@@ -136,7 +136,9 @@ def prepare(
     DataError for inputs that cannot be read.
     """
     sources, notes = (
-        find(recipe.inputs, recipe.suffixes, recipe.path) if dataset is None else ([_in_memory(dataset)], [])
+        find(recipe.inputs, recipe.suffixes, recipe.path, library.readers.values())
+        if dataset is None
+        else ([_in_memory(dataset)], [])
     )
     sources = [replace(source, texts=text_fields(recipe)) for source in sources]
     found = stamps(sources)

@@ -61,7 +61,7 @@ class _Checker:
         values = self._keys()
         library = self._library(values.get("operators") or ())
         self._report_unknown(library)
-        inputs, most = self._inputs()
+        inputs, most = self._inputs(library)
         steps = self._steps(library)
         self._trace_list(values.get("op_list_to_trace") or (), library)
         summary = read_summary(self.root.entries.get("stat_summary"), self.problems)
@@ -148,13 +148,13 @@ class _Checker:
 
     # Keys with structured values
 
-    def _inputs(self) -> tuple[Any, int | None]:
+    def _inputs(self, library: LibraryLike) -> tuple[Any, int | None]:
         path, dataset = self.root.entries.get("dataset_path"), self.root.entries.get("dataset")
         before = len(self.problems.found)
         inputs = from_path(path.node, self.problems) if path and _is_set(path) else ()
         if dataset is not None and _is_set(dataset):
             if path is None or not _is_set(path):
-                return from_dataset(dataset.node, self.problems)
+                return from_dataset(dataset.node, self.problems, getattr(library, "readers", ()))
             self.notes.append((dataset.place, "dataset has no effect: dataset_path goes before it"))
         if self.need_inputs and not inputs and len(self.problems.found) == before:
             if path is None or not _is_broken(path):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import glob
 import os
 import shlex
+from collections.abc import Iterable
 
 from refinery.common.redaction import has_credentials, hide, remember
 from refinery.errors import suggestion
-from refinery.recipe.formats import READABLE
+from refinery.io.readers.registry import READABLE, READERS
 from refinery.recipe.keys import DATASET_KEYS, SOURCE_KEYS
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, plain_value
@@ -24,7 +25,8 @@ _ENVIRONMENT = {
     "aws_region": "AWS_DEFAULT_REGION",
     "endpoint_url": "AWS_ENDPOINT_URL",
 }
-_FORMAT_NAMES = {"text": "txt", **{name: name for name in READABLE}}
+_FORMAT_NAMES = {reader.name: reader.recipe_names[0] for reader in READERS if reader.recipe_names}
+_FORMAT_NAMES |= {name: name for name in READABLE}
 
 
 def is_remote(path: str) -> bool:
@@ -91,8 +93,10 @@ def _weight(word: str) -> float | None:
     return number if abs(number) < 1e300 else None  # nan and inf are names of files
 
 
-def from_dataset(node: Node, problems: Problems) -> tuple[tuple[InputConfig, ...], int | None]:
-    """Sources and `max_sample_num` of a `dataset:` mapping."""
+def from_dataset(
+    node: Node, problems: Problems, readers: Iterable[str] = ()
+) -> tuple[tuple[InputConfig, ...], int | None]:
+    """Sources and `max_sample_num` of a `dataset:` mapping. readers: names of users' formats."""
     if isinstance(node, Scalar) and node.collection is not None:
         node = node.collection
     if not isinstance(node, Mapping):
@@ -108,7 +112,7 @@ def from_dataset(node: Node, problems: Problems) -> tuple[tuple[InputConfig, ...
         place = configs.place if configs else node.place
         problems.add(place, "dataset needs 'configs', a list of sources", "Write - {type: local, path: ...}")
         return (), None
-    sources = [source for item in configs.node.items for source in _config(item, problems)]
+    sources = [source for item in configs.node.items for source in _config(item, problems, tuple(readers))]
     return tuple(sources), _most(node.entries.get("max_sample_num"), problems)
 
 
@@ -116,7 +120,7 @@ def _most(entry: Entry | None, problems: Problems) -> int | None:
     return None if entry is None else take(entry.node, _MOST, "dataset.max_sample_num", problems)
 
 
-def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
+def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[InputConfig, ...]:
     if not isinstance(node, Mapping):
         problems.add(node.place, f"a source must be a mapping with a path, not {describe(node)}")
         return ()
@@ -134,7 +138,7 @@ def _config(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
         problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
         return ()
     weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
-    return _local(node.entries["path"].node, "path", weight, _read_format(node, problems), problems)
+    return _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
 
 
 def _kind(node: Mapping, problems: Problems) -> str | None:
@@ -151,7 +155,7 @@ def _kind(node: Mapping, problems: Problems) -> str | None:
     return None
 
 
-def _read_format(node: Mapping, problems: Problems) -> str | None:
+def _read_format(node: Mapping, problems: Problems, readers: tuple[str, ...]) -> str | None:
     entry = node.entries.get("format") or node.entries.get("source")
     if entry is None or not isinstance(entry.node, Scalar) or not entry.node.text:
         return None
@@ -159,9 +163,12 @@ def _read_format(node: Mapping, problems: Problems) -> str | None:
     name = written.lower().lstrip(".")
     if "format" not in node.entries and name in _PLACES:  # the source of a Data-Juicer remote input
         return None
+    if name in readers:
+        return name
     if name not in _FORMAT_NAMES:
-        what = f"the format {written!r} cannot be read; formats are {', '.join(READABLE)}"
-        problems.add(entry.node.place, what, suggestion(name, READABLE))
+        known = (*READABLE, *readers)
+        what = f"the format {written!r} cannot be read; formats are {', '.join(known)}"
+        problems.add(entry.node.place, what, suggestion(name, known))
         return None
     return _FORMAT_NAMES[name]
 

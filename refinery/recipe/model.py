@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from refinery.common.key_fields import left_out
+from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, writer_of
-from refinery.recipe.formats import READABLE
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.values import Spec
 
@@ -61,7 +61,7 @@ class InputConfig:
     """One source of samples.
 
     path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: one of
-    `formats.READABLE`, or None if the file's suffix decides.
+    a reader, or None if the file's suffix decides.
     """
 
     path: str = read_from(

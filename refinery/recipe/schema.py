@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from refinery.recipe.formats import READABLE
+from refinery.io.readers.registry import READABLE
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, DATASET_KEYS, KEYS, RANGE_PARAMS, SOURCE_KEYS, SUMMARY_KEYS, TEXT_KEY
 from refinery.recipe.model import GROUPS, LibraryLike, OperatorLike

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.io.model import Shard
+from refinery.io.readers.registry import reader_of
 from refinery.kernels.core.arrow import ints, of_texts
 from refinery.workers.tasks import ShardResult
 
@@ -20,7 +21,7 @@ def file_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.Ta
     files: list[str] = []
     rows: list[int] = []
     for shard, result in zip(shards, results, strict=True):
-        if shard.source.format == "text":
+        if reader_of(shard.source).one_sample:
             files += [source.path for source in shard.sources]
             rows += [1] * len(shard.sources)
         elif len(shard.sources) > 1:

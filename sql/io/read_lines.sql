@@ -34,20 +34,8 @@ SELECT
 FROM (
 {% for group in groups %}
 {{ '  UNION ALL\n' if not loop.first -}}
-{% if group.kind == 'jsonl' %}
-  -- A line is one value: there is nothing that separates, quotes or escapes.
-  SELECT {{ group.line }}{{ ' AS line' if group.line != 'line' }}, {{ group.suffix | lit }} AS suffix, filename AS file
-  FROM read_csv(
-    {{ group.paths }}, columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', comment = '',
-    header = false, auto_detect = false, strict_mode = false, max_line_size = 1073741824, filename = true,
-    store_rejects = true
-  )
-{% elif group.kind == 'json' %}
-  -- An array, or values over several lines: each value becomes one line.
-  SELECT
-    {{ group.line }} AS line,
-    {{ group.suffix | lit }} AS suffix, filename AS file
-  FROM read_json_objects({{ group.paths }}, format = 'auto', maximum_object_size = 1073741824, filename = true)
+{% if group.reader.lines %}
+  {{ group.rows }}
 {% else %}
   SELECT CAST(to_json(struct_pack(*COLUMNS(* EXCLUDE (_suffix, _file)))) AS VARCHAR) AS line, _suffix AS suffix, _file AS file
   FROM (

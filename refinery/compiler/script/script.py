@@ -26,10 +26,9 @@ from refinery.compiler.script.between_stages import (
 )
 from refinery.compiler.stat_summary import summary_statements
 from refinery.compiler.templates import ident, json_path, lit
+from refinery.io.readers.model import Reader
 from refinery.io.writers.registry import writer_of
 from refinery.recipe.model import StatSummary
-
-_VALUE = "regexp_replace(CAST(json AS VARCHAR), '[ \\t\\r]*\\n[ \\t\\r]*', '', 'g')"
 
 _COMPACT = (
     "A line with a new value (a text, statistics, a suffix) is written as compact JSON: its values are those of a run,",
@@ -49,15 +48,15 @@ _ROW_AS_JSON = "CAST(to_json(struct_pack(*COLUMNS(batch.* EXCLUDE (_i, _row, _su
 class ScriptInput:
     """One input file.
 
-    kind: jsonl, json (an array, or values over several lines), csv, tsv, parquet, text, or arrow, which stands for a
-    table that is registered as `dataset`. columns: names and DuckDB types of a CSV file. partitions: fields of all
+    reader: of its format; of a table in memory, one that is registered as `dataset`. columns: names and DuckDB types of
+    a CSV file. partitions: fields of all
     samples from the names of folders: key, value, True for an integer. texts: keys of columns that are read as text but
     have another type, and True for those that hold bytes.
     """
 
     path: str
     suffix: str
-    kind: str
+    reader: Reader
     columns: tuple[tuple[str, str], ...] = ()
     partitions: tuple[tuple[str, str | None, bool], ...] = ()
     texts: tuple[tuple[tuple[str, ...], bool], ...] = ()
@@ -189,7 +188,7 @@ def _head(
 
 def _lines_apart(files: Sequence[ScriptInput], spliced: bool) -> list[str]:
     """Notes on lines that a script and a run treat differently."""
-    if all(file.kind != "jsonl" for file in files):
+    if not any(file.reader.cut_anywhere for file in files):
         return []
     return [
         "Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and",
@@ -217,24 +216,27 @@ def _plain(text: str) -> str:
 
 def _read(program: Program, files: Sequence[ScriptInput], spliced: bool) -> str:
     groups = []
-    for (kind, suffix, columns, partitions, texts), members in groupby(files, _group):
+    for (_, suffix, columns, partitions, texts), group in groupby(files, _group):
+        members = list(group)
+        reader = members[0].reader
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
         found: dict[str, Any] = {
-            "kind": kind,
+            "reader": reader,
             "suffix": suffix,
             "paths": paths,
             "columns": columns,
             "partitions": partitions,
+            "folders": _folders(partitions),
+            "line": _with_fields(reader.script_line, partitions),
             "replaced": ", ".join(_as_text(keys, of_bytes) for keys, of_bytes in texts),
         }
-        found["line"] = _with_fields(_VALUE if kind == "json" else "line", partitions)
-        groups.append({**found, "rows": render("io/rows_of_files.sql", **found).strip("\n")})
+        groups.append({**found, "rows": render(reader.script, **found).strip("\n")})
     return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups, spliced=spliced)
 
 
 def _group(file: ScriptInput) -> tuple[Any, ...]:
     """Group key: neighbours with the same key are read together; suffixes of text files come from their names."""
-    return file.kind, "" if file.kind == "text" else file.suffix, file.columns, file.partitions, file.texts
+    return file.reader.name, "" if file.reader.one_sample else file.suffix, file.columns, file.partitions, file.texts
 
 
 def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
@@ -244,6 +246,15 @@ def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
     for depth in range(len(keys) - 1, 0, -1):
         text = f"struct_update({'.'.join(map(ident, keys[:depth]))}, {ident(keys[depth])} := {text})"
     return f"{text} AS {ident(keys[0])}"
+
+
+def _folders(partitions: Sequence[tuple[str, str | None, bool]]) -> str:
+    """SQL for the columns from the names of folders, with a comma behind each."""
+    found = ""
+    for key, value, whole in partitions:
+        none = f"CAST(NULL AS {'BIGINT' if whole else 'VARCHAR'})"
+        found += f"{none if value is None else value if whole else lit(value)} AS {ident(key)}, "
+    return found
 
 
 def _with_fields(line: str, partitions: Sequence[tuple[str, str | None, bool]]) -> str:

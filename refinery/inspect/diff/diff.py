@@ -14,10 +14,11 @@ import duckdb
 from refinery.compiler.templates import ident, lit, template
 from refinery.errors import DataError
 from refinery.inspect.analyze.describe import NUMBERS
-from refinery.inspect.diff.inputs import handed_over, why_not_the_same
+from refinery.inspect.diff.inputs import why_not_the_same
 from refinery.inspect.diff.outputs import DifferentTexts, compare_texts
 from refinery.inspect.diff.recipes import KeyChange, StepChange, compare_keys, compare_steps, compare_versions, steps_of
 from refinery.inspect.finished_run import FinishedRun
+from refinery.io.model import handed_over
 from refinery.operators import read_sql
 
 
@@ -136,7 +137,7 @@ def _side(stored: FinishedRun) -> ComparedRun:
 
 def _notes(a: FinishedRun, b: FinishedRun, steps: Sequence[StepChange]) -> list[str]:
     notes = []
-    if handed_over(a.manifest) and handed_over(b.manifest):
+    if handed_over(a.manifest["inputs"]) and handed_over(b.manifest["inputs"]):
         notes.append(
             "the samples of both runs were passed in from Python: assumed to be the same, as they have the same number of bytes"
         )

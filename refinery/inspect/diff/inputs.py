@@ -35,11 +35,6 @@ def why_not_the_same(a: Manifest, b: Manifest, recipe_a: Recipe, recipe_b: Recip
     return None
 
 
-def handed_over(manifest: Manifest) -> bool:
-    """Return whether the samples were handed over in Python."""
-    return any(item["format"] == "arrow" and item["path"] == "dataset" for item in manifest["inputs"])
-
-
 def _file(item: Mapping[str, Any]) -> tuple[str, int, int]:
     return os.path.basename(item["path"]), item["size"], item["modified"]
 

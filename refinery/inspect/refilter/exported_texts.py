@@ -16,6 +16,7 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.stored_facts import ShardPosition, texts_file
 from refinery.io.batch import Batch
 from refinery.io.readers.read import read
+from refinery.io.readers.registry import reader_of
 from refinery.io.sources import carrier, cut, find
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.planning.plan import CompiledStage
@@ -107,7 +108,7 @@ def as_left(manifest: dict[str, Any], kind: str = "outputs") -> bool:
 def _batches(manifest: dict[str, Any]) -> Iterator[Batch]:
     """The exported samples in order."""
     sources = [source for output in manifest["outputs"] for source in find([output["path"]])[0]]
-    if carrier(sources) == "lines" or sources[0].format == "parquet":
+    if carrier(sources) == "lines" or reader_of(sources[0]).has_footer:
         for shard in cut(sources, 1 << 40):
             yield from read(shard, BATCH, check=False)
 

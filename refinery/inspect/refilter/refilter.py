@@ -24,6 +24,7 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.change import FormerStage, RecipeChange, compare
 from refinery.inspect.refilter.stage_runner import RefilterStageRunner
 from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.io.model import handed_over
 from refinery.io.writers.registry import NOTHING
 from refinery.planning.plan import Plan, around_of, prepare
 from refinery.recipe import Recipe
@@ -239,7 +240,7 @@ def _binds(stored: FinishedRun, change: RecipeChange) -> bool:
 
 def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
     """Places of the shards in the run. Raises DataError when the inputs have changed since the run."""
-    if any(item["format"] == "arrow" and item["path"] == "dataset" for item in stored.manifest["inputs"]):
+    if handed_over(stored.manifest["inputs"]):
         raise DataError(
             f"{stored.run_dir.root}: the run's samples were passed in from Python and are no longer available"
         )

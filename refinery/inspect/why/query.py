@@ -16,6 +16,7 @@ from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
 from refinery.inspect.why.row_replay import RowReplay, StageReplay
+from refinery.io.model import handed_over
 from refinery.io.side_files import require_unchanged
 from refinery.planning.filter_costs import orderings_of
 from refinery.planning.plan import Plan, prepare
@@ -78,7 +79,7 @@ class RowHistories:
         if not self.run_dir.manifest.is_file():
             raise DataError(f"{work_dir}: no run here (no {self.run_dir.manifest.name}); name its folder with --run")
         self.manifest = json.loads(self.run_dir.manifest.read_text(encoding="utf-8"))
-        if any(item["format"] == "arrow" and item["path"] == "dataset" for item in self.manifest["inputs"]):
+        if handed_over(self.manifest["inputs"]):
             raise DataError(f"{work_dir}: the run's samples were passed in from Python, so rows cannot be recomputed")
         self.prepared = self._prepare()
         self.con = duckdb.connect(str(self.run_dir.database), read_only=True)

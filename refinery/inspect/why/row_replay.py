@@ -19,8 +19,10 @@ from refinery.compiler.program import Program
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
 from refinery.io.batch import Batch
-from refinery.io.model import Part, Shard, Source
+from refinery.io.model import Part, Shard
+from refinery.io.readers.parts import source_of_part
 from refinery.io.readers.read import read
+from refinery.io.readers.registry import reader_of
 from refinery.io.writers.write import PartWriter
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
 from refinery.recipe.model import StatSummary
@@ -46,7 +48,7 @@ class RowPosition:
     def file(self, line: int) -> str:
         """The row's file, with the line unless the format is `text`; line: counted in the shard, from 1."""
         path = self.shard.path_of(self.inside)
-        return path if self.shard.source.format == "text" else f"{path}:{self.first_line + line}"
+        return path if reader_of(self.shard.source).one_sample else f"{path}:{self.first_line + line}"
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,7 @@ def _part(program: Program, batch: Batch, done: pa.Table, folder: Path) -> Part:
     with PartWriter(folder / "row", program.lines) as writer:
         new = {keys: done[column].combine_chunks() for keys, column in program.outs.items()}
         writer.write(batch, np.zeros(1, np.int64), new)
-    kind = "jsonl" if program.lines else "parquet"
-    source = Source(str(writer.path), kind, None, "", writer.bytes)
+    source = source_of_part(str(writer.path), program.lines, writer.bytes)
     return Part(source, np.zeros(1, np.int64), batch.rows, batch.line_numbers)
 
 

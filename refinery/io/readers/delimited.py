@@ -21,9 +21,9 @@ from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, BadSample, Batch
 from refinery.io.conform import conform
+from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Source
-from refinery.io.readers.json_lines import ReadLimits
 from refinery.io.readers.read_buffer import ReadBuffer
 
 _MISSING = pa.array(
@@ -46,9 +46,11 @@ class _Records:
     lines_seen: int
 
 
-def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: ReadLimits) -> Iterator[Batch]:
+def read_csv(
+    source: Source, delimiter: str, start: int, end: int, schema: pa.Schema, limits: ReadLimits
+) -> Iterator[Batch]:
     """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, with the columns of `schema`."""
-    reader = _Reader(source, limits, start, end)
+    reader = _Reader(source, delimiter, limits, start, end)
     try:
         for records in reader.records():
             table = _strings(records.data, reader.names, reader.delimiter)
@@ -58,22 +60,24 @@ def read_csv(source: Source, start: int, end: int, schema: pa.Schema, limits: Re
         reader.close()
 
 
-def count_records(source: Source, start: int, end: int, limits: ReadLimits) -> int:
+def count_records(source: Source, delimiter: str, start: int, end: int, limits: ReadLimits) -> int:
     """Number of records of a file between two cuts, good and bad, without the header."""
-    reader = _Reader(source, limits, start, end)
+    reader = _Reader(source, delimiter, limits, start, end)
     try:
         return sum(len(records.rows) + len(records.bad) for records in reader.records())
     finally:
         reader.close()
 
 
-def survey(source: Source, size: int | None = None, workers: int = 1) -> tuple[pa.Schema, list[int], int]:
+def survey(
+    source: Source, delimiter: str, size: int | None = None, workers: int = 1
+) -> tuple[pa.Schema, list[int], int]:
     """Schema, cuts and text size of a file, needed before it is read in pieces; one pass that `workers` threads share.
 
     Returns the columns and their types over all rows (bool, int64, double or string); the cuts of its text,
     between records at least `size` bytes apart, beginning with 0; and the bytes of its text.
     """
-    reader = _Reader(source, ReadLimits(batch_bytes=min(ReadLimits().batch_bytes, size or 1 << 40)))
+    reader = _Reader(source, delimiter, ReadLimits(batch_bytes=min(ReadLimits().batch_bytes, size or 1 << 40)))
     kinds = [ColumnKinds() for _ in reader.names]
     cuts = [0]
     running: deque[Future[list[ColumnKinds]]] = deque()
@@ -102,10 +106,10 @@ def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[Colum
 class _Reader:
     """Splits a file, or its text between two cuts, into the header and blocks of records."""
 
-    def __init__(self, source: Source, limits: ReadLimits, start: int = 0, end: int = -1) -> None:
+    def __init__(self, source: Source, delimiter: str, limits: ReadLimits, start: int = 0, end: int = -1) -> None:
         self.path = source.path
         self.limits = limits
-        self.delimiter = "\t" if source.format == "tsv" else ","
+        self.delimiter = delimiter
         block = 1 << 16 if start else limits.batch_bytes
         self.window = ReadBuffer(source, 0, -1 if start else end, block, False, limits.line)
         self.at = self.window.first

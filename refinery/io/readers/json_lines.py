@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow as pa
 from refinery import kernels
 from refinery.io.batch import LINE, RAW_LIMIT, BadSample, Batch
 from refinery.io.duplicate_keys import last_of_each
+from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import NOT_CLOSED, explain_json, not_utf8
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import ReadBuffer
@@ -24,22 +25,6 @@ _ENDLESS = "a value starts here and never ends"
 _LONG = 64 << 20
 # A value that stands further to the right does not define the column of the next values.
 _INDENT = 256
-
-
-@dataclass(frozen=True)
-class ReadLimits:
-    """Limits of memory: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
-
-    known: the run has read the file before, so lines are counted and not checked again. repeated: of repeated keys
-    in a line only the last one is kept; not needed if lines are only counted, or were written by a run.
-    """
-
-    batch_bytes: int = 8 << 20
-    rows: int = 8192
-    line: int = 1 << 30
-    check: bool = True
-    known: bool = False
-    repeated: bool = True
 
 
 class _Numbers:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.io.batch import Batch
+from refinery.io.limits import ReadLimits
 from refinery.io.model import Shard, Source
 from refinery.io.objects import one_by_one
-from refinery.io.readers.json_lines import ReadLimits
 
 _BLOCK = 256 << 10
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from refinery.io.batch import Batch
-from refinery.io.model import Part
+from refinery.io.model import Part, Source
 from refinery.kernels.core.arrow import ints, numbers
 
 
@@ -34,6 +35,12 @@ def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool
             yield replace(found, chosen=chosen, bad=[])
             continue
         yield replace(found, carried=known.of(found.rows), bad=[])
+
+
+def source_of_part(path: str, lines: bool, size: int) -> Source:
+    """A file that `PartWriter` has written, as a source. lines: its samples are JSON lines. size: in bytes."""
+    compression = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}.get(os.path.splitext(path)[1])
+    return Source(path, "jsonl" if lines else "parquet", compression, "", size)
 
 
 class _Known:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from refinery.io.batch import BadSample, Batch, in_vectors
+from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import explain_json
 from refinery.io.model import Part, Shard
-from refinery.io.partitions import with_columns
-from refinery.io.readers.json_lines import ReadLimits, read_lines, read_values
 from refinery.io.readers.multi_file import read_packed
 from refinery.io.readers.partition_fields import with_fields
 from refinery.io.readers.parts import left
+from refinery.io.readers.registry import reader_of
 
 __all__ = ["BadSample", "Batch", "count_rows", "explain_json", "read"]
 
@@ -40,7 +40,7 @@ def read(
     limits = ReadLimits(
         batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None, repeated=not of_a_run
     )
-    of_files = shard.sources if shard.source.format == "text" else shard.sources[:1]
+    of_files = shard.sources if reader_of(shard.source).one_sample else shard.sources[:1]
     origins = tuple(source.suffix for source in of_files)
     if shard.part is not None and shard.part.source is not None:
         batches = left(_batches(_file_of(shard.part, shard), limits), shard.part, carry, whole)
@@ -70,17 +70,12 @@ def count_rows(shard: Shard) -> int:
     """Exact number of samples of a shard, good or bad."""
     if shard.only is not None:
         return len(shard.only)
-    kind = shard.source.format
-    if kind != "text" and len(shard.sources) > 1 and shard.end < 0:
+    reader = reader_of(shard.source)
+    if not reader.one_sample and len(shard.sources) > 1 and shard.end < 0:
         return sum(count_rows(replace(shard, sources=(source,))) for source in shard.sources)
-    if kind in ("parquet", "arrow"):
-        return shard.end - shard.start
-    if kind == "text":
-        return len(shard.sources)
-    if kind in ("csv", "tsv"):
-        from refinery.io.readers.delimited import count_records
-
-        return count_records(shard.source, shard.start, shard.end, ReadLimits())
+    known = reader.count(shard)
+    if known is not None:
+        return known
     return sum(len(batch.rows) + len(batch.bad) for batch in _batches(shard, ReadLimits(check=False, repeated=False)))
 
 
@@ -99,40 +94,26 @@ def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
 
 
 def _batches(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
-    source = shard.source
-    if len(shard.sources) > 1 and source.format != "text":
+    source, reader = shard.source, reader_of(shard.source)
+    if len(shard.sources) > 1 and not reader.one_sample:
         yield from read_packed(shard, limits, _batches)
-    elif source.format in ("jsonl", "json"):
-        reader = read_lines if source.format == "jsonl" else read_values
-        for batch in reader(source, shard.start, shard.end, limits):
+    elif reader.lines:
+        for batch in reader.batches(shard, limits):
             yield with_fields(batch, source.partitions) if source.partitions and len(batch) else batch
     elif shard.lines:
         from refinery.io.convert import Converter
 
         with Converter() as converter:
-            for batch in _typed(shard, limits):
+            for batch in reader.batches(_with_schema(shard), limits):
                 yield converter.as_lines(batch)
     else:
-        yield from _typed(shard, limits)
+        yield from reader.batches(_with_schema(shard), limits)
 
 
-def _typed(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
-    from refinery.io.conform import conform
-    from refinery.io.readers.delimited import read_csv
-    from refinery.io.readers.typed import read_table, read_texts
+def _with_schema(shard: Shard) -> Shard:
+    """The shard with the columns of its file, if it names none."""
+    if shard.schema is not None or reader_of(shard.source).one_sample:
+        return shard
     from refinery.io.schema import schema_of
 
-    source = shard.source
-    if source.format == "text":
-        for batch in read_texts(shard.sources, limits):
-            table = with_columns(batch.table, source.partitions)
-            yield replace(
-                batch,
-                table=table if shard.schema is None else conform(table, shard.schema, source.path, source.partitions),
-            )
-        return
-    schema = shard.schema if shard.schema is not None else schema_of(source)
-    if source.format in ("csv", "tsv"):
-        yield from read_csv(source, shard.start, shard.end, schema, limits)
-    else:
-        yield from read_table(source, shard.start, shard.end, schema, limits)
+    return replace(shard, schema=schema_of(shard.source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +12,13 @@ from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, VECTOR, BadSample, Batch, as_json
 from refinery.io.conform import conform
+from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
-from refinery.io.model import Source
+from refinery.io.model import Shard, Source
 from refinery.io.objects import one_by_one
 from refinery.io.open import open_source
-from refinery.io.readers.json_lines import ReadLimits
-from refinery.io.schema import open_table, record_batches
+from refinery.io.partitions import with_columns
+from refinery.io.readers.table_files import open_table, record_batches
 from refinery.io.times import require_times
 from refinery.kernels.core.arrow import flags, texts
 
@@ -37,7 +39,7 @@ def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: 
 def _pieces(source: Source, start: int, end: int, limits: ReadLimits) -> Iterator[pa.Table]:
     """The rows in small tables."""
     with open_table(source) as reader:
-        if source.format == "arrow":
+        if not hasattr(reader, "metadata"):  # an Arrow file or stream, or a table in memory
             yield from _between((pa.Table.from_batches([b]) for b in record_batches(reader)), 0, start, end)
             return
         groups: list[int] = []
@@ -150,8 +152,18 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def read_texts(sources: Sequence[Source], limits: ReadLimits) -> Iterator[Batch]:
+def read_texts(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
     """Text files, one sample each in the column `text`; line ends become line feeds, as in Python's text mode."""
+    source = shard.source  # the partitions of all files of a shard are the same
+    for batch in _texts(shard.sources, limits):
+        table = with_columns(batch.table, source.partitions)
+        yield replace(
+            batch,
+            table=table if shard.schema is None else conform(table, shard.schema, source.path, source.partitions),
+        )
+
+
+def _texts(sources: Sequence[Source], limits: ReadLimits) -> Iterator[Batch]:
     contents: list[bytes] = []
     rows: list[int] = []
     bad: list[BadSample] = []

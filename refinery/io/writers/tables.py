@@ -17,8 +17,9 @@ from refinery.errors import OutputError
 from refinery.io.batch import LINE
 from refinery.io.conform import conform
 from refinery.io.convert import Converter
+from refinery.io.limits import ReadLimits
 from refinery.io.model import Source, Written
-from refinery.io.readers.json_lines import ReadLimits, read_lines
+from refinery.io.readers.json_lines import read_lines
 from refinery.io.writers.temp_files import aside_of
 from refinery.io.writers.write import ROW_GROUP, parquet_writer, writing
 

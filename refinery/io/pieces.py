@@ -1,0 +1,59 @@
+"""Pieces of one file: even ranges, ranges between cuts, ranges of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from refinery.io.model import Source
+from refinery.io.readers.model import ShardFields
+
+# Each shard with a part of a row group decodes the group from its start: few groups are cut, into few pieces.
+_CUTS_PER_ROW_GROUP = 8
+_ROW_GROUPS_ENOUGH = 16
+_LARGE_ROW_GROUP = 64 << 20
+
+
+def even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[ShardFields]:
+    """Bytes or rows [first, last) in `count` equal pieces, at least one."""
+    count = max(1, min(count, last - first))
+    for k in range(count):
+        low, high = first + (last - first) * k // count, first + (last - first) * (k + 1) // count
+        yield ShardFields((source,), low, high, size * (k + 1) // count - size * k // count)
+
+
+def row_ranges(source: Source, groups: Sequence[tuple[int, int]], shard_size: int) -> Iterator[ShardFields]:
+    """Row groups joined up to the shard size; a larger one in pieces, if it is very large or groups are few.
+
+    groups: rows and bytes of each.
+    """
+    longest = shard_size if len(groups) < _ROW_GROUPS_ENOUGH else max(shard_size, _LARGE_ROW_GROUP)
+    whole = max(1, sum(size for _, size in groups))
+
+    def share(size: int, before: int) -> int:
+        """Bytes of the file for a part of its rows."""
+        return source.size * (before + size) // whole - source.size * before // whole
+
+    first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
+    for rows, size in groups:
+        if first > start and pending + size > shard_size:
+            yield ShardFields((source,), start, first, share(pending, before))
+            start, pending, before = first, 0, before + pending
+        if size > longest:
+            count = min(-(-size // longest), _CUTS_PER_ROW_GROUP)
+            yield from even(source, first, first + rows, share(size, before), count)
+            start, before = first + rows, before + size
+        else:
+            pending += size
+        first += rows
+    if first > start or first == 0:
+        yield ShardFields((source,), start, first, share(pending, before))
+
+
+def between(source: Source, cuts: list[int], whole: int) -> Iterator[ShardFields]:
+    """The pieces between cuts of the file's text, which has `whole` bytes."""
+    last = -1 if source.compression or len(cuts) == 1 else source.size
+    before = 0
+    for start, end in zip(cuts, [*cuts[1:], last], strict=True):
+        after = source.size * end // max(1, whole) if end != last else source.size
+        yield ShardFields((source,), start, end, after - before)
+        before = after

@@ -1,0 +1,100 @@
+"""The protocol of an input format: what `refinery/io/readers/registry.py` registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from refinery.io.model import Shard, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from refinery.io.batch import Batch
+    from refinery.io.limits import ReadLimits
+
+
+class ShardFields(NamedTuple):
+    """Fields of a shard, of the same names."""
+
+    sources: tuple[Source, ...]
+    start: int
+    end: int
+    size: int
+    rows_of: tuple[int, ...] = ()
+
+
+class CutRequest(NamedTuple):
+    """Request for the pieces of one file.
+
+    size: approximate bytes of a piece. workers: threads that may read the file for it. large: the file is above the size.
+    """
+
+    size: int
+    workers: int
+    large: bool
+
+
+class Cut(NamedTuple):
+    """The pieces of one file. schema: of the file, if it had to be read for the cuts."""
+
+    pieces: Iterator[ShardFields]
+    schema: pa.Schema | None = None
+
+
+class Reader:
+    """An input format. Methods raise DataError for a file that cannot be read.
+
+    name: of the format of a `Source`. recipe_names: values of `format` in a recipe's `dataset`. suffixes: of files, lower
+    case. compressed: files with `.gz` or `.zst` behind the suffix are read. lines: samples are JSON lines as read; others
+    are typed. family: name of the format that files are read together with in a folder. title: in messages.
+
+    opaque: the file's first bytes are not looked at. shaped: the first values decide between this format and another of
+    its family. foreign: the first bytes may be those of another binary format. one_sample: a file is one sample.
+    cut_anywhere: bytes [start, end) of an uncompressed file are the lines that start there. by_rows: `start` and `end` of
+    a shard are rows. has_footer: a footer lists columns and groups of rows. cheap: reading an uncompressed file again
+    costs less than writing its samples for the next stage. inferred: types of columns are found by reading all rows.
+    script: the template of `refinery sql` that reads files; "" if no SQL can. script_line: the
+    expression there for a sample as one line. hints: a wrong format can be seen by the
+    first bytes.
+    """
+
+    name = ""
+    recipe_names: tuple[str, ...] = ()
+    suffixes: frozenset[str] = frozenset()
+    compressed = False
+    lines = False
+    family = ""
+    title = ""
+    opaque = False
+    shaped = False
+    foreign = True
+    one_sample = False
+    cut_anywhere = False
+    by_rows = False
+    has_footer = False
+    cheap = False
+    inferred = False
+    script = ""
+    script_line = "line"
+    hints = False
+
+    def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
+        """The samples of a shard of one file; of several where a file is one sample."""
+        raise NotImplementedError
+
+    def schema(self, source: Source) -> pa.Schema:
+        """The columns of a file; none for an empty file. Formats of lines have no columns."""
+        raise NotImplementedError
+
+    def cut(self, source: Source, request: CutRequest) -> Cut:
+        """The pieces of one file: by default the whole file."""
+        return Cut(iter([ShardFields((source,), 0, -1, source.size)]))
+
+    def count(self, shard: Shard) -> int | None:
+        """Number of samples of a shard of one file; None if only reading the batches counts them."""
+        return None
+
+    def code(self) -> str:
+        """Path of the Python file of a reader that is none of refinery's; "" for the others."""
+        return ""
