@@ -9,20 +9,25 @@ from typing import Any
 
 from refinery.io.side_files import files
 from refinery.operators import KINDS, Library, local_modules
+from refinery.operators.reader_files import FOLDER
 from refinery.planning.plan import CompiledStage
 from refinery.security.sql_paths import is_own
 from refinery.storage.run_folder import RunDir
 
-_FOLDERS = {*KINDS, "features", "matchers"}
+_FOLDERS = {*KINDS, "features", "matchers", FOLDER}
 _CODE = (".py", ".sql", ".so", ".pyd")
 
 
-def code_of(planned: CompiledStage, library: Library, elsewhere: Collection[str]) -> dict[str, str]:
-    """Names in keys, by path, of the code files of a stage's operators that are none of refinery's.
+def code_of(
+    planned: CompiledStage, library: Library, elsewhere: Collection[str], readers: Iterable[Path] = ()
+) -> dict[str, str]:
+    """Names in keys, by path, of the code files of a stage that are none of refinery's.
 
-    elsewhere: paths that the recipe reads and writes, which are never code.
+    elsewhere: paths that the recipe reads and writes, which are never code. readers: files of the input's formats.
     """
     found: dict[str, str] = {}
+    for path in readers:
+        found |= _code_with(path, elsewhere)
     for operator in _operators(planned, library):
         found |= _code_with(operator.path, elsewhere)
         for name in getattr(operator, "resources", {}).get("files", ()):

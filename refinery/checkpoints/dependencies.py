@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from refinery.checkpoints.code import code_of
@@ -18,9 +19,10 @@ def with_digests(prepared: Plan) -> None:
     """Add to every stage's program the present digests of the files that it depends on. Raises DataError."""
     known: dict[str, str] = {}
     stages, elsewhere = [], _elsewhere(prepared)
+    readers = sorted({Path(source.reader) for source in prepared.sources if source.reader})
     for planned in prepared.stages:
         read = {*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library)}
-        code = code_of(planned, prepared.library, elsewhere)
+        code = code_of(planned, prepared.library, elsewhere, readers)
         names = sorted({*read, *code})
         known |= digests(name for name in names if name not in known)
         program = replace(planned.program, beside={name: known[name] for name in names}, code=code)

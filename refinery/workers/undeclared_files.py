@@ -47,6 +47,10 @@ class Undeclared:
 
         return call
 
+    def follow(self, path: Path) -> None:
+        """Judge what the code of a user's input format opens, too."""
+        self._paths.add(path)
+
     def notes(self) -> tuple[str, ...]:
         """A sentence for each undeclared dependency since the operators were imported.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -212,6 +213,8 @@ class Worker:
             result.seconds = dict(seconds)
             result.rows_of = left.rows_of(shard)
             self._beside.require()  # before the key of the result is recorded
+            for reader in {source.reader for source in shard.sources if source.reader}:
+                self._undeclared.follow(Path(reader))
             result.undeclared = self._undeclared.notes()
             if result.undeclared:
                 leaving.key = uuid.uuid4().hex  # the inputs of the result are unknown: a key that never matches

@@ -39,9 +39,15 @@ def here() -> str:
         return ""
 
 
-def described(functions: Iterable[Function], steps: Iterable[Any], library: Library) -> str:
-    """Requirements of a stage's tasks, as JSON: versions and code of refinery, and digests of the stage's files."""
-    return json.dumps({"code": _code(), "files": _files(functions, steps, library)})
+def described(
+    functions: Iterable[Function], steps: Iterable[Any], library: Library, readers: Iterable[str] = ()
+) -> str:
+    """Requirements of a stage's tasks, as JSON: versions and code of refinery, and digests of the stage's files.
+
+    readers: files of users' input formats.
+    """
+    files = _files(functions, steps, library) | {path: _digest(path) for path in sorted(readers)}
+    return json.dumps({"code": _code(), "files": files})
 
 
 def check(text: str) -> None:

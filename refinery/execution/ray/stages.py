@@ -77,7 +77,8 @@ class RayStageRunner(StageRunner):
         steps = [*planned.steps, *([planned.stage.after] if planned.stage.after is not None else [])]
         library = self.prepared.library
         wants = of_stage(steps, library.operators, self._each)
-        around = described(planned.program.functions, steps, library)
+        readers = {source.reader for source in self.prepared.sources if source.reader}
+        around = described(planned.program.functions, steps, library, readers)
         options = recipe.row_timeout, self._spool, around
         return RayRunner(self.cluster, planned.program, wants, self._memory, self.spill, *options)
 

@@ -95,7 +95,7 @@ class RowReplay:
             raise DataError(f"no row {row}: the run read " + (f"rows 0 to {rows - 1}" if rows else "none"))
         number, first, first_line = found[0]
         shard = self.prepared.shards[number]
-        if len(shard.sources) > 1 and shard.source.format != "text":
+        if len(shard.sources) > 1 and not reader_of(shard.source).one_sample:
             query = "SELECT rows FROM files WHERE first_row >= ? AND file IN ? ORDER BY first_row, rows LIMIT ?"
             given = [first, [source.path for source in shard.sources], len(shard.sources)]
             rows_of = self.con.execute(query, given).fetchall()

@@ -16,7 +16,7 @@ from refinery.io.readers.model import Reader
 from refinery.io.readers.tables import Arrow, Parquet
 from refinery.io.readers.text import Text
 from refinery.io.readers.user import UserReader
-from refinery.operators.reader_files import ReaderFile, read_reader
+from refinery.operators.reader_files import ReaderFile
 
 READERS: tuple[Reader, ...] = (
     JsonLines(),
@@ -35,16 +35,12 @@ _BY_NAME = {reader.name: reader for reader in READERS}
 
 def reader_of(source: Source) -> Reader:
     """The reader of a file."""
-    return _user_reader(source.reader) if source.reader else _BY_NAME[source.format]
+    return _user_reader(source.format, source.reader) if source.reader else _BY_NAME[source.format]
 
 
 @lru_cache(maxsize=64)
-def _user_reader(path: str) -> UserReader:
-    return _declared(read_reader(Path(path)))
-
-
-def _declared(file: ReaderFile) -> UserReader:
-    return UserReader(file.name, frozenset(file.suffixes), str(file.path))
+def _user_reader(name: str, path: str) -> UserReader:
+    return UserReader(name, path)
 
 
 class Formats:
@@ -55,7 +51,7 @@ class Formats:
         self._in_recipes = {name: reader for reader in READERS for name in reader.recipe_names}
         self._by_suffix = {suffix: reader for reader in READERS for suffix in reader.suffixes}
         for file in files:
-            self._add(_declared(file), file)
+            self._add(_user_reader(file.name, str(file.path)), file)
 
     def _add(self, reader: UserReader, file: ReaderFile) -> None:
         taken = [suffix for suffix in file.suffixes if suffix in self._by_suffix]

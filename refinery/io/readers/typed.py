@@ -39,7 +39,7 @@ def read_table(source: Source, start: int, end: int, schema: pa.Schema, limits: 
 def _pieces(source: Source, start: int, end: int, limits: ReadLimits) -> Iterator[pa.Table]:
     """The rows in small tables."""
     with open_table(source) as reader:
-        if not hasattr(reader, "metadata"):  # an Arrow file or stream, or a table in memory
+        if not hasattr(reader, "iter_batches"):  # an Arrow file or stream, or a table in memory
             yield from _between((pa.Table.from_batches([b]) for b in record_batches(reader)), 0, start, end)
             return
         groups: list[int] = []

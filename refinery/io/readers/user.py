@@ -19,8 +19,8 @@ class UserReader(Reader):
     compressed = lines = True
     foreign = False  # the user's format may well be built on one of these
 
-    def __init__(self, name: str, suffixes: frozenset[str], path: str) -> None:
-        self.name, self.suffixes, self._path = name, suffixes, path
+    def __init__(self, name: str, path: str) -> None:
+        self.name, self._path = name, path
         self.recipe_names = (name,)
         self.family = self.title = name
 

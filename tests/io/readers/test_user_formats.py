@@ -1,0 +1,178 @@
+"""Input formats of users: the example of docs/extending.md, loaded from a folder of operators and run end to end."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import refinery
+from refinery.api import Run
+from refinery.errors import OperatorError, RecipeError
+from refinery.operators import Library
+from tests.runs import exported, rows
+
+DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
+GENES = b">a first one\nACGT\nACGT\n>broken\n>b second\nTTTTT\n"
+SAMPLES = [{"id": "a", "about": "first one", "text": "ACGTACGT"}, {"id": "b", "about": "second", "text": "TTTTT"}]
+
+
+def example() -> str:
+    """The reader in the documentation."""
+    [found] = re.findall(
+        r"```python\n(# my_operators/readers/fasta.py\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
+    )
+    return str(found)
+
+
+def folder_with(place: Path, code: str, name: str = "fasta") -> Path:
+    """A folder of operators with one reader."""
+    path = place / "readers" / f"{name}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(code, encoding="utf-8")
+    return place
+
+
+def genes(place: Path) -> Path:
+    """Three files of the format, one of them compressed."""
+    place.mkdir()
+    (place / "1.fa").write_bytes(GENES)
+    (place / "2.fasta.gz").write_bytes(gzip.compress(b">c\nGGGGG\n"))
+    (place / "3.fa").write_bytes(b"no record\n>d\nCCCCC\n")
+    return place
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> dict[str, Any]:
+    """A recipe that reads the files with the reader of the documentation."""
+    return {
+        "dataset_path": str(genes(tmp_path / "genes")),
+        "operators": [str(folder_with(tmp_path / "own", example()))],
+        "export_path": str(tmp_path / "run" / "out.jsonl"),
+        "np": 2,
+        "process": [{"text_length_filter": {"min_len": 5}}],
+    }
+
+
+def reused(run: Run) -> list[int]:
+    return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard")]
+
+
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+def test_the_example_of_the_documentation(tmp_path: Path, recipe: dict[str, Any], workers: str) -> None:
+    run = refinery.run(recipe | {"workers": workers})
+    assert exported(run) == [*SAMPLES, *({"id": name, "about": "", "text": 5 * base} for name, base in ("cG", "dC"))]
+    found = rows(run, "quarantine", "_row, file, line, error, raw")
+    error = "a record is a line with > and a name, and lines of a sequence"
+    places = [(1, "1.fa", 2, ">broken"), (4, "3.fa", 1, "no record")]
+    assert found == [(row, str(tmp_path / "genes" / name), line, error, raw) for row, name, line, raw in places]
+    assert rows(run, "files", "file, rows") == [
+        (str(tmp_path / "genes" / name), count) for name, count in (("1.fa", 3), ("2.fasta.gz", 1), ("3.fa", 2))
+    ]
+
+
+def test_results_are_used_again_until_the_reader_changes(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    first = refinery.run(recipe)
+    assert not any(reused(first)) and all(reused(refinery.run(recipe)))
+    folder_with(tmp_path / "own", "", "_helper")  # a helper beside the reader counts as the reader
+    assert not any(reused(refinery.run(recipe)))
+    folder_with(tmp_path / "own", example().replace('"id": name', '"id": name.upper()'))
+    changed = refinery.run(recipe)
+    assert not any(reused(changed))
+    assert [sample["id"] for sample in exported(changed)] == ["A", "B", "C", "D"]
+
+
+def test_another_reader_of_the_folder_changes_nothing(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    refinery.run(recipe)
+    other = example().replace("fasta", "other").replace(', ".fa"', ",")
+    folder_with(tmp_path / "own", other, "other")
+    assert all(reused(refinery.run(recipe)))
+
+
+def test_a_named_format_reads_any_suffix(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    (tmp_path / "genes.data").write_bytes(GENES)
+    source = {"type": "local", "path": str(tmp_path / "genes.data"), "format": "fasta"}
+    run = refinery.run({**recipe, "dataset_path": None, "dataset": {"configs": [source]}})
+    assert exported(run) == SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (
+            "yield {'text': 'first'}\n    raise KeyError('x')",
+            "raised KeyError: 'x'; what follows in the file is not read",
+        ),
+        ("yield {'text': 'first'}\n    yield 'second'", "read yields a sample as a dict, not str"),
+        ("yield {'text': 'first'}\n    yield {'text': '\\udc80'}", "invalid UTF-8"),
+        ("yield {'text': 'first'}\n    yield {'text': 'x', 'n': {1, 2}, (1,): 2}", "cannot be written as JSON"),
+    ],
+)
+def test_what_a_reader_does_wrong_is_in_quarantine(
+    tmp_path: Path, recipe: dict[str, Any], body: str, error: str
+) -> None:
+    code = f"FORMAT = 'odd'\nSUFFIXES = ('.odd',)\n\n\ndef read(stream):\n    {body}\n"
+    (tmp_path / "x.odd").write_bytes(b"anything")
+    own = folder_with(tmp_path / "odd", code, "odd")
+    run = refinery.run(recipe | {"dataset_path": str(tmp_path / "x.odd"), "operators": [str(own)]})
+    assert [sample["text"] for sample in exported(run)] == ["first"]
+    [(line, found)] = rows(run, "quarantine", "line, error")
+    assert line == 2 and error in found
+
+
+def test_no_sample_ends_where_compressed_data_is_damaged(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    whole = gzip.compress(b"".join(b">s%d\nACGTACGT%d\n" % (k, k * k) for k in range(20_000)))
+    (tmp_path / "cut.fa.gz").write_bytes(whole[: len(whole) // 2])
+    run = refinery.run(recipe | {"dataset_path": str(tmp_path / "cut.fa.gz")})
+    found = [sample["text"] for sample in exported(run)]
+    assert found == [f"ACGTACGT{k * k}" for k in range(len(found))] and len(found) > 1000
+    [(line, error)] = rows(run, "quarantine", "line, error")
+    assert line == len(found) + 1 and error.endswith("what follows in the file is not read")
+
+
+def test_rows_of_arrow_are_samples(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    code = """
+        import pyarrow as pa
+
+        FORMAT = "pairs"
+        SUFFIXES = (".pairs",)
+
+
+        def read(stream):
+            yield pa.table({"text": [line.decode().strip() for line in stream], "n": [1, 2]})
+    """
+    (tmp_path / "x.pairs").write_bytes(b"first\nsecond\n")
+    own = folder_with(tmp_path / "pairs", re.sub(r"(?m)^ {8}", "", code), "pairs")
+    run = refinery.run(recipe | {"dataset_path": str(tmp_path / "x.pairs"), "operators": [str(own)]})
+    assert exported(run) == [{"text": "first", "n": 1}, {"text": "second", "n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('FORMAT = "fasta"', 'FORMAT = "jsonl"'), "the format 'jsonl' is there already"),
+        (('".fa")', '".csv")'), "files with suffix '.csv' are read as csv"),
+        (('".fa")', '".gz")'), "compressed files are unpacked before"),
+        (('FORMAT = "fasta"', 'FORMAT = "fas" + "ta"'), "FORMAT must be a plain value"),
+        (("def read(", "def load("), "there is no function read"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(
+    tmp_path: Path, recipe: dict[str, Any], change: tuple[str, str], message: str
+) -> None:
+    own = folder_with(tmp_path / "wrong", example().replace(*change))
+    with pytest.raises((OperatorError, RecipeError), match=message):
+        refinery.run(recipe | {"operators": [str(own)]})
+
+
+def test_declarations_are_read_without_running_the_file(tmp_path: Path) -> None:
+    own = folder_with(tmp_path, example() + "\nraise SystemExit\n")
+    assert Library((own,)).readers["fasta"].suffixes == (".fasta", ".fa")
+
+
+def test_a_script_of_sql_is_refused(recipe: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError, match="no SQL script"):
+        refinery.compile(recipe)
