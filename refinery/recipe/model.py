@@ -60,7 +60,7 @@ class Note:
 class InputConfig:
     """One source of samples.
 
-    path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: one of
+    path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: name of
     a reader, or None if the file's suffix decides.
     """
 
