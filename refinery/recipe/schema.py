@@ -6,7 +6,8 @@ It accepts every form that the loader accepts; what needs the data, other keys o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from refinery.io.readers.registry import READABLE
@@ -23,11 +24,12 @@ _TEXT_KEY = RecipeKey(TEXT_KEY, "str", None, "Field that the step works on; by d
 def recipe_schema(library: LibraryLike) -> Schema:
     """The schema of recipes with the operators of a library, as data for JSON."""
     operators = {name: library.operators[name] for name in sorted(library.operators)}
+    readers = sorted(getattr(library, "readers", ()))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Recipe of refinery",
         "type": "object",
-        "properties": {name: _key(key) for name, key in KEYS.items()},
+        "properties": {name: _key(key, readers) for name, key in KEYS.items()},
         "patternProperties": {rf"^({_either(_without_effect())})\.": ref("no_effect"), **_NAMED_VARIABLE},
         "additionalProperties": False,
         "required": ["process"],
@@ -40,7 +42,7 @@ def recipe_schema(library: LibraryLike) -> Schema:
     }
 
 
-def _key(key: RecipeKey) -> Schema:
+def _key(key: RecipeKey, readers: Sequence[str]) -> Schema:
     if key.note:
         return {"description": f"Has no effect: {key.note}.", "deprecated": True}
     if key.refuses:
@@ -50,7 +52,12 @@ def _key(key: RecipeKey) -> Schema:
             "deprecated": True,
             "anyOf": [{"const": key.default}, *texts, ref("variable")],
         }
-    structured = {"process": _process, "dataset": _dataset, "stat_summary": _summary, "dataset_path": _paths}
+    structured: dict[str, Callable[[], Schema]] = {
+        "process": _process,
+        "dataset": partial(_dataset, readers),
+        "stat_summary": _summary,
+        "dataset_path": _paths,
+    }
     made = structured.get(key.name)
     return {"description": key.help, **made()} if made else value_of(key, key.help)
 
@@ -65,18 +72,18 @@ def _process() -> Schema:
     return {"anyOf": [steps, ref("step"), *nothing]}
 
 
-def _dataset() -> Schema:
-    sources = {"type": "array", "minItems": 1, "items": {"anyOf": [_source(), ref("variable")]}}
+def _dataset(readers: Sequence[str]) -> Schema:
+    sources = {"type": "array", "minItems": 1, "items": {"anyOf": [_source(readers), ref("variable")]}}
     plain = {name: value_of(key, key.help) for name, key in DATASET_KEYS.items()}
     configs = {"description": DATASET_KEYS["configs"].help, "anyOf": [sources, ref("variable")]}
     return {"anyOf": [_object({**plain, "configs": configs}, ["configs"]), _NULL, ref("variable")]}
 
 
-def _source() -> Schema:
+def _source(readers: Sequence[str]) -> Schema:
     plain = {name: value_of(key, key.help) for name, key in SOURCE_KEYS.items()}
-    readable = {"type": "string", "pattern": any_case(("text", *READABLE), before=r"\.*")}
+    readable = {"type": "string", "pattern": any_case(("text", *READABLE, *readers), before=r"\.*")}
     places = {"type": "string", "pattern": any_case(("s3", "huggingface"), before=r"\.*")}
-    forms = [{"enum": [*READABLE]}, readable, _NULL, ref("variable")]
+    forms = [{"enum": [*READABLE, *readers]}, readable, _NULL, ref("variable")]
     plain["format"] = {"description": SOURCE_KEYS["format"].help, "anyOf": forms}
     plain["source"] = {"description": SOURCE_KEYS["source"].help, "anyOf": [*forms, places]}
     plain["type"] = {"description": SOURCE_KEYS["type"].help, "enum": ["local", "remote", "", None]}

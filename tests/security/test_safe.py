@@ -177,6 +177,21 @@ def test_code_of_operators_is_not_even_loaded(folder: Path) -> None:
     assert trap.exists()  # the trap works, where the recipe is trusted
 
 
+def test_a_reader_of_the_user_is_code(folder: Path) -> None:
+    (folder / "ops" / "readers").mkdir(parents=True)
+    (folder / "data.own").write_text("text")
+    trap = folder / "sprung"
+    code = (
+        f"FORMAT = 'own'\nSUFFIXES = ('.own',)\nopen({str(trap)!r}, 'w')\ndef read(stream): yield {{'text': 'a b'}}\n"
+    )
+    (folder / "ops" / "readers" / "own.py").write_text(code)
+    text = RECIPE.format(data="data.own").replace("process:", "operators: ops\nprocess:")
+    assert any("--safe: operators names folders of code" in line for line in problems(text))
+    done = safely("run", "recipe.yaml", "--safe")
+    assert done.exit_code != 0 and not trap.exists()
+    assert safely("run", "recipe.yaml").exit_code == 0 and trap.exists()
+
+
 def test_every_parameter_with_sql_or_a_path_is_known(folder: Path) -> None:
     """An operator of refinery's that takes code or a path says so by the parameter's type."""
     operators = Library().operators

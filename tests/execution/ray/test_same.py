@@ -20,6 +20,7 @@ from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
+from tests.user_formats import example, folder_with, genes
 
 KEYS = {"shard_size": 20_000, "np": 2}
 EVERYTHING = [
@@ -205,3 +206,11 @@ def test_a_temporary_folder_of_a_killed_run_goes_with_the_next(tmp_path: Path) -
     place.run_dir.temporary.write_text('["..", "mine/../x", 3]')
     place.tidy()
     assert (place.temporary / "mine").is_dir()
+
+
+def test_the_format_of_a_user(driver: Any, tmp_path: Path) -> None:
+    keys = {"dataset_path": genes(tmp_path / "genes"), "operators": [str(folder_with(tmp_path / "own", example()))]}
+    steps = [{"text_length_filter": {"min_len": 5}}]
+    here, there = local(tmp_path, steps, **keys), on_ray(tmp_path, steps, **keys)
+    assert rows(here, "quarantine", "count(*)") == [(2,)]
+    assert_same(here, there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,36 +14,9 @@ import refinery
 from refinery.api import Run
 from refinery.errors import OperatorError, RecipeError
 from refinery.operators import Library
+from refinery.recipe.schema import recipe_schema
 from tests.runs import exported, rows
-
-DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
-GENES = b">a first one\nACGT\nACGT\n>broken\n>b second\nTTTTT\n"
-SAMPLES = [{"id": "a", "about": "first one", "text": "ACGTACGT"}, {"id": "b", "about": "second", "text": "TTTTT"}]
-
-
-def example() -> str:
-    """The reader in the documentation."""
-    [found] = re.findall(
-        r"```python\n(# my_operators/readers/fasta.py\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
-    )
-    return str(found)
-
-
-def folder_with(place: Path, code: str, name: str = "fasta") -> Path:
-    """A folder of operators with one reader."""
-    path = place / "readers" / f"{name}.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(code, encoding="utf-8")
-    return place
-
-
-def genes(place: Path) -> Path:
-    """Three files of the format, one of them compressed."""
-    place.mkdir()
-    (place / "1.fa").write_bytes(GENES)
-    (place / "2.fasta.gz").write_bytes(gzip.compress(b">c\nGGGGG\n"))
-    (place / "3.fa").write_bytes(b"no record\n>d\nCCCCC\n")
-    return place
+from tests.user_formats import GENES, SAMPLES, example, folder_with, genes
 
 
 @pytest.fixture
@@ -171,6 +145,14 @@ def test_a_wrong_declaration_is_refused(
 def test_declarations_are_read_without_running_the_file(tmp_path: Path) -> None:
     own = folder_with(tmp_path, example() + "\nraise SystemExit\n")
     assert Library((own,)).readers["fasta"].suffixes == (".fasta", ".fa")
+
+
+def test_recipes_and_their_schema_know_the_format(tmp_path: Path) -> None:
+    library = Library((folder_with(tmp_path, example()),))
+    assert '"fasta"' in json.dumps(recipe_schema(library)) and '"fasta"' not in json.dumps(recipe_schema(Library()))
+    source = {"type": "local", "path": str(tmp_path), "format": "fast"}
+    with pytest.raises(RecipeError, match="formats are jsonl, .*, txt, fasta.*did you mean 'fasta'"):
+        refinery.run({"dataset": {"configs": [source]}, "operators": [str(tmp_path)], "process": []})
 
 
 def test_a_script_of_sql_is_refused(recipe: dict[str, Any]) -> None:
