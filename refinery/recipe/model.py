@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from refinery.common.key_fields import left_out
 from refinery.io.readers.registry import READABLE
-from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, writer_of
+from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.values import Spec
 
@@ -370,4 +370,4 @@ class Recipe:
     @property
     def exports(self) -> bool:
         """False if the recipe asks for tables alone."""
-        return writer_of(self.export_format).writes
+        return self.export_format not in WITHOUT_FILE

@@ -16,6 +16,9 @@ EXPORT_TYPES = tuple(writer.name for writer in WRITERS)
 DEFAULT = WRITERS[0].name
 NOTHING = Nothing.name
 
+# Formats of which there is no file.
+WITHOUT_FILE = frozenset(writer.name for writer in WRITERS if not writer.writes)
+
 _BY_NAME = {writer.name: writer for writer in WRITERS}
 
 
