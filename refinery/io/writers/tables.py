@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -151,20 +152,30 @@ def _columns(part: str) -> Iterator[pa.Table]:
             yield batch.table
 
 
+def _converted(part: str) -> Iterator[tuple[Converter, pa.Table]]:
+    """Lines of a part in batches, with a converter for them; a part without lines has none, as one takes its time."""
+    tables = _columns(part)
+    first = next(tables, None)
+    if first is None:
+        return
+    with Converter() as converter:
+        for table in chain((first,), tables):
+            converter.con.register("lines", table)
+            yield converter, table
+
+
 def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int, int]:
     """Names and types of the members of all lines, the number of lines, and their bytes."""
 
     def of_part(part: str) -> tuple[Any, int, int]:
         found: Any = {}
         rows = size = 0
-        with Converter() as converter:
-            for table in _columns(part):
-                converter.con.register("lines", table)
-                sql = f"SELECT json_group_structure({LINE}::JSON)::VARCHAR FROM lines"
-                [(text,)] = converter.con.execute(sql).fetchall()
-                found = _merge(found, json.loads(text))
-                rows += len(table)
-                size += table.nbytes
+        for converter, table in _converted(part):
+            sql = f"SELECT json_group_structure({LINE}::JSON)::VARCHAR FROM lines"
+            [(text,)] = converter.con.execute(sql).fetchall()
+            found = _merge(found, json.loads(text))
+            rows += len(table)
+            size += table.nbytes
         return found, rows, size
 
     merged: Any = {}
@@ -219,14 +230,12 @@ def _parse(part: str, structure: dict[str, Any], schema: pa.Schema) -> Iterator[
         return
     # Whole numbers are read wide and narrowed here: DuckDB would make NULL of a number that does not fit.
     text = json.dumps(_widest(structure), ensure_ascii=False).replace("'", "''")
-    with Converter() as converter:
-        for table in _columns(part):
-            converter.con.register("lines", table)
-            try:
-                found = converter.con.sql(f"SELECT UNNEST(from_json({LINE}, '{text}')) FROM lines").to_arrow_table()
-            except duckdb.Error:  # names that differ in letter case alone
-                found = None
-            yield _narrow(found, schema) if found is not None else _parse_slowly(table, structure, schema)
+    for converter, table in _converted(part):
+        try:
+            found = converter.con.sql(f"SELECT UNNEST(from_json({LINE}, '{text}')) FROM lines").to_arrow_table()
+        except duckdb.Error:  # names that differ in letter case alone
+            found = None
+        yield _narrow(found, schema) if found is not None else _parse_slowly(table, structure, schema)
 
 
 def _widest(kind: Any) -> Any:
