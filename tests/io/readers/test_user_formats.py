@@ -151,7 +151,7 @@ def test_recipes_and_their_schema_know_the_format(tmp_path: Path) -> None:
     library = Library((folder_with(tmp_path, example()),))
     assert '"fasta"' in json.dumps(recipe_schema(library)) and '"fasta"' not in json.dumps(recipe_schema(Library()))
     source = {"type": "local", "path": str(tmp_path), "format": "fast"}
-    with pytest.raises(RecipeError, match="formats are jsonl, .*, txt, fasta.*did you mean 'fasta'"):
+    with pytest.raises(RecipeError, match="formats are jsonl, .*, txt, fasta. Did you mean 'fasta'"):
         refinery.run({"dataset": {"configs": [source]}, "operators": [str(tmp_path)], "process": []})
 
 
