@@ -1,4 +1,4 @@
--- Rows that both runs kept and whose texts have different lengths at the end, which is what the tables alone tell of them.
+-- Rows that both runs kept with texts of different lengths at the end; the tables alone show no more about them.
 SELECT
   count(*) AS compared,
   count(*) FILTER (WHERE before IS DISTINCT FROM after) AS differing,

@@ -1,8 +1,8 @@
--- What a stage of the changed recipe would compute of a shard's samples, as far as the run has stored it: a row for each
+-- Stored results of a stage of the changed recipe for a shard's samples: a row for each
 -- sample that need not be run again. $first, $end: numbers of the shard's samples in the whole input. Both tables are in
--- the order of the same samples, so all of them are put side by side without looking any up. Of all shards at once only
--- samples are told that do not end as they did: `_again` says which of them to run again, `_was_kept` which were kept,
--- `_differs_1` and on which of the columns have another value.
+-- the order of the same samples, so they are joined by position. For all shards at once, only
+-- samples with another fate are listed: `_again` marks those to run again, `_was_kept` those that were kept,
+-- `_differs_1` and on those with another value in a column.
 WITH stored AS (
   SELECT stats.*, row_outcomes.* EXCLUDE (_row), {{ reached }} AS _reached
   {% if whole %}

@@ -1,5 +1,5 @@
--- Samples that a filter was given, put together where the bounds to be tried cannot tell them apart: which bounds their
--- statistics lie between, and what became of them. One of the values stands for all of a class.
+-- Classes of samples that reach a filter and that none of the tried bounds separates: the bounds around their
+-- statistics, and their fates. One of the values represents its class.
 CREATE OR REPLACE TEMP TABLE classes AS
 WITH samples AS (
   SELECT

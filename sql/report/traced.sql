@@ -1,11 +1,11 @@
 -- Traced samples: the first that each step changed, and of those that it removed the first of each reason in turn.
-WITH told AS (
+WITH numbered AS (
   SELECT
     t.step, t._row, t.kind, l.reason, l.value, l.bound, l.kept_instead, l._row IS NOT NULL AS removed,
     row_number() OVER (PARTITION BY t.step, l._row IS NULL, l.reason ORDER BY t._row) AS turn
   FROM trace AS t LEFT JOIN ledger AS l ON l._row = t._row AND l.step = t.step
 ), chosen AS (
-  SELECT * FROM told
+  SELECT * FROM numbered
   QUALIFY row_number() OVER (PARTITION BY step, removed ORDER BY turn, _row) <= {{ limit }}
 )
 SELECT
