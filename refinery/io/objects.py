@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from refinery.common.redaction import hide
 from refinery.errors import DataError, RefineryError
-from refinery.storage.urls import filesystem, said
+from refinery.storage.urls import filesystem, is_url, said, scheme_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def version_of(info: dict[str, Any], url: str) -> str:
 
     Times begin with `t:`, and tags that are valid for one object only with `o:`.
     """
-    s3 = url.startswith(("s3://", "s3a://"))
+    s3 = scheme_of(url) in ("s3", "s3a")
     for field in (*_OF_CONTENTS, *_OF_OBJECT):
         if info.get(field):
             plain = str(info[field]).strip('"')
@@ -240,7 +240,7 @@ def _whole(source: Source) -> bytes:
 
 def one_by_one(sources: Sequence[Source]) -> Iterator[Source]:
     """Small sources in their order; sources at URLs are fetched concurrently and are in memory at their turn."""
-    if not sources or "://" not in sources[0].path:
+    if not sources or not is_url(sources[0].path):
         yield from sources
         return
     ahead: list[Future[bytes]] = []
@@ -276,7 +276,7 @@ def footer(source: Source) -> tuple[Any, pa.Schema]:
 
 def look_ahead(sources: Sequence[Source]) -> None:
     """Fetch the footers of many Parquet files at a time, where they are objects, for cutting."""
-    wanted = [source for source in sources if "://" in source.path]
+    wanted = [source for source in sources if is_url(source.path)]
     if len(wanted) > 1:
         beside(_try_footer, wanted[:_FOOTERS])
 

@@ -18,11 +18,11 @@ PARTIAL = re.compile(r"[0-9]{5}\.json")
 
 @dataclass(frozen=True)
 class StatsFile:
-    """A file of a folder: its path below the root, its size, and a mark that changes when the file is written again."""
+    """A file of a folder: its path below the root, its size, and a version that changes when it is written again."""
 
     path: str
     size: int
-    mark: str
+    version: str
 
 
 @contextmanager

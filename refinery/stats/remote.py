@@ -10,9 +10,7 @@ import numpy as np
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
 from refinery.stats.placing import PARTIAL, StatsFile
-from refinery.storage.urls import filesystem, said
-
-_MARKS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
+from refinery.storage.urls import filesystem, said, version_field
 
 
 class RemoteFolder:
@@ -56,8 +54,7 @@ class RemoteFolder:
         for entry in entries:
             name = entry["name"].rpartition("/")[2]
             if entry["type"] == "file" and PARTIAL.fullmatch(name):
-                mark = next((str(entry[field]) for field in _MARKS if entry.get(field)), "")
-                found.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), mark))
+                found.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), version_field(entry)))
         return sorted(found, key=_by_path)
 
     def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ class Removal:
     def replace(self, path: str, pieces: Iterable[bytes], files: list[StatsFile]) -> int:
         """Write metric.json of these files, remove them and return their number."""
         content = b"".join(pieces)
-        parts = [[file.path, file.size, file.mark] for file in files]
+        parts = [[file.path, file.size, file.version] for file in files]
         note = {"metric": hashlib.sha256(content).hexdigest(), "files": parts}
         self.target.write(self.note, [json.dumps(note).encode()], durable=True)
         self.target.write(path, [content], durable=True)
@@ -43,7 +43,7 @@ class Removal:
             return 0
         try:
             note = json.loads(content)
-            files = [StatsFile(path, size, mark) for path, size, mark in note["files"]]
+            files = [StatsFile(path, size, version) for path, size, version in note["files"]]
             digest = note["metric"]
         except (ValueError, KeyError, TypeError):  # not ours, or cut off: nothing was removed yet
             return 0

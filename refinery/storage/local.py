@@ -7,8 +7,9 @@ import re
 import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from refinery.storage.store import Store
 
@@ -17,6 +18,8 @@ _SCRATCH = ".scratch"
 
 class LocalStore(Store):
     """Store with paths below a folder as names; publishing is renaming. The folder is made with the first file."""
+
+    on_this_machine = True
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.abspath(folder))
@@ -50,6 +53,11 @@ class LocalStore(Store):
     def place(self, name: str) -> Path:
         """The file itself."""
         return self.root / name
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Any]:
+        """The file's path."""
+        yield self.root / name
 
     def exists(self, name: str) -> bool:
         """Check whether a file has the name."""

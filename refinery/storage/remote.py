@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from refinery.storage.store import Store
-from refinery.storage.urls import filesystem, said
+from refinery.storage.urls import filesystem, said, scheme_of, version_fields
 
 _CREATING = threading.Lock()
 # Modules of the methods that drivers inherit.
 _LOOKS_FIRST = ("fsspec.spec", "fsspec.asyn")
-# Version fields of an object, in order of preference.
-_VERSIONS = ("ETag", "etag", "md5Hash", "LastModified", "updated", "last_modified", "mtime", "created")
 
 
 class RemoteStore(Store):
     """Store of objects below a URL. Fetched copies stay on this machine's disk until `forget` or the process ends."""
+
+    on_this_machine = False
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -158,7 +158,7 @@ class RemoteStore(Store):
         A driver that repeats a request finds the object of its own first attempt, so the stored content decides.
         """
         if not self.exclusive:
-            what = f"the driver of {self.url.partition('://')[0]}:// cannot create objects exclusively"
+            what = f"the driver of {scheme_of(self.url)}:// cannot create objects exclusively"
             raise OSError(errno.ENOTSUP, what, f"{self.url}/{name}")
         content = text.encode("utf-8")
         with self._errors_of(name), _CREATING:  # the driver of memory:// looks and writes, too
@@ -220,8 +220,7 @@ class RemoteStore(Store):
         return {name: info for name, info in found.items() if name.startswith(prefix) and name}
 
     def _version(self, info: dict[str, Any]) -> str:
-        known = [str(info[field]) for field in _VERSIONS if info.get(field)]
-        return " ".join([str(info.get("size")), *known])
+        return " ".join([str(info.get("size")), *version_fields(info)])
 
     def _fresh(self) -> dict[str, Any]:
         """Options that make a driver look again instead of using its cache."""

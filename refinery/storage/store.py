@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 
 class Store(ABC):
@@ -15,6 +17,7 @@ class Store(ABC):
     """
 
     url: str  # `open_store` makes the same store of it in any process and on any machine
+    on_this_machine: bool  # `fetch` copies nothing
 
     @abstractmethod
     def scratch(self) -> Path:
@@ -35,6 +38,13 @@ class Store(ABC):
     @abstractmethod
     def place(self, name: str) -> Path:
         """The path that `fetch` returns, also before there is a file."""
+
+    @abstractmethod
+    def reading(self, name: str) -> AbstractContextManager[Any]:
+        """A file for Arrow: its path, or a stream of which only the bytes that are read are fetched."""
+
+    def forget(self) -> None:  # noqa: B027  # a folder has no copies
+        """Remove the copies that `fetch` has made."""
 
     @abstractmethod
     def exists(self, name: str) -> bool:

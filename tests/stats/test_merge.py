@@ -246,7 +246,7 @@ def test_new_files_after_a_kill_are_not_removed_unread(partials: Path, tmp_path:
     content = (tmp_path / "out/summary/length/metric.json").read_bytes()
     import hashlib
 
-    note = {"metric": hashlib.sha256(content).hexdigest(), "files": [[f.path, f.size, f.mark] for f in files]}
+    note = {"metric": hashlib.sha256(content).hexdigest(), "files": [[f.path, f.size, f.version] for f in files]}
     target.write(f"summary/length/{NOTE}", [json.dumps(note).encode()], durable=True)
     put(partials, "summary/length/00001.json", {"summary": entry(500)})
     StatsMerger(partials, tmp_path / "out", remove_input=True).merge()

@@ -23,7 +23,6 @@ from refinery.compiler.templates import ident, lit
 from refinery.dedup.matchers.equal import same_key
 from refinery.kernels.core.arrow import ints
 from refinery.storage.open import open_store
-from refinery.storage.remote import RemoteStore
 from refinery.storage.store import Store
 
 # Place and limits of a task: the store with the match keys, DuckDB's memory, the folder to spill to.
@@ -103,17 +102,13 @@ def only(place: Place, names: Sequence[str], members: bytes, without: Sequence[s
 @contextmanager
 def _opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
     """A Parquet file of the store; from object storage only the requested columns are read."""
-    if isinstance(store, RemoteStore):
-        with store.reading(name) as stream, pq.ParquetFile(stream) as file:
-            yield file
-    else:
-        with pq.ParquetFile(store.fetch(name)) as file:
-            yield file
+    with store.reading(name) as place, pq.ParquetFile(place) as file:
+        yield file
 
 
 def _local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str:
     """A file on this machine with some columns of a file of match keys."""
-    if not isinstance(store, RemoteStore):
+    if store.on_this_machine:
         return str(store.fetch(name))
     with _opened(store, name) as file:
         there = [column for column in columns if column in file.schema_arrow.names]

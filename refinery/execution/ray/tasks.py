@@ -126,11 +126,7 @@ def call(folder: str, name: str, *arguments: Any) -> str:
 
 def forget(url: str) -> None:
     """Remove copies of objects that were made for one task."""
-    from refinery.storage.remote import RemoteStore
-
-    store = open_store(url)
-    if isinstance(store, RemoteStore):
-        store.forget()
+    open_store(url).forget()
 
 
 def answered(work: Callable[[], str]) -> str:
