@@ -6,7 +6,7 @@ All fields of programs, tasks and steps count, unless their declaration marks th
 from __future__ import annotations
 
 import hashlib
-import re
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -20,7 +20,6 @@ from refinery.checkpoints.dependencies import assets
 from refinery.checkpoints.versions import libraries, versions
 from refinery.common.key_fields import canonical
 from refinery.compiler.program import Program
-from refinery.compiler.templates import lit
 from refinery.io.content_digest import how_cut
 from refinery.io.model import Shard
 from refinery.io.writers.shared_file import SharedFile
@@ -28,12 +27,10 @@ from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
 from refinery.operators.local_code import stamp
 from refinery.planning.plan import CompiledStage
+from refinery.recipe.sql import tokens_of
 from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
 from refinery.workers.tasks import ShardResult, Task
-
-# Comments, and texts and names in quotes, which could look like comments.
-_COMMENT = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|/\*.*?\*/""", re.DOTALL)
 
 
 def program_key(planned: CompiledStage, library: Library, limits: dict[str, Any]) -> str:
@@ -88,15 +85,9 @@ def _libraries(path: Path, state: tuple[int, int]) -> dict[str, str]:
 
 
 def _without_paths(program: Program, assets: dict[str, str]) -> str:
-    """The statement without comments, which hold places of steps, and with digests of files in place of their paths."""
-    sql = _COMMENT.sub(_text_alone, program.pass_sql)
-    for path, digest in assets.items():
-        sql = sql.replace(lit(path), lit(digest))
-    return sql
-
-
-def _text_alone(found: re.Match[str]) -> str:
-    return "" if found[0].startswith("/*") else found[0]
+    """The statement's tokens, without comments, which hold places of steps, and with digests for paths of files."""
+    tokens = tokens_of(program.pass_sql)
+    return json.dumps([(kind, assets.get(text, text) if kind == "STRING" else text) for kind, text in tokens])
 
 
 def _digest(numbers: np.ndarray) -> str:

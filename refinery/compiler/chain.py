@@ -302,6 +302,7 @@ class _Compiler:
         if "keep" in select:
             keep = resolve(select["keep"], lambda n: column(columns.get(n, n)), ())
             conditions.append(keep.unnest().sql("duckdb"))
+            self.chain.conditions.add(step.index)
         if not conditions:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
         condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
@@ -379,7 +380,7 @@ class _Compiler:
         version = {keys: 0 for keys in self.version}
         for step in self._all_steps():
             operator, keys = self.library.operators[step.name], self._keys(step)
-            for name in arguments(operator.sql, "feature"):
+            for name in (argument.text for argument in arguments(operator.sql, "feature") if not argument.is_variable):
                 self.users[keys, version[keys], name] = self.users.get((keys, version[keys], name), 0) + 1
             if operator.kind == "mapper":
                 version[keys] = step.index

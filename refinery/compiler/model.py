@@ -130,6 +130,7 @@ class Chain:
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
     files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
+    conditions: set[int] = field(default_factory=set)  # filter steps with a condition besides their bounds
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
     def select(self, columns: list[str], plain: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,13 +19,27 @@ def asks_for(body: str, name: str) -> bool:
     return name in meta.find_undeclared_variables(environment().parse(body))
 
 
+@dataclass(frozen=True)
+class Argument:
+    """First argument of a call in a template: a constant text, or the name of a variable."""
+
+    text: str
+    is_variable: bool = False
+
+
 @lru_cache(maxsize=1024)
-def arguments(body: str, function: str) -> tuple[str, ...]:
-    """The constant first arguments of a template's calls of a function, each once."""
+def arguments(body: str, function: str) -> tuple[Argument, ...]:
+    """The first arguments of a template's calls of a function, each once, by line; other expressions are left out."""
     calls = environment().parse(body).find_all(jinja2.nodes.Call)
     own = [call for call in calls if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function]
-    given = [call.args[0].value for call in own if call.args and isinstance(call.args[0], jinja2.nodes.Const)]
-    return tuple(dict.fromkeys(given))
+    given = [call.args[0] for call in sorted(own, key=lambda call: call.lineno) if call.args]
+    return tuple(dict.fromkeys(found for node in given if (found := _argument(node)) is not None))
+
+
+def _argument(node: jinja2.nodes.Expr) -> Argument | None:
+    if isinstance(node, jinja2.nodes.Name):
+        return Argument(node.name, is_variable=True)
+    return Argument(node.value) if isinstance(node, jinja2.nodes.Const) and isinstance(node.value, str) else None
 
 
 def lit(value: Any) -> str:

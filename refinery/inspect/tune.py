@@ -80,7 +80,7 @@ def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     chains = stored.compiled()
     chain = next(chain for chain in chains if step.index in chain.alive)
     stats = [stat for stat in chain.stats if stat.step == step.index]
-    tried = _values(stored, step, spec, texts)
+    tried = _values(stored, step, spec, step.index in chain.conditions, texts)
     combinations = _combinations(step, tried, stats)
     found = _counted(stored, step, stats, combinations, _others(stored, chains, step))
     return _tuning(stored, step, stats, found, _notes(stored, chains, step))
@@ -105,10 +105,12 @@ def find_step(stored: FinishedRun, text: str) -> Any:
     return found[0]
 
 
-def _values(stored: FinishedRun, step: Any, spec: Any, texts: Sequence[str]) -> dict[str, list[Any]]:
-    """The values to try for each parameter, in order, including the value in force."""
-    bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params]
-    bounds = [] if re.search(r"\bAS\s+keep\b", spec.sql, re.IGNORECASE) else bounds  # it has a condition besides
+def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The values to try for each parameter, in order, including the value in force.
+
+    conditional: the filter has a condition besides its bounds.
+    """
+    bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params and not conditional]
     known = [*bounds, *RANGE_PARAMS] if bounds else []
     again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}"
     found: dict[str, list[Any]] = {}

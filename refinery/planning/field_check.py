@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refinery.common.fields import field_name, keys_of
+from refinery.compiler.templates import arguments
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
 from refinery.io.model import Shard
@@ -14,8 +14,6 @@ from refinery.operators import Library
 from refinery.recipe import Recipe
 from refinery.recipe.model import Step
 
-# Fields that operators read with `field(language_key)` or `field('url')` in their SQL.
-_ASKED = re.compile(r"\bfield\(\s*(?:(?P<param>[A-Za-z_]\w*)|'(?P<name>[^']+)')\s*\)")
 # Fields that refinery makes, so that no sample needs to have them.
 _OWN = ("__dj__stats__", "__dj__suffix__")
 _SHOWN = 20
@@ -46,18 +44,21 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
     for step in steps:
         if key := step.params.get("text_key"):
             found.append(NamedField(key, step.where, f"{step.name}.text_key", True))
-        for asked in _ASKED.finditer(library.operators[step.name].sql):
-            param = asked["param"]
-            value = step.params.get(param) if param else asked["name"]
-            if isinstance(value, str) and value:
-                found.append(
-                    NamedField(field_name((value,)), step.where, f"{step.name}.{param}" if param else step.name)
-                )
+        found += _asked(step, library.operators[step.name].sql)
     if recipe.open_tracer:
         found += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
         ]
     return [named for named in found if named.field not in _OWN]
+
+
+def _asked(step: Step, body: str) -> Iterator[NamedField]:
+    """The fields that an operator reads with `field(language_key)` or `field('url')` in its SQL."""
+    for asked in arguments(body, "field"):
+        value = step.params.get(asked.text) if asked.is_variable else asked.text
+        if isinstance(value, str) and value:
+            by = f"{step.name}.{asked.text}" if asked.is_variable else step.name
+            yield NamedField(field_name((value,)), step.where, by)
 
 
 def text_fields(recipe: Recipe) -> tuple[tuple[str, ...], ...]:

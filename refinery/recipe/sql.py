@@ -29,6 +29,17 @@ def parse(sql: str) -> exp.Expr:
     return found[0]
 
 
+def tokens_of(sql: str) -> list[tuple[str, str]]:
+    """Kind and text of each token of SQL without the quotes; comments and white space are none. Raises ValueError."""
+    from sqlglot.dialects import DuckDB
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return [(token.token_type.name, token.text) for token in DuckDB().tokenize(sql)]
+    except SqlglotError as error:
+        raise ValueError(str(error).splitlines()[0]) from None
+
+
 def quoted_columns(sql: str) -> str:
     """The SQL with `text[1]` as `"text"[1]`: sqlglot takes a type's name before a bracket for an array type."""
     from sqlglot import tokens

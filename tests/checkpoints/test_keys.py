@@ -137,6 +137,15 @@ def test_places_in_the_recipe_are_in_no_key() -> None:
     assert barrier_key(moved, LIBRARY, results, []) == barrier_key(PLANNED, LIBRARY, results, [])
 
 
+def test_comments_are_in_no_key_and_texts_that_look_like_them_are() -> None:
+    def with_sql(sql: str) -> str:
+        return key(replace(PLANNED.program, pass_sql=sql))
+
+    assert with_sql("SELECT 1 /* a 'b' */ + 2") == with_sql("SELECT 1 + 2 -- c")
+    assert len({with_sql(f"SELECT '/* {text} */'") for text in ("a", "b", "it''s")}) == 3
+    assert with_sql('SELECT "a"') != with_sql("SELECT 'a'")
+
+
 def test_parameters_of_a_deduplicator_are_in_its_key() -> None:
     results = [ShardResult(0, key="a")]
     changed = compiled(recipe_of(RECIPE.replace("length(text) desc", "length(text)")))

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
@@ -29,6 +29,7 @@ from refinery.compiler.templates import ident, json_path, lit
 from refinery.io.readers.model import Reader
 from refinery.io.writers.registry import writer_of
 from refinery.recipe.model import StatSummary
+from refinery.recipe.sql import tokens_of
 
 _COMPACT = (
     "A line with a new value (a text, statistics, a suffix) is written as compact JSON: its values are those of a run,",
@@ -202,11 +203,14 @@ def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
     """Functions of refinery that the script calls."""
     known = {function.name for part in parts for function in part.program.functions}
     known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
-    return sorted(
-        name
-        for name in {*known, "hamming_pairs", "set_member", "last_members"}
-        if re.search(rf"\b{re.escape(name)}\(", text)
-    )
+    called = _called_names(text)
+    return sorted(name for name in {*known, "hamming_pairs", "set_member", "last_members"} if name.lower() in called)
+
+
+def _called_names(text: str) -> set[str]:
+    """Names before a parenthesis, in any place but texts and comments."""
+    tokens = tokens_of(text)
+    return {name.lower() for (_, name), (after, _) in pairwise(tokens) if after == "L_PAREN"}
 
 
 def _plain(text: str) -> str:
@@ -273,7 +277,7 @@ def _literal(path: str) -> str:
 def _pass(part: ScriptStage, parts: Sequence[ScriptStage], table: str) -> str:
     """The statement that makes a stage's facts."""
     alone, first = len(parts) == 1, part is parts[0]
-    columns = [re.sub(r"^_i$", "_i AS _row", column) for column in part.chain.pass_columns()]
+    columns = ["_i AS _row" if column == "_i" else column for column in part.chain.pass_columns()]
     stage = "Refine" if alone else f"Stage {part.number}"
     given = "all samples" if first else "what is left"
     lines = [f"{stage}: one pass over {given}. A filter only marks what it removes; steps see what is still there."]
