@@ -40,6 +40,23 @@ def tokens_of(sql: str) -> list[tuple[str, str]]:
         raise ValueError(str(error).splitlines()[0]) from None
 
 
+def split_comments(sql: str) -> tuple[list[str], str]:
+    """Lines that are nothing but a comment (`-- ...`), and the SQL without them; a text may hold such lines, too."""
+    from sqlglot.dialects import DuckDB
+
+    spans = [(token.start, token.end) for token in DuckDB().tokenize(sql)]
+    comments: list[str] = []
+    rest: list[str] = []
+    at = position = 0
+    for line in sql.splitlines(keepends=True):
+        while at < len(spans) and spans[at][1] < position:
+            at += 1
+        inside = at < len(spans) and spans[at][0] < position
+        (comments if line.startswith("--") and not inside else rest).append(line)
+        position += len(line)
+    return [comment.rstrip("\n") for comment in comments], "".join(rest)
+
+
 def quoted_columns(sql: str) -> str:
     """The SQL with `text[1]` as `"text"[1]`: sqlglot takes a type's name before a bracket for an array type."""
     from sqlglot import tokens

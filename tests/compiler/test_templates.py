@@ -14,7 +14,7 @@ from refinery.compiler.templates import Argument, arguments, asks_for
 from refinery.operators import Library
 from refinery.planning.field_check import named_fields
 from refinery.recipe import loads
-from refinery.recipe.sql import tokens_of
+from refinery.recipe.sql import split_comments, tokens_of
 
 BODY = """
 {# feature('in_a_comment') #}
@@ -102,3 +102,19 @@ def test_tokens() -> None:
     ]
     with pytest.raises(ValueError):
         tokens_of("SELECT 'a")
+
+
+def test_lines_of_texts_are_no_comments() -> None:
+    sql = "-- first\nSELECT 'a\n-- b\n' AS x, -- c\n-- second\n1 AS y\n"
+    assert split_comments(sql) == (["-- first", "-- second"], "SELECT 'a\n-- b\n' AS x, -- c\n1 AS y\n")
+
+
+def test_a_script_keeps_texts_with_lines_that_look_like_comments(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n')
+    recipe: dict[str, Any] = {
+        "dataset_path": str(tmp_path / "in.jsonl"),
+        "export_path": str(tmp_path / "out.jsonl"),
+        "process": [{"sql_filter": {"where": "text <> 'x\n-- looks like one\ny'"}}],
+    }
+    assert not [line for line in refinery.compile(recipe).split("\n\n") if line.startswith("-- looks like one")]
+    assert refinery.compile(recipe).count("x\n-- looks like one\ny") == 2  # the condition, and the reason in the ledger

@@ -20,6 +20,7 @@ from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
 from refinery.dedup.matchers.model import MatchScript, SetQuery
 from refinery.operators import Operator, read_sql
+from refinery.recipe.sql import split_comments
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,8 @@ def laid_out(name: str, /, **values: Any) -> str:
 
 def with_comment(sql: str) -> str:
     """A statement, parsed and formatted; its comment stays above it."""
-    lines = sql.strip().splitlines()
-    comment = [line for line in lines if line.startswith("--")]
-    body = "\n".join(line for line in lines if not line.startswith("--"))
-    return "\n".join([*comment, pretty(body)])
+    comments, body = split_comments(sql.strip())
+    return "\n".join([*comments, pretty(body)])
 
 
 def script_of_barrier(part: ScriptStage) -> Iterator[str]:
