@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
@@ -17,6 +19,7 @@ from refinery.common.key_fields import canonical, left_out, reason_left_out
 from refinery.compiler.model import Schema
 from refinery.compiler.program import Program, build, pretty
 from refinery.compiler.stages import cut_at_barriers
+from refinery.io.content_digest import how_cut
 from refinery.io.model import Shard, Source
 from refinery.operators import Library
 from refinery.planning.plan import CompiledStage, around_of
@@ -191,3 +194,32 @@ def test_canonical_data() -> None:
 
 def _nothing(value: Any) -> Any:
     raise TypeError
+
+
+TYPED = Source("in.parquet", "parquet", None, ".parquet", 10)
+# Fields of files and shards that `how_cut` may leave out: places, and what the digest of the bytes covers.
+BY_CONTENT = {"path", "size", "version", "table", "sources", "end", "rows_of"}
+ELSEWHERE = {"dataset", "part"}  # the number of the input; results of the stage before have a key of their own
+OTHERS: dict[str, Any] = {
+    "format": "arrow",
+    "compression": "gzip",
+    "suffix": ".pq",
+    "partitions": (("lang", "en", False),),
+    "texts": (("body",),),
+    "index": 1,
+    "start": 5,
+    "lines": False,
+    "schema": pa.schema([("text", pa.string())]),
+    "only": np.array([1]),
+}
+
+
+def test_every_field_of_a_shard_and_its_file_is_in_a_key_or_known_to_be_elsewhere() -> None:
+    """A new field of either is to be in `how_cut`, or to be named here with the reason."""
+    plain = Shard(0, (TYPED,))
+    names = {declared.name for kind in (Source, Shard) for declared in fields(kind)}
+    assert names == {*OTHERS, *BY_CONTENT, *ELSEWHERE}
+    for name, value in OTHERS.items():
+        of_file = name in {declared.name for declared in fields(Source)}
+        changed = Shard(0, (replace(TYPED, **{name: value}),)) if of_file else replace(plain, **{name: value})
+        assert how_cut(changed) != how_cut(plain), name
