@@ -199,7 +199,9 @@ def _nothing(value: Any) -> Any:
 TYPED = Source("in.parquet", "parquet", None, ".parquet", 10)
 # Fields of files and shards that `how_cut` may leave out: places, and what the digest of the bytes covers.
 BY_CONTENT = {"path", "size", "version", "table", "sources", "end", "rows_of"}
-ELSEWHERE = {"dataset", "part"}  # the number of the input; results of the stage before have a key of their own
+# The number of the input; results of the stage before, which have a key of their own; the file of a user's format,
+# whose code is among the side files of programs (tests/io/readers/test_user_formats.py).
+ELSEWHERE = {"dataset", "part", "reader"}
 OTHERS: dict[str, Any] = {
     "format": "arrow",
     "compression": "gzip",
