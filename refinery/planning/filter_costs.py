@@ -25,7 +25,8 @@ from refinery.io.readers.read import read
 from refinery.kernels.core.arrow import numbers
 from refinery.operators import Library
 from refinery.storage.run_folder import RunDir, aside
-from refinery.workers.worker import Worker, by_step
+from refinery.workers.step_seconds import by_step
+from refinery.workers.worker import Worker
 
 # Pieces of the input that are measured, bytes of each, and rounds; an extra first round compiles the kernels.
 _PIECES = 4

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,69 +28,17 @@ import pyarrow as pa
 
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
-from refinery.io.batch import Batch
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.monitoring.log import attach_from_environment
-from refinery.operators import Function
-from refinery.workers import serialization
+from refinery.workers import crash_search, serialization
 from refinery.workers.process_guard import expendable
-from refinery.workers.row_timeouts import TimedFunction
+from refinery.workers.process_observer import ProcessObserver, Send
 from refinery.workers.threads import keep_memory
 from refinery.workers.worker import ShardResult, Task, Worker
 
-Send = Callable[[dict[str, Any]], None]
-
 _PR_SET_PDEATHSIG = 1
-
-
-class ReportingWorker(Worker):
-    """A worker that reports rows before it runs them, and ends operators that take too long.
-
-    Settings: timeout: seconds for a row, or None. one_by_one: functions receive one row at a time.
-    """
-
-    def __init__(self, program: Program, send: Send, settings: dict[str, Any]) -> None:
-        self._send, self._timeout, self._one_by_one = send, settings["timeout"], settings["one_by_one"]
-        super().__init__(program, settings["memory"], settings["temporary"], settings["threads"])
-
-    def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
-        run = super()._around(function, run)
-        return TimedFunction(function, run, self._timeout, self._one_by_one) if self._timeout else run
-
-    def _query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
-        if not len(batch.rows):
-            return super()._query(sql, batch, first_row)
-        self._send({"at": [int(batch.rows[0]), int(batch.rows[-1])]})
-        done = super()._query(sql, batch, first_row)
-        self._send({"at": None})
-        return done
-
-    def look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
-        """Run pieces (first and last row) of one batch, each by itself, to find those that end the process."""
-        for batch in self._some(shard, task, pieces[0][0], pieces[-1][1]):
-            for number, (first, last) in enumerate(pieces):
-                index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
-                if len(index):
-                    self._send({"piece": number})
-                    self.attempt(batch.take(index), task.first_row)
-
-    def blame(self, shard: Shard, task: Task, row: int) -> None:
-        """Evaluate the steps' expressions over one row, one by one, to find the one that ends the process."""
-        for batch in self._some(shard, task, row, row):
-            for number in range(len(self.program.probes)):
-                self._send({"probe": number})
-                self._attempts.error_of(number, batch, task.first_row)
-
-    def _some(self, shard: Shard, task: Task, first: int, last: int) -> Iterator[Batch]:
-        """Batches with the rows from first to last."""
-        for batch in self._read(shard, task):
-            index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
-            if len(index):
-                yield batch.take(index)
-            if len(batch.rows) and batch.rows[-1] >= last:
-                return
 
 
 class WorkerProcess:
@@ -100,7 +48,7 @@ class WorkerProcess:
         self._send = send
         self._program: Program | None = None
         self._settings: dict[str, Any] = {}
-        self._worker: ReportingWorker | None = None
+        self._worker: Worker | None = None
 
     def do(self, command: dict[str, Any]) -> Any:
         """Carry out a command; returns its answer."""
@@ -119,21 +67,24 @@ class WorkerProcess:
         self._worker = None
 
     @property
-    def worker(self) -> ReportingWorker:
+    def worker(self) -> Worker:
         """The worker, made at its first use."""
         if self._worker is None:
             assert self._program is not None
-            self._worker = ReportingWorker(self._program, self._send, self._settings)
+            given = self._settings
+            observer = ProcessObserver(self._send, given["timeout"], given["one_by_one"])
+            limits = given["memory"], given["temporary"], given["threads"]
+            self._worker = Worker(self._program, *limits, observer=observer)
         return self._worker
 
     def _run(self, shard: Shard, task: Task) -> ShardResult:
         return self.worker.run(shard, task)
 
     def _look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
-        self.worker.look(shard, task, pieces)
+        crash_search.look(self.worker, self._send, shard, task, pieces)
 
     def _blame(self, shard: Shard, task: Task, row: int) -> None:
-        self.worker.blame(shard, task, row)
+        crash_search.blame(self.worker, self._send, shard, task, row)
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from refinery.compiler.layers import Layers
 from refinery.compiler.model import Chain
 from refinery.planning import sizes
 from refinery.planning.sizes import BATCH, ROWS, Sizes, batch_sizes, shard_bytes
-from refinery.workers.worker import Worker
+from refinery.workers.computed_facts import ComputedFacts
 from tests.runs import content, exported, refine, settings, texts
 
 MB = 1 << 20
@@ -64,13 +64,13 @@ def test_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lengt
     samples.insert(5, "no json")
     plain = refine(tmp_path, samples, STEPS)
     batches: list[int] = []
-    attempt = Worker.attempt
+    attempt = ComputedFacts.attempt
 
-    def counted(self: Worker, batch: Any, *rest: Any) -> Any:
+    def counted(self: ComputedFacts, batch: Any, *rest: Any) -> Any:
         batches.append(len(batch))
         return attempt(self, batch, *rest)
 
-    monkeypatch.setattr(Worker, "attempt", counted)
+    monkeypatch.setattr(ComputedFacts, "attempt", counted)
     keys: dict[str, Any] = {"adaptive_batch_size": True, "memory_limit": "64MB", "use_cache": False}
     run = refinery.run(settings(tmp_path, STEPS, work_dir=tmp_path / "other", np=2, **keys))
     assert exported(run) == exported(plain)

@@ -26,6 +26,7 @@ from refinery.results import stat_summary as summary
 from refinery.results.database import Counts, Database
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
+from refinery.workers.program_connection import ProgramConnection
 from refinery.workers.worker import ShardResult, Worker
 from tests.runs import content, refine, settings, write_lines
 
@@ -191,13 +192,13 @@ def test_moments_do_not_depend_on_threads(tmp_path: Path, monkeypatch: pytest.Mo
 def test_samples_are_told_apart_where_sums_are_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: list[int]
 ) -> None:
-    query = Worker._query
+    query = ProgramConnection.query
 
-    def faulty(worker: Worker, *arguments: Any) -> pa.Table:
-        done = query(worker, *arguments)
+    def faulty(connection: ProgramConnection, *arguments: Any) -> pa.Table:
+        done = query(connection, *arguments)
         return done.take(pa.array(places)) if len(done) == 4 else done
 
-    monkeypatch.setattr(Worker, "_query", faulty)
+    monkeypatch.setattr(ProgramConnection, "query", faulty)
     lost, twice = 4 - len(set(places)), len(places) - len(set(places))
     with pytest.raises(ConservationError, match=rf"of 4 rows from 0 on {lost} were lost, {twice} are there twice"):
         refine(tmp_path, [{"text": f"text {k}"} for k in range(4)], STEPS[:1], workers="threads")

@@ -16,7 +16,7 @@ from refinery.errors import OperatorError, RecipeError, StatementTimeout
 from refinery.io.batch import Batch
 from refinery.workers import statement_limits
 from refinery.workers.crash_marker import died
-from refinery.workers.worker import Worker
+from refinery.workers.program_connection import ProgramConnection
 from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 
 ENDLESS = "(WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r) > 0"
@@ -85,15 +85,15 @@ def test_a_statement_that_does_not_come_back_ends_a_run_by_threads(tmp_path: Pat
 
 def slow(monkeypatch: pytest.MonkeyPatch, *at: int) -> None:
     """Have what step 2 decides take too long for rows `at`."""
-    query = Worker._query
+    query = ProgramConnection.query
 
-    def timed(worker: Worker, sql: str, batch: Batch, first_row: int) -> pa.Table:
+    def timed(connection: ProgramConnection, sql: str, batch: Batch, first_row: int) -> pa.Table:
         asked = sql[sql.rindex("SELECT") :]
         if set(at) & set(batch.rows.tolist()) and ("_dropped" in asked or "_alive_2" in asked):
             raise StatementTimeout(f"in.yaml:3: sql_filter: {TOLD}")
-        return query(worker, sql, batch, first_row)
+        return query(connection, sql, batch, first_row)
 
-    monkeypatch.setattr(Worker, "_query", timed)
+    monkeypatch.setattr(ProgramConnection, "query", timed)
 
 
 STEPS: list[Any] = [LENGTH, {"sql_filter": {"where": "length(text) > 0"}}]

@@ -21,9 +21,9 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.change import RecipeChange, certain
 from refinery.inspect.refilter.export_lines import ExportSelection
 from refinery.inspect.refilter.exported_texts import exported_texts
+from refinery.inspect.refilter.stored_fact_source import from_stored
 from refinery.inspect.refilter.stored_facts import ShardPosition, StoredFacts, StoredFactsQuery
 from refinery.inspect.refilter.table_patch import PatchedTables, amend
-from refinery.inspect.refilter.worker import StoredFactsWorker
 from refinery.io.model import Shard, Written
 from refinery.kernels.core.arrow import ints
 from refinery.planning.plan import CompiledStage, Plan
@@ -33,7 +33,7 @@ from refinery.storage.workplace import Workplace
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.runner import Runner
 from refinery.workers.threads import Workers, WorkerThreads
-from refinery.workers.worker import ShardResult, Task
+from refinery.workers.worker import ShardResult, Task, Worker
 
 _DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
 _CLUSTERS = """
@@ -192,7 +192,7 @@ class RefilterStageRunner(StageRunner):
         knowledge = self.knowledge.get(planned.stage.number)
         if knowledge is None:
             return super()._pool(planned, workers, memory)
-        make = partial(StoredFactsWorker, knowledge=knowledge)
+        make = partial(Worker, facts=from_stored(knowledge))
         return WorkerThreads(planned.program, workers, memory, self.spill, make)
 
     def _task(self, planned: CompiledStage, last: bool, shard: Shard) -> Task:

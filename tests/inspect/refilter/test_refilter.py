@@ -18,7 +18,7 @@ from refinery.errors import DataError, OutputError, RecipeError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.refilter.refilter import refilter
 from refinery.io.readers import read as reading
-from refinery.workers.worker import Worker
+from refinery.workers.computed_facts import ComputedFacts
 from tests.inspect.refilter.refiltered import again, as_run, prepared, same_as_fresh
 from tests.runs import content, lines_of, texts, write_lines
 
@@ -104,13 +104,13 @@ def test_statistics_files_of_a_refiltered_run_have_a_folder_of_their_own(tmp_pat
 def test_no_operator_runs_where_all_is_known(plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = shutil.copytree(plain.parent / "run", tmp_path / "run")
     asked: list[int] = []
-    attempt = Worker.attempt
+    attempt = ComputedFacts.attempt
 
-    def watched(self: Worker, batch: Any, first_row: int = 0) -> Any:
+    def watched(self: ComputedFacts, batch: Any, first_row: int = 0) -> Any:
         asked.extend(batch.rows.tolist())
         return attempt(self, batch, first_row)
 
-    monkeypatch.setattr(Worker, "attempt", watched)
+    monkeypatch.setattr(ComputedFacts, "attempt", watched)
     found = refilter(run, ["process.4.min_num=5"], work_dir=str(tmp_path / "again"))
     assert len(asked) == found.again == 1  # the sample that has failed
 

@@ -1,0 +1,35 @@
+"""Observers of a worker: who hears of the statements that it runs, and may wrap the functions that they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from refinery.operators import Function
+
+
+class WorkerObserver(Protocol):
+    """Observer of one worker, called on the worker's thread."""
+
+    def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that DuckDB calls. run: the function with its results checked."""
+
+    def begins(self, first: int, last: int) -> None:
+        """Note that a statement over the rows from first to last begins."""
+
+    def ended(self) -> None:
+        """Note that the statement has ended well."""
+
+
+class SilentObserver:
+    """The observer of workers that nobody watches."""
+
+    def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        """The function as it is."""
+        return run
+
+    def begins(self, first: int, last: int) -> None:
+        """Do nothing."""
+
+    def ended(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,33 @@
+"""The observer of a worker process: reports rows before they run, and ends operators that take too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from refinery.operators import Function
+from refinery.workers.row_timeouts import TimedFunction
+
+Send = Callable[[dict[str, Any]], None]
+
+
+class ProcessObserver:
+    """Reports to the driver; see WorkerObserver.
+
+    timeout: seconds for a row, or None. one_by_one: functions receive one row at a time.
+    """
+
+    def __init__(self, send: Send, timeout: float | None, one_by_one: bool) -> None:
+        self._send, self._timeout, self._one_by_one = send, timeout, one_by_one
+
+    def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with its time limit, if there is one."""
+        return TimedFunction(function, run, self._timeout, self._one_by_one) if self._timeout else run
+
+    def begins(self, first: int, last: int) -> None:
+        """Report the rows that run now: those of a process that dies."""
+        self._send({"at": [first, last]})
+
+    def ended(self) -> None:
+        """Report that no rows run."""
+        self._send({"at": None})

@@ -1,0 +1,130 @@
+"""A DuckDB connection with a program's functions, on which SQL runs over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from refinery.common.connections import connect, lock
+from refinery.compiler.model import BatchColumn
+from refinery.compiler.program import Program
+from refinery.io.batch import Batch
+from refinery.kernels.core.arrow import from_zero, ints, numbers, of_texts
+from refinery.operators import Function
+from refinery.workers.functions import conduct, register
+from refinery.workers.observer import WorkerObserver
+from refinery.workers.statement_limits import StatementLimit
+from refinery.workers.undeclared_files import Undeclared
+
+# A vector of 2,048 texts may pass 2 GiB, which DuckDB refuses without `arrow_large_buffer_size`.
+_SETTINGS = ("SET arrow_large_buffer_size = true", "SET preserve_insertion_order = true")
+
+
+class ProgramConnection:
+    """One connection, used by one thread; `stop` may come from another. observer: hears of every statement."""
+
+    def __init__(
+        self, program: Program, memory_limit: str | None, temporary: str | None, threads: int, observer: WorkerObserver
+    ) -> None:
+        self.program, self._observer = program, observer
+        self._profile, self._stopped = "{}", False
+        self.undeclared = Undeclared(program.beside)
+        self.con = connect(program.folders, threads, memory=memory_limit, temporary=temporary)
+        for statement in _SETTINGS:
+            self.con.execute(statement).fetchall()
+        self._limit = StatementLimit(self.con, program.seconds, program.label)
+        self._contract = register(self.con, program.functions, self._callable, self._around)
+        self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
+        lock(self.con)
+
+    def _callable(self, function: Function) -> Callable[..., Any]:
+        """The guarded Python code of a function of the program."""
+        return conduct(function, self.undeclared.watched(function, function.resolve()))
+
+    def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        return self._observer.wrapped(function, self._limit.timed(run))
+
+    def query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
+        """Run SQL over a batch; its rows come in the order of `_i`. first_row: of the shard in the whole input."""
+        if not len(batch.rows):
+            return self.over(sql, self.relation(batch, first_row))
+        self._observer.begins(int(batch.rows[0]), int(batch.rows[-1]))
+        done = self.over(sql, self.relation(batch, first_row))
+        self._observer.ended()
+        return done
+
+    def over(self, sql: str, relation: pa.Table) -> pa.Table:
+        """Run SQL over a relation of samples."""
+        if self._stopped:
+            raise duckdb.InterruptException("stopped")
+        self.con.register("batch", relation)
+        try:
+            with self._contract.kept(), self._limit.kept():
+                done = self.con.sql(sql).to_arrow_table()
+            self._profile = self.con.get_profiling_information("json")  # lost at the next statement
+        finally:
+            self.con.unregister("batch")
+        return _in_order(done)
+
+    def relation(self, batch: Batch, first_row: int) -> pa.Table:
+        """The columns of a batch that the program reads."""
+        rows = len(batch.rows)
+        columns: dict[str, Any] = {"_i": ints(np.arange(rows, dtype=np.int64))}
+        if self.program.lines:
+            columns["_line"] = batch.table["_line"]
+            if len(self.program.text_key) == 1:
+                columns["_text"] = batch.member(self.program.text_key[0]).texts
+        columns |= {given.column: self._given(given, batch, first_row) for given in self.program.given}
+        return from_zero(pa.table(columns))
+
+    def _given(self, given: BatchColumn, batch: Batch, first_row: int) -> Any:
+        """The batch's values for a column of the relation."""
+        if given.kind == "row":
+            return ints(batch.rows + first_row)
+        if given.kind == "suffix":
+            return of_texts(batch.suffixes())
+        if given.kind == "rest":
+            return batch.rest(self.program.text_key[0])
+        if given.kind in ("carried", "removed"):
+            return batch.carried[given.name] if batch.carried is not None else pa.nulls(len(batch.rows))
+        if len(batch.rows) or given.name in batch.table.column_names:
+            return batch.table[given.name]
+        return pa.nulls(0, pa.string())  # an empty file has no columns
+
+    def no_samples(self) -> Batch:
+        """A batch without rows."""
+        return Batch.empty(self.program.lines, [given.name for given in self.program.given if given.kind == "input"])
+
+    def explain(self, batch: Batch) -> str:
+        """DuckDB's plan of the program's statement. batch: without rows."""
+        self.con.register("batch", self.relation(batch, 0))
+        with self._limit.kept():
+            plan = self.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
+        self.con.unregister("batch")
+        return str(plan)
+
+    def profile(self) -> str:
+        """DuckDB's profile of the last query, as JSON."""
+        return self._profile
+
+    def stop(self) -> None:
+        """Interrupt the running query, and start no other; called from another thread."""
+        self._stopped = True
+        self.con.interrupt()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.con.close()
+
+
+def _in_order(done: pa.Table) -> pa.Table:
+    """The rows of a result in the order of `_i`, if it has that column."""
+    if "_i" in done.column_names:
+        order = numbers(done["_i"])
+        if len(order) > 1 and not (order[1:] > order[:-1]).all():
+            return done.take(ints(np.argsort(order, kind="stable")))
+    return done
