@@ -35,7 +35,9 @@ Tasks = Callable[[Shard], Task]
 
 
 class Checkpoints:
-    """Stored results of a run, in its store."""
+    """Stored results of a run, in its store. lasting: later runs can use them."""
+
+    lasting = True
 
     def __init__(self, prepared: Plan, store: Store) -> None:
         self.prepared, self.store = prepared, store

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.compiler.model import Stat
-from refinery.execution.stage_runner import StageRunner
+from refinery.execution.export_sink import ExportSink
 from refinery.io.model import Written
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
@@ -34,7 +34,7 @@ class RunExport:
     written: Future[list[Written]]
     delivery: Delivery
     keep: bool
-    stages: StageRunner
+    sink: ExportSink
     holdings: OwnedObjects
     withheld: bool = False
     beside: list[Written] = field(default_factory=list)
@@ -47,8 +47,7 @@ class RunExport:
             yield
         except BaseException:
             if not self.written.cancel() and self.written.exception() is None:
-                output = self.stages.output
-                copied = self.stages.exported_stats()
+                output, copied = self.sink.output, self.sink.stats()
                 files = [] if output is not None else self.written.result()
                 self.delivery.take_back([*files, *self.beside, *([copied] if copied else [])])
                 if output is not None and not self.withheld:

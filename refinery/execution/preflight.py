@@ -22,6 +22,7 @@ from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.plan import Plan, compile_stages, prepare
 from refinery.recipe import Recipe
+from refinery.recipe.executors import EXECUTORS
 from refinery.recipe.lost import MissingStatistics
 from refinery.results.output_checks import keep_inputs, require_folders, require_own, require_place
 from refinery.stats import step as merging
@@ -140,7 +141,7 @@ def _around(
     """Problems of other needs of a run: places to write to, packages, folders with statistics."""
     found: Found = []
     looks: list[tuple[str, Callable[[], None]]] = [
-        ("executor_type", partial(_require_ray, recipe)),
+        ("executor_type", partial(_require_package, recipe)),
         ("process", partial(merging.check, recipe)),
         ("export_path", partial(keep_inputs, recipe, sources)),
     ]
@@ -164,8 +165,9 @@ def _caught(look: Callable[[], None], place: str) -> Found:
     return []
 
 
-def _require_ray(recipe: Recipe) -> None:
-    if recipe.executor_type != "default" and find_spec("ray") is None:
-        what = f"executor_type: {recipe.executor_type} needs the Python package ray"
-        cure = "Install it: pip install 'refinery[ray]'"
+def _require_package(recipe: Recipe) -> None:
+    package = EXECUTORS[recipe.executor_type].package
+    if package is not None and find_spec(package) is None:
+        what = f"executor_type: {recipe.executor_type} needs the Python package {package}"
+        cure = f"Install it: pip install 'refinery[{package}]'"
         raise RecipeError([Problem(recipe.place_of("executor_type"), what, cure)])

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
+from refinery.execution.local_backend import LocalBackend
 from refinery.execution.stage_runner import BATCH, StageRunner
 from refinery.io.model import Part, Shard
 from refinery.io.readers.parts import source_of_part
@@ -175,8 +176,9 @@ def _forgiving(planned: CompiledStage) -> CompiledStage:
 def _run(prepared: Plan, folder: Path) -> list[StageResult]:
     # The run's own notes go into this folder too.
     prepared = replace(prepared, recipe=replace(prepared.recipe, work_dir=str(folder)))
-    with StageRunner(prepared, open_store(str(folder)), [0] * len(prepared.shards)) as stages:
-        return stages.run(None)
+    store = open_store(str(folder))
+    with StageRunner(prepared, store, LocalBackend(prepared, store)) as stages:
+        return stages.run()
 
 
 def _measured(prepared: Plan, stage: StageResult) -> Iterator[Any]:

@@ -71,8 +71,13 @@ class RunMonitor:
         total: int,
         detail: bool = False,
         show: Callable[[str], None] | None = None,
+        explain: Callable[[BaseException], BaseException] | None = None,
     ) -> None:
-        """about: plain data for the state. detail: measure every worker and the GPUs. show: gets a line each second."""
+        """about: plain data for the state. detail: measure every worker and the GPUs. show: gets a line each second.
+
+        explain: gives the error that the user reads in place of the one that ends the run.
+        """
+        self._explain = explain
         self._path, self._about, self._detail, self._say = run_dir.status, about, detail, show
         self._root = str(run_dir.root)
         self.far = RunProgress(stages=stages, total=total)
@@ -103,6 +108,7 @@ class RunMonitor:
             self._path.unlink(missing_ok=True)  # the database has it all now
             event("ended", f"run ended well after {seconds} s", seconds=seconds, peak_memory=self.peak)
             return
+        error = self._explain(error) if self._explain is not None else error
         stopped = isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)) or _is_interrupted(error)
         how = state.INTERRUPTED if stopped else state.FAILED
         what = "" if stopped else f"{type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion
 from refinery.io.writers.registry import FORMATS, format_of
 from refinery.recipe.absolute_paths import located
+from refinery.recipe.executors import on_cluster
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
@@ -200,18 +201,16 @@ class _Checker:
         values["work_dir"] = folder = local(folder)
         self._paths(values)
         values["export_path"] = path = path.replace("{work_dir}", folder)
-        found = format_of(path)
+        found, cluster = format_of(path), on_cluster(values["executor_type"])
         if not path or "\0" in path:
             self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
         elif is_stdout(path):
             self._stream(place, values)
         elif is_remote(path) and "::" in path:
             self.problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL itself.")
-        elif (
-            is_remote(path) and values["executor_type"] == "default" and "/" not in path.partition("://")[2].strip("/")
-        ):
+        elif is_remote(path) and not cluster and "/" not in path.partition("://")[2].strip("/"):
             self.problems.add(place, f"{path} names no object", "Write s3://bucket/name.jsonl.")
-        elif is_remote(path) and values["executor_type"] == "default" and path.endswith("/"):
+        elif is_remote(path) and not cluster and path.endswith("/"):
             self.problems.add(place, f"{path} names a folder", f"Write {path}kept.jsonl.")
         elif values["export_type"] is None and found and found not in FORMATS:
             what = f"export_path ends in {found!r}, which is no format; formats are {', '.join(FORMATS)}"
@@ -221,7 +220,7 @@ class _Checker:
 
     def _stream(self, place: SourcePlace, values: dict[str, Any]) -> None:
         """Check that the export can go to standard output."""
-        if values["executor_type"] != "default":
+        if on_cluster(values["executor_type"]):
             self.problems.add(place, "a cluster exports a folder of parts, not to standard output", "Name a folder.")
         elif values["export_shard_size"]:
             self.problems.add(place, "standard output cannot be cut into files", "Leave out export_shard_size.")
@@ -247,7 +246,7 @@ class _Checker:
 
     def _report_values(self, values: dict[str, Any], inputs: AnySequence[Any], most: int | None) -> None:
         entries = self.root.entries
-        if values["executor_type"] == "default" and "ray_address" in entries:
+        if not on_cluster(values["executor_type"]) and "ray_address" in entries:
             self.notes.append((entries["ray_address"].place, "ray_address has no effect: executor_type is default"))
         for name in ("op_list_to_trace", "trace_num", "trace_keys"):
             if name in entries and values[name] != KEYS[name].default and not values["open_tracer"]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from refinery.common.key_fields import left_out
 from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of
+from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.values import Spec
 
@@ -220,9 +221,9 @@ class Recipe:
     np: int = key("int", 4, "Number of workers, at most one per core.", min=1)
     executor_type: str = key(
         "str",
-        "default",
+        DEFAULT_EXECUTOR,
         "`default` runs on this machine, `ray` and `ray_partitioned` on a Ray cluster: see [ray.md](ray.md).",
-        choices=("default", "ray", "ray_partitioned"),
+        choices=tuple(EXECUTORS),
     )
     ray_address: str = key("str", "auto", "The Ray cluster: `auto`, `local`, `host:port` or `ray://host:port`.")
     open_tracer: bool = read_from(

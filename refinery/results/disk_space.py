@@ -39,6 +39,15 @@ def explained(place: str, inputs: Collection[str] = ()) -> Iterator[None]:
         raise OperatorError(reason) from error
 
 
+def explanation(place: str, inputs: Collection[str], error: BaseException) -> BaseException:
+    """The error that `explained` raises in place of an error."""
+    try:
+        with explained(place, inputs):
+            raise error
+    except BaseException as found:
+        return found
+
+
 @contextmanager
 def _reading(inputs: Collection[str]) -> Iterator[None]:
     """Turn the system's errors on an input into DataError: the output is not to blame."""

@@ -15,6 +15,7 @@ from refinery.io.writers.export import stats_path
 from refinery.io.writers.write import writing
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
+from refinery.recipe.executors import on_cluster
 from refinery.results import targets
 from refinery.results.delivery import why_not
 from refinery.results.owned_files import OwnedFiles
@@ -36,7 +37,7 @@ def require_place(recipe: Recipe) -> None:
     folder = os.path.dirname(target)
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
-    one = recipe.executor_type == "default" and recipe.export_shard_size == 0
+    one = not on_cluster(recipe.executor_type) and recipe.export_shard_size == 0
     wrong = errno.EISDIR if one and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
     with writing(recipe.export_path):
         _require_names(target, _ASIDE)
@@ -109,7 +110,7 @@ def why_not_written(recipe: Recipe) -> str | None:
     """Reason why the export cannot be put at its URL; None if it can, or the export is local."""
     if not recipe.exports or not is_url(recipe.export_path):
         return None
-    return why_not(recipe.export_path, recipe.executor_type != "default")
+    return why_not(recipe.export_path, on_cluster(recipe.executor_type))
 
 
 def require_folders(recipe: Recipe) -> None:
@@ -174,7 +175,7 @@ def _traces(work_dir: str) -> list[Path]:
 def _is_piece(recipe: Recipe, place: str) -> bool:
     """Return whether a place is one of several files of the export."""
     path, kind = recipe.export_path, recipe.export_format
-    if recipe.executor_type != "default" and _is_below(place, path):
+    if on_cluster(recipe.executor_type) and _is_below(place, path):
         return True
     stem = path[: -len(kind) - 1] if path.lower().endswith(f".{kind}") else os.path.splitext(path)[0]
     pattern = re.escape(_place_of(stem)) + r"-\d+-of-\d+\." + re.escape(kind)

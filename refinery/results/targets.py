@@ -16,6 +16,7 @@ from refinery.io.writers.export import stats_path
 from refinery.io.writers.export_files import names, numbered, stem_of
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
+from refinery.recipe.executors import on_cluster
 from refinery.recipe.model import StatSummary
 from refinery.results.owned_files import OwnedFiles, pattern
 from refinery.results.tables import listed
@@ -39,7 +40,7 @@ def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
         return []
     beside = [pattern(stats_path(recipe.export_path))] if stats else []
-    if recipe.executor_type != "default":
+    if on_cluster(recipe.executor_type):
         return beside
     if recipe.export_shard_size:
         return [numbered(recipe.export_path, recipe.export_format), *beside]
@@ -52,7 +53,7 @@ def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
     if not recipe.exports or not is_url(url):
         return []
     beside = [stats_path(url)] if stats else []
-    if recipe.executor_type != "default":
+    if on_cluster(recipe.executor_type):
         return beside
     if not recipe.export_shard_size:
         return [url, *beside]
@@ -103,7 +104,7 @@ def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, 
     path = recipe.export_path
     if not recipe.exports or is_url(path) or is_stdout(path):
         return
-    if recipe.executor_type != "default":
+    if on_cluster(recipe.executor_type):
         yield path, "folder"
     elif recipe.export_shard_size:
         yield stem_of(path, recipe.export_format), "numbered"

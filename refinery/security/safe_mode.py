@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from refinery.common.paths import TYPES
 from refinery.operators import Library
+from refinery.recipe.executors import on_cluster
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.steps import operator_of
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, SourcePlace, plain_value
@@ -85,7 +86,7 @@ class SafeRecipe:
 
     def _cluster(self, executor: Entry | None, address: Entry | None) -> None:
         """Check that data goes to a cluster only if the caller names it; `local` is this machine."""
-        on_ray = any(value != "default" for value in _texts(executor))
+        on_ray = any(map(on_cluster, _texts(executor)))
         for value in _texts(address):
             if value != "local" and not _is_option(address) and (on_ray or value != "auto"):
                 where = "any cluster that this machine finds" if value == "auto" else "another machine"

@@ -11,6 +11,7 @@ import pyarrow as pa
 from refinery.compiler.program import Program
 from refinery.io.model import Shard
 from refinery.recipe import Recipe
+from refinery.recipe.executors import on_cluster
 from refinery.workers import serialization
 from refinery.workers.crash_marker import died, noted
 from refinery.workers.machine import share_of_memory
@@ -39,11 +40,17 @@ class BackendChoice:
             note.unlink(missing_ok=True)
         unsafe = recipe.workers == "auto" and self.not_threads
         self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
-        here = recipe.executor_type == "default"
-        self._never = not here or (recipe.workers == "threads" and recipe.row_timeout is None)
+        self._never = on_cluster(recipe.executor_type) or (recipe.workers == "threads" and recipe.row_timeout is None)
         self._nursery: IdleProcesses | None = None
         self._tables: dict[int, tuple[pa.Table, str]] = {}
         self._lock = threading.Lock()
+
+    @property
+    def changed(self) -> str:
+        """Note that the last run's crash changes the choice; empty if it does not."""
+        if self._recipe.workers != "auto" or not self.not_threads:
+            return ""
+        return f"the last run here {self.not_threads}: workers are processes this time"
 
     def apart(self, program: Program, shards: Sequence[Shard]) -> bool:
         """Return whether a stage runs in worker processes."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -143,6 +144,8 @@ class Worker:
                     self._pass(batch, output, writer)
             result.seconds, result.rows_of = dict(output.seconds), output.rows_of()
             self._beside.require()  # before the key of the result is recorded
+            for reader in {source.reader for source in shard.sources if source.reader}:
+                self.connection.undeclared.follow(Path(reader))
             result.undeclared = self.connection.undeclared.notes()
             if result.undeclared:
                 leaving.key = uuid.uuid4().hex  # the inputs of the result are unknown: a key that never matches

@@ -17,6 +17,7 @@ from refinery.cli import main
 from refinery.compiler.model import Stat
 from refinery.errors import ConservationError
 from refinery.execution import run as pipeline
+from refinery.execution.local_backend import LocalBackend
 from refinery.execution.open import open_recipe
 from refinery.execution.stage_runner import StageRunner
 from refinery.planning.plan import prepare
@@ -43,10 +44,9 @@ class Books:
         write_lines(folder / "in.jsonl", LINES)
         recipe, library = open_recipe(settings(folder, STEPS))
         self.prepared = prepare(recipe, library, shard_size=40)
-        with StageRunner(
-            self.prepared, open_store(str(RunDir(folder).parts)), [0] * len(self.prepared.shards)
-        ) as stages:
-            self.done = stages.run(None)
+        store = open_store(str(RunDir(folder).parts))
+        with StageRunner(self.prepared, store, LocalBackend(self.prepared, store)) as stages:
+            self.done = stages.run()
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")
         made = tables.statements(self.prepared.stages, [None], tables.parameters_json(recipe.steps))

@@ -16,6 +16,7 @@ from refinery.io.writers.export_files import names, put
 from refinery.io.writers.registry import DEFAULT, writer_of
 from refinery.io.writers.tidy import tidy
 from refinery.recipe import Recipe
+from refinery.recipe.executors import on_cluster
 from refinery.storage.urls import is_url
 
 _BLOCK = 4 << 20
@@ -37,8 +38,8 @@ class ExportSelection:
         """Return the files; None if the export of `recipe` has other bytes, or the run's files have changed since."""
         old, outputs = stored.recipe, stored.manifest["outputs"]
         same = all(getattr(old, name) == getattr(recipe, name) for name in _FORM)
-        local = recipe.executor_type == "default" and not is_url(recipe.export_path) and not is_url(old.export_path)
-        alike = same and local and writer_of(recipe.export_format).plain_lines
+        remote = on_cluster(recipe.executor_type) or is_url(recipe.export_path) or is_url(old.export_path)
+        alike = same and not remote and writer_of(recipe.export_format).plain_lines
         if not alike or len(outputs) != 1 or not as_left(stored.manifest):
             return None
         beside = stored.manifest.get("beside", [])

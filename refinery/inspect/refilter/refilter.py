@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,16 @@ from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Stat
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OutputError, Problem, RecipeError
+from refinery.execution.local_backend import LocalBackend
 from refinery.execution.open import open_recipe
+from refinery.execution.result_store import NoResultStore
 from refinery.execution.run import Outcome, Progress, execute_prepared
+from refinery.execution.stage_runner import StageRunner
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.change import FormerStage, RecipeChange, compare
-from refinery.inspect.refilter.stage_runner import RefilterStageRunner
+from refinery.inspect.refilter.copied_export import CopiedExport
 from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
 from refinery.io.model import handed_over
 from refinery.io.writers.registry import NOTHING
 from refinery.planning.plan import Plan, around_of, prepare
@@ -31,6 +36,7 @@ from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
 from refinery.results.delivery import not_as_left
 from refinery.results.output_checks import keep_inputs, require_own, require_place
+from refinery.storage.store import Store
 from refinery.storage.urls import is_stdout
 from refinery.workers import input_schema as schemas
 
@@ -89,16 +95,18 @@ def refilter(
         keep_inputs(recipe, prepared.sources)
         require_place(recipe)
         require_own(prepared, overwrite)
-        made: list[RefilterStageRunner] = []
-
-        def make(*arguments: Any, **options: Any) -> RefilterStageRunner:
-            made.append(RefilterStageRunner(*arguments, stored=stored, change=change, places=places, **options))
-            return made[0]
-
-        outcome = execute_prepared(prepared, progress, None, make, clock, overwrite)
-        again = made[0].rows_again()
+        facts = StoredRunFacts(prepared, stored, change, places)
+        outcome = execute_prepared(prepared, progress, None, partial(_runner, facts), clock, overwrite)
+        again = facts.rows_again()
         notes = [*not_as_left(stored.manifest), *_notes(prepared, change, again, outcome.counts.read)]
-        return Refiltered(outcome, again, tuple(notes), made[0].decided - clock[0])
+        return Refiltered(outcome, again, tuple(notes), facts.decided - clock[0])
+
+
+def _runner(facts: StoredRunFacts, prepared: Plan, store: Store, first_rows: Sequence[int]) -> StageRunner:
+    """The stages of the changed recipe: on this machine, from stored facts, which are not stored again."""
+    backend = LocalBackend(prepared, store)
+    sink = CopiedExport(facts, prepared.recipe, backend.sink())
+    return StageRunner(prepared, store, backend, facts, NoResultStore(), sink, first_rows)
 
 
 def changed_recipe(

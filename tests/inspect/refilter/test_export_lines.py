@@ -108,7 +108,7 @@ def test_a_run_of_an_earlier_version_tells_no_file_of_statistics(
 
 
 @pytest.mark.parametrize(
-    "failing", ["refinery.inspect.refilter.export_lines.stats_path", "refinery.execution.run.summarise"]
+    "failing", ["refinery.inspect.refilter.export_lines.stats_path", "refinery.execution.account.summarise"]
 )
 def test_what_nothing_accounts_for_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     """The copy fails between its files, and the tables fail beside it."""

@@ -1,0 +1,129 @@
+"""Tables, statistics, traces and manifest of a run, checked against what was written, and published together."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refinery.execution.exported import RunExport
+from refinery.execution.job import Outcome, RunJob
+from refinery.io.model import Written
+from refinery.io.writers.export import write_stats
+from refinery.planning.plan import Plan
+from refinery.recipe import dump
+from refinery.results import database, manifest, resources, trace
+from refinery.results.alarms import alarms
+from refinery.results.database import Counts, Database
+from refinery.results.events import idle_steps, log_quarantine, log_traces
+from refinery.results.stage_result import StageResult
+from refinery.results.stat_summary import left_out, summarise, write_statistics
+from refinery.storage.store import Store
+from refinery.storage.urls import is_url
+
+
+def accounted(
+    job: RunJob, db: Database, done: list[StageResult], exported: RunExport, store: Store
+) -> tuple[Outcome, dict[str, Any]]:
+    """Check the tables against the written samples, complete and publish them; return outcome and manifest.
+
+    Raises ConservationError if rows do not add up.
+    """
+    prepared, recipe = job.prepared, job.prepared.recipe
+    summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
+    outputs = exported.written.result()
+    counts = database.check(db, done)
+    _check_export(job, db, exported, counts, outputs)
+    summed = _statistics(job, db, exported)
+    if job.extension is not None:
+        job.extension.fill(db, prepared)
+    files = _trace(job, db, done, store)
+    job.beside.require()
+    if files:
+        log_traces(db)
+    beside = exported.delivery.put(exported.beside, keep=False)
+    outputs = exported.delivery.put(outputs, exported.keep)
+    description = _described(job, done, store, outputs, beside, counts)
+    _write_manifest(job, db, done, description)
+    idle = [] if recipe.measure_only else idle_steps(db)
+    if counts.quarantined:
+        log_quarantine(db)
+    loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
+    db.publish()
+    results = [result for stage in done for result in stage.results]
+    noted = [note for stage in done if stage.findings for note in stage.findings.notes]
+    outcome = Outcome(
+        job.place.run_dir,
+        tuple(item.path if is_url(item.path) else Path(item.path) for item in outputs),
+        counts,
+        description["seconds"],
+        description["bytes"],
+        description["disk"],
+        (*prepared.notes, *noted, *idle, *summed),
+        tuple(files),
+        (sum(result.reused for result in results), len(results)),
+        tuple(loud),
+    )
+    return outcome, description
+
+
+def _check_export(job: RunJob, db: Database, exported: RunExport, counts: Counts, outputs: list[Written]) -> None:
+    """Check the number of exported samples, and write their statistics beside them."""
+    prepared, recipe = job.prepared, job.prepared.recipe
+    if not recipe.exports or exported.withheld:
+        return
+    database.check_written(counts, sum(item.rows for item in outputs))
+    if prepared.stats:
+        columns = [stat.column for stat in prepared.stats]
+        path = job.place.file_of_export(recipe.export_path)
+        copied = exported.sink.stats()
+        exported.beside.append(copied or db.with_room(partial(write_stats, db.con, path, columns)))
+
+
+def _statistics(job: RunJob, db: Database, exported: RunExport) -> list[str]:
+    """Write statistics files, if the recipe wants them; notes about what the summary leaves out."""
+    summary = job.prepared.recipe.stat_summary
+    notes = left_out(db, summary)
+    if summary.export is not None and not exported.withheld:
+        exported.statistics.extend(write_statistics(db, summary, exported.holdings))
+        written = len(exported.statistics)
+        notes.append(f"{written} statistics files of rank {summary.rank} in {summary.export}")
+    return notes
+
+
+def _trace(job: RunJob, db: Database, done: list[StageResult], store: Store) -> list[Path]:
+    recipe = job.prepared.recipe
+    chosen = trace.choose(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
+    trace.record(db, done, chosen, recipe.trace_keys, store.scratch())
+    return trace.write_files(db, done, job.place.run_dir, chosen) if chosen else []
+
+
+def _described(
+    job: RunJob, done: list[StageResult], store: Store, outputs: list[Written], beside: list[Written], counts: Counts
+) -> dict[str, Any]:
+    """The manifest."""
+    seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
+    disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))
+    facts = prepared_facts(job.prepared)
+    return manifest.describe(facts, outputs, beside, counts, job.began, seconds, size, disk)
+
+
+def _write_manifest(job: RunJob, db: Database, done: list[StageResult], description: dict[str, Any]) -> None:
+    prepared = job.prepared
+    plan = {"stages": manifest.plan(done), "orderings": [found.json() for found in prepared.orderings]}
+    manifest.write(db, job.place.run_dir, description, dump(prepared.recipe), plan)
+    resources.fill(db, job.watch.table(), prepared.stages)
+
+
+def prepared_facts(prepared: Plan) -> dict[str, Any]:
+    """Entries of the manifest that are known before the run."""
+    return {
+        "project_name": prepared.recipe.project_name,
+        "recipe": prepared.recipe.path,
+        "fingerprint": prepared.fingerprint,
+        "shard_size": prepared.shard_size,
+        "workers": prepared.workers,
+        "inputs": prepared.inputs(),
+        "side_files": prepared.beside,
+    }

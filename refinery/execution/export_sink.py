@@ -1,0 +1,92 @@
+"""Export sinks: where the samples of the last stage go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from refinery.io.model import Written
+from refinery.io.writers.export import export
+from refinery.io.writers.shared_file import SharedFile, share
+from refinery.recipe import Recipe
+from refinery.results.stage_result import StageResult
+from refinery.storage.workplace import Workplace
+
+Note = Callable[[str], None]
+
+
+class ExportSink(Protocol):
+    """The export of a run. `begin` comes before the shards of the last stage, `finish` after them."""
+
+    @property
+    def output(self) -> SharedFile | None:
+        """The file that shards write together; None: each leaves a part."""
+
+    def begin(self, here: bool, note: Note | None) -> None:
+        """Begin. here: the shards run in this process. note: stores the record that another attempt needs."""
+
+    def finish(self, last: StageResult) -> list[Written]:
+        """Write the export, or complete it; return its files. Raises OutputError."""
+
+    def stats(self) -> Written | None:
+        """The file of the exported samples' statistics, if `finish` has written it; None: still to be written."""
+
+    def close(self, failed: bool) -> None:
+        """Release the files. failed: the run has failed."""
+
+
+class NoExport:
+    """No export: samples of the last stage stay where they are left, if they are left at all."""
+
+    output: SharedFile | None = None
+
+    def begin(self, here: bool, note: Note | None) -> None:
+        """Do nothing."""
+
+    def finish(self, last: StageResult) -> list[Written]:
+        """No files."""
+        return []
+
+    def stats(self) -> Written | None:
+        """No file."""
+        return None
+
+    def close(self, failed: bool) -> None:
+        """Do nothing."""
+
+
+class FileExport:
+    """Files at the recipe's export_path: one that threads write together, or parts that are put together.
+
+    aside: folder for bytes of shards that do not fit memory until their turn comes.
+    """
+
+    def __init__(self, recipe: Recipe, lines: bool, aside: Path) -> None:
+        self._recipe, self._lines, self._aside = recipe, lines, aside
+        self._target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+        self.output: SharedFile | None = None
+
+    def begin(self, here: bool, note: Note | None) -> None:
+        """Open the file for shards of this process, where the format allows that they write it together."""
+        if here:
+            recipe = self._recipe
+            options = recipe.export_format, recipe.export_shard_size, self._lines
+            self.output = share(self._target, *options, self._aside, note)
+
+    def finish(self, last: StageResult) -> list[Written]:
+        """Complete the file, or put the parts together."""
+        if self.output is not None:
+            return self.output.finish()
+        recipe, parts = self._recipe, last.files("part")
+        options = recipe.export_format, recipe.export_shard_size, self._lines, recipe.export_in_parallel
+        return export(parts, self._target, *options)
+
+    def stats(self) -> Written | None:
+        """None: the tables have the statistics."""
+        return None
+
+    def close(self, failed: bool) -> None:
+        """Close the file that shards write."""
+        if self.output is not None:
+            self.output.close()

@@ -1,0 +1,103 @@
+"""The backend of a Ray cluster: shards and the joins of match keys are tasks, the driver does everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pyarrow as pa
+
+from refinery.dedup.barrier import DedupInput, DedupResult
+from refinery.errors import OperatorError
+from refinery.execution.export_sink import ExportSink, NoExport
+from refinery.execution.ray.barrier import Barrier
+from refinery.execution.ray.connection import ClusterConnection, joined
+from refinery.execution.ray.environment import described
+from refinery.execution.ray.export_sink import ClusterExport
+from refinery.execution.ray.resources import of_stage
+from refinery.execution.ray.runner import RayRunner
+from refinery.execution.stage_tasks import folder_of
+from refinery.io.model import Shard
+from refinery.planning.plan import CompiledStage, Plan
+from refinery.results.stage_result import StageResult
+from refinery.storage.store import Store
+from refinery.workers.runner import Runner
+from refinery.workers.serialization import spooled
+from refinery.workers.threads import WorkerThreads
+
+
+class RayBackend:
+    """A cluster, which the run joins when the backend is opened; see Backend."""
+
+    def __init__(self, prepared: Plan, store: Store) -> None:
+        self._prepared, self._store = prepared, store
+        self._membership = ExitStack()
+        self._joined: ClusterConnection | None = None
+
+    def open(self) -> None:
+        """Join the cluster. Raises OperatorError if there is none."""
+        recipe = self._prepared.recipe
+        self._joined = self._membership.enter_context(
+            joined(recipe.ray_address, recipe.work_dir, self._prepared.workers)
+        )
+
+    @property
+    def cluster(self) -> ClusterConnection:
+        """The cluster that the run has joined."""
+        if self._joined is None:
+            raise OperatorError("the run has not joined its Ray cluster")
+        return self._joined
+
+    @property
+    def spill(self) -> str:
+        """Folder for DuckDB to spill to, on every machine."""
+        return self._prepared.recipe.temp_dir or str(self.cluster.temporary / "spill")
+
+    def start(self) -> None:
+        """Do nothing: the processes belong to Ray."""
+
+    def apart(self, stage: CompiledStage, shards: Sequence[Shard]) -> bool:
+        """True: shards share no process."""
+        return True
+
+    def runner(self, stage: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
+        """Runner that runs shards as tasks of the cluster."""
+        recipe, library = self._prepared.recipe, self._prepared.library
+        steps = [*stage.steps, *([stage.stage.after] if stage.stage.after is not None else [])]
+        wants = of_stage(steps, library.operators, self._each)
+        readers = {source.reader for source in self._prepared.sources if source.reader}
+        around = described(stage.program.functions, steps, library, readers)
+        options = recipe.row_timeout, self._spool, around
+        return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options)
+
+    def find(self, given: DedupInput, done: StageResult) -> DedupResult:
+        """Find duplicates with tasks, which read the files of match keys from the store."""
+        files = [result.match_keys for result in done.results if result.match_keys]
+        folder = folder_of(done.planned)
+        return Barrier(self.cluster, self._store, folder, self._memory, self.spill).find(replace(given, files=files))
+
+    def sink(self) -> ExportSink:
+        """A folder of parts at export_path."""
+        if not self._prepared.recipe.exports:
+            return NoExport()
+        return ClusterExport(self._prepared, self._store, lambda: self.cluster)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._membership.close()
+
+    def _spool(self, table: pa.Table) -> str:
+        """A file with a table in memory, one for all shards of the table."""
+        path = self.cluster.temporary / f"table_{id(table)}.arrow"
+        return str(path) if path.exists() else spooled(table, path)
+
+    @property
+    def _each(self) -> int:
+        """Bytes that the DuckDB of each task may use; 0: no limit given."""
+        recipe = self._prepared.recipe
+        return recipe.memory_limit // recipe.np if recipe.memory_limit else 0
+
+    @property
+    def _memory(self) -> str | None:
+        return f"{max(1, self._each // 1000)}KB" if self._each else None

@@ -1,0 +1,55 @@
+"""The export of a run on a cluster: a folder of parts, one task for each part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from refinery.execution.export_sink import Note
+from refinery.execution.ray import export
+from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.export_list import Listing
+from refinery.execution.ray.map import every
+from refinery.io.model import Written
+from refinery.io.writers.shared_file import SharedFile
+from refinery.planning.plan import Plan
+from refinery.results.stage_result import StageResult
+from refinery.storage.store import Store
+from refinery.storage.workplace import Workplace
+
+
+class ClusterExport:
+    """A folder of parts at export_path; see ExportSink. cluster: returns the cluster, once the run has joined it."""
+
+    output: SharedFile | None = None
+
+    def __init__(self, prepared: Plan, store: Store, cluster: Callable[[], ClusterConnection]) -> None:
+        """Raises OutputError if the folder has other files."""
+        self._prepared, self._store, self._cluster = prepared, store, cluster
+        recipe = prepared.recipe
+        self._folder = export.folder_of(recipe.export_path)
+        self._listing = Listing(Workplace.of(recipe.work_dir), self._folder)
+        export.check_folder(self._folder, self._listing, store)
+
+    def begin(self, here: bool, note: Note | None) -> None:
+        """Do nothing: each shard leaves a part."""
+
+    def finish(self, last: StageResult) -> list[Written]:
+        """Write the parts, one task for each. Raises OutputError."""
+        kind, lines = self._prepared.recipe.export_format, self._prepared.lines
+        parts = export.names(self._prepared.fingerprint, kind, last.results)
+        jobs = [(self._store.url, result.part, self._folder, name, kind, lines) for result, name in parts]
+        self._listing.begin(name for _, name in parts)
+        answers = every(self._cluster(), export.export_part, jobs)
+        written = [Written(**json.loads(answer)) for answer in answers]
+        export.publish(self._folder, self._listing, written)
+        return written
+
+    def stats(self) -> Written | None:
+        """None: the tables have the statistics."""
+        return None
+
+    def close(self, failed: bool) -> None:
+        """Reduce the list to parts that exist, if the run has failed."""
+        if failed:
+            export.correct(self._folder, self._listing)

@@ -1,0 +1,149 @@
+"""The end of a stage with a deduplicator: its findings are computed by the backend, or are stored results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from refinery.common.paths import shorter
+from refinery.dedup.barrier import DedupInput, DedupResult
+from refinery.dedup.index import Index, name_of_run, open_index, require
+from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.verify import Comparison
+from refinery.errors import Problem, RecipeError
+from refinery.execution.result_store import ResultStore
+from refinery.execution.stage_tasks import folder_of, left_of
+from refinery.io.model import Shard
+from refinery.io.readers.registry import reader_of
+from refinery.planning.plan import CompiledStage, Plan, compile_comparison
+from refinery.results.stage_result import StageResult
+from refinery.storage.store import Store
+from refinery.storage.workplace import Workplace
+
+Find = Callable[[DedupInput, StageResult], DedupResult]
+
+
+@dataclass(frozen=True)
+class StageBarrier:
+    """Findings of the deduplicators of a run. find: of the backend. kept: results of earlier runs. spill: for DuckDB."""
+
+    prepared: Plan
+    store: Store
+    kept: ResultStore
+    find: Find
+    spill: str
+
+    def require_indexes(self) -> None:
+        """Check that the indexes can be used, before anything is processed. Raises RecipeError."""
+        seen: dict[str, Any] = {}
+        for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
+            if (found := self._index(step)) is not None:
+                other = seen.setdefault(found.place.key, step)
+                if other is not step:
+                    what = f"{step.name} and {other.name} of step {other.index} have the same index {found.place.name}"
+                    raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
+                require(found, step)
+
+    def findings(self, done: Sequence[StageResult]) -> DedupResult:
+        """Findings of the deduplicator at the end of the last stage. Raises OperatorError at a safety limit."""
+        current = done[-1]
+        step, folder = current.planned.stage.after, folder_of(current.planned)
+        assert step is not None
+        index = self._index(step)
+        inputs = [_input_of(shard) for shard in current.shards]
+        key = self.kept.barrier(current.planned, current.results, inputs, index)
+        if (known := self.kept.findings(folder, key, step.where)) is not None:
+            return replace(known, index=index)
+        found = self.published(current.planned, self.find(self._given(done, inputs), current))
+        self.kept.keep_findings(folder, key, step.where, found)
+        return found
+
+    def _given(self, done: Sequence[StageResult], inputs: list[str]) -> DedupInput:
+        current = done[-1]
+        step = current.planned.stage.after
+        assert step is not None
+        starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
+        return DedupInput(
+            step=step,
+            operator=self.prepared.library.operators[step.name],
+            files=[],
+            order=current.program.order,
+            sources=inputs,
+            alive=[result.kept for result in current.results],
+            first_rows=starts[:-1],
+            folder=scratch_of(self.store, current.planned),
+            room=self._limits,
+            compare=self._comparison(done),
+            run=self._run if step.params.get("index") else "",
+        )
+
+    def _index(self, step: Any) -> Index | None:
+        """The index of a deduplicator; None without one."""
+        named, operator = step.params.get("index"), self.prepared.library.operators[step.name]
+        return open_index(named, step, operator, self._run) if named else None
+
+    @property
+    def _run(self) -> str:
+        """Name of this run in an index; '' for samples in memory, which may be others the next time."""
+        recipe, sources = self.prepared.recipe, self.prepared.sources
+        if any(source.table is not None for source in sources):
+            return ""
+        return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
+
+    def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
+        """Publish the files of findings to the store; `units` gets the names in the store, which shards use."""
+        for kind in ("duplicates", "clusters"):
+            if path := getattr(findings, kind):
+                setattr(findings, kind, self._publish(planned, Path(path)))
+        if findings.extends is not None:
+            findings.extends = Path(self._publish(planned, findings.extends))
+        names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
+        for shard, path in findings.units.items():
+            self.store.publish(Path(path), names[shard])
+        return replace(findings, units=names)
+
+    def _publish(self, planned: CompiledStage, path: Path) -> str:
+        name = f"{folder_of(planned)}/{path.name}"
+        self.store.publish(path, name)
+        return str(self.store.fetch(name))
+
+    def _comparison(self, done: Sequence[StageResult]) -> Comparison:
+        """Comparison of the samples after a stage, before the deduplicator removes any."""
+        current = done[-1]
+        step = current.planned.stage.after
+        unchanged = [*done[:-1], replace(current, findings=DedupResult(0))]
+        return Comparison(
+            cache(lambda: compile_comparison(self.prepared, step)),
+            lambda: left_of(unchanged),
+            self.store,
+            f"{folder_of(current.planned)}/compared",
+            self._limits,
+        )
+
+    @property
+    def _limits(self) -> SqlLimits:
+        """Resources of set SQL: all threads, and the recipe's memory."""
+        limit = self.prepared.recipe.memory_limit
+        return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
+
+
+def scratch_of(store: Store, planned: CompiledStage) -> Path:
+    """Folder for temporary files of a stage."""
+    folder = store.scratch() / folder_of(planned)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _input_of(shard: Shard) -> str:
+    """The input file of a shard, as messages name it; for text files, each of which is one sample, their folder.
+
+    The path is relative to the current folder, because it is part of a key and the folder may have been moved.
+    """
+    path = shard.source.path
+    return shorter(os.path.dirname(path) or "." if reader_of(shard.source).one_sample else path)

@@ -1,0 +1,91 @@
+"""Parameters of a stage's shards, and what a finished stage leaves of them as input of the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from refinery.io.model import Part, Shard
+from refinery.io.readers.parts import source_of_part
+from refinery.io.readers.registry import reader_of
+from refinery.io.writers.registry import writer_of
+from refinery.io.writers.shared_file import SharedFile
+from refinery.planning.plan import CompiledStage, Plan
+from refinery.results.stage_result import StageResult
+from refinery.workers.tasks import ShardResult, Task
+
+
+@dataclass(frozen=True)
+class StageTasks:
+    """Maker of the tasks of one stage.
+
+    first_row: each shard's first row number in the whole input, or 0. output: the export, if shards write it together.
+    batch_rows: least rows of a batch.
+    """
+
+    prepared: Plan
+    stage: CompiledStage
+    store: str
+    first_rows: Sequence[int]
+    output: SharedFile | None = None
+    batch_rows: int = 0
+
+    def of(self, shard: Shard) -> Task:
+        """The task of a shard."""
+        recipe, sizes = self.prepared.recipe, self.prepared.sizes
+        last = self.stage is self.prepared.stages[-1]
+        writer = writer_of(recipe.export_format)
+        exported = writer.compression if self.stage.program.lines else None
+        return Task(
+            folder_of(self.stage),
+            sizes.bytes,
+            exported if last else recipe.cache_compress,
+            self.first_rows[shard.index],
+            recipe.add_suffix and last,
+            last,
+            writer.writes if last else _must_write(self.stage, shard),
+            self.output if last else None,
+            self.store,
+            batch_rows=max(sizes.rows, self.batch_rows),
+        )
+
+
+def folder_of(planned: CompiledStage) -> str:
+    """Folder of a stage's files in the store."""
+    return f"stage_{planned.stage.number}"
+
+
+def _must_write(planned: CompiledStage, shard: Shard) -> bool:
+    """Return whether the next stage needs a new file: texts have changed, or reading the input again costs more."""
+    if planned.program.outs:
+        return True
+    source = shard.source
+    return not reader_of(source).cheap or source.compression is not None
+
+
+def left_of(done: Sequence[StageResult]) -> list[Shard]:
+    """The shards of the last finished stage as input of the next one."""
+    return [_left(done, *pair) for pair in zip(done[-1].shards, done[-1].results, strict=True)]
+
+
+def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Shard:
+    """A shard as input of the next stage."""
+    stage, findings = done[-1], done[-1].findings
+    assert findings is not None and stage.store is not None
+    shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
+    numbers, lines = np.load(stage.store.fetch(result.rows_left))
+    stays = ~np.isin(numbers, findings.of_shard(shard.index), assume_unique=True)
+    tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
+    units = findings.units.get(shard.index)
+    tables += (units,) if units else ()
+    if result.part:
+        source = source_of_part(result.part, shard.lines, result.part_bytes)
+        return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
+    if shard.part is not None and shard.part.source is not None:  # the stage has not changed the earlier file
+        before = shard.part
+        assert before.numbers is not None
+        picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
+        return replace(shard, part=replace(before, picked=picked, tables=tables))
+    return replace(shard, part=Part(None, numbers[stays], tables=tables))

@@ -1,0 +1,60 @@
+"""Findings of a deduplicator as the tables of a run have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.dedup.barrier import DedupResult
+from refinery.dedup.units import by_shard
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.kernels.core.arrow import ints
+from refinery.workers.match_keys import SHARD_BITS
+
+_DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
+_CLUSTERS = """
+SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one
+JOIN clusters AS survivor ON survivor.step = one.step AND survivor.cluster = one.cluster AND survivor.survivor
+WHERE one.step = $step ORDER BY kept, one._row
+"""
+
+
+def stored_findings(
+    stored: FinishedRun, step: Any, units: bool, places: Sequence[ShardPosition], folder: Path
+) -> DedupResult:
+    """Findings of a step, with files in `folder`. units: the step removes units from texts, not samples."""
+    findings = DedupResult(step.index)
+    duplicates = _rows_of(stored, _DUPLICATES, step.index, ("_row", "kept", "via"), places)
+    if not len(duplicates):
+        return findings
+    findings.duplicates = str(folder / "duplicates.parquet")
+    pq.write_table(duplicates, findings.duplicates)
+    if units:
+        findings.units = by_shard(Path(findings.duplicates), f"_removed_{step.index}", folder)
+        return findings
+    findings.clusters = str(folder / "clusters.parquet")
+    pq.write_table(_rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places), findings.clusters)
+    findings.removed = np.sort(duplicates["_row"].to_numpy())
+    return findings
+
+
+def _rows_of(
+    stored: FinishedRun, query: str, step: int, names: Sequence[str], places: Sequence[ShardPosition]
+) -> pa.Table:
+    """Rows of a table, with sample numbers as the shards count them."""
+    table = stored.con.sql(query, params={"step": step}).to_arrow_table()
+    firsts = np.array([place.first for place in places], np.int64)
+    for name in names:
+        column = table[name].combine_chunks()
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        rows = column.fill_null(0).to_numpy()
+        shard = np.searchsorted(firsts, rows, "right") - 1
+        coded = ints((shard.astype(np.int64) << SHARD_BITS) + rows - firsts[shard], valid)
+        table = table.set_column(table.schema.get_field_index(name), name, coded)
+    return table
