@@ -14,7 +14,7 @@ from refinery.io.writers.export import write_stats
 from refinery.planning.plan import Plan
 from refinery.recipe import dump
 from refinery.results import database, manifest, resources, trace
-from refinery.results.alarms import alarms
+from refinery.results.alarms import Alarm, alarms
 from refinery.results.database import Counts, Database
 from refinery.results.events import idle_steps, log_quarantine, log_traces
 from refinery.results.stage_result import StageResult
@@ -51,21 +51,35 @@ def accounted(
         log_quarantine(db)
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
     db.publish()
+    notes = [*idle, *summed]
+    return _outcome(job, done, outputs, counts, description, notes, files, loud), description
+
+
+def _outcome(
+    job: RunJob,
+    done: list[StageResult],
+    outputs: list[Written],
+    counts: Counts,
+    description: dict[str, Any],
+    notes: list[str],
+    files: list[Path],
+    loud: list[Alarm],
+) -> Outcome:
+    """The outcome of a published run. notes: of the tables. files: of the trace."""
     results = [result for stage in done for result in stage.results]
     noted = [note for stage in done if stage.findings for note in stage.findings.notes]
-    outcome = Outcome(
+    return Outcome(
         job.place.run_dir,
         tuple(item.path if is_url(item.path) else Path(item.path) for item in outputs),
         counts,
         description["seconds"],
         description["bytes"],
         description["disk"],
-        (*prepared.notes, *noted, *idle, *summed),
+        (*job.prepared.notes, *noted, *notes),
         tuple(files),
         (sum(result.reused for result in results), len(results)),
         tuple(loud),
     )
-    return outcome, description
 
 
 def _check_export(job: RunJob, db: Database, exported: RunExport, counts: Counts, outputs: list[Written]) -> None:
