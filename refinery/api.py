@@ -15,7 +15,7 @@ from refinery.common.version import __version__
 from refinery.compiler.column_names import OF_BATCH
 from refinery.compiler.model import CompileContext
 from refinery.compiler.program import build
-from refinery.compiler.script.between_stages import ScriptStage
+from refinery.compiler.script.between_stages import ScriptPass
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
 from refinery.dedup.script_functions import SET_FUNCTIONS
 from refinery.errors import DataError, Problem, RecipeError
@@ -127,7 +127,7 @@ def _refuse_columns(prepared: Plan) -> None:
         seen.add(name.lower())
 
 
-def _part(prepared: Plan, planned: CompiledStage) -> ScriptStage:
+def _part(prepared: Plan, planned: CompiledStage) -> ScriptPass:
     """The parts of a stage that a script needs."""
     step, comparison = planned.stage.after, None
     operator = None if step is None else prepared.library.operators[step.name]
@@ -137,7 +137,7 @@ def _part(prepared: Plan, planned: CompiledStage) -> ScriptStage:
         comparison = build([], prepared.library, inferred, planned.program.text_key, around=around)[1]
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     columns = () if schema is None else tuple(schema.names)
-    return ScriptStage(planned.stage, planned.program, planned.chain, operator, comparison, columns)
+    return ScriptPass(planned.stage, planned.program, planned.chain, operator, comparison, columns)
 
 
 def _taken(prepared: Plan) -> tuple[str, ...]:

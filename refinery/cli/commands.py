@@ -190,7 +190,7 @@ def lineage(opened: Opened, column: str) -> None:
     prepared = ready(*opened, probes=False)
     operators = prepared.library.operators
     ends = [(planned, planned.stage.after) for planned in prepared.stages]
-    stages = [origins.LineageStage(p.program, after, operators[after.name] if after else None) for p, after in ends]
+    stages = [origins.LineagePass(p.program, after, operators[after.name] if after else None) for p, after in ends]
     found = origins.through_stages(stages, column)
     places = {step.index: f"step {step.index} {step.name} ({step.where})" for step in prepared.recipe.steps}
     click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")

@@ -51,11 +51,11 @@ def steps_of(origins: Sequence[Origin]) -> list[int]:
 
 def lineage(program: Program, column: str) -> list[Origin]:
     """The lineage of a result column of a recipe of one stage; see `through_stages`."""
-    return through_stages([LineageStage(program)], column)
+    return through_stages([LineagePass(program)], column)
 
 
 @dataclass(frozen=True)
-class LineageStage:
+class LineagePass:
     """A stage, and the deduplicator at its end with its operator, if there is one."""
 
     program: Program
@@ -68,7 +68,7 @@ class LineageStage:
         return self.operator is not None and not self.operator.matcher.takes_units
 
 
-def through_stages(stages: Sequence[LineageStage], column: str) -> list[Origin]:
+def through_stages(stages: Sequence[LineagePass], column: str) -> list[Origin]:
     """The lineage of a result column by sqlglot, nearest first, back through all stages.
 
     column: a statistic, the name of a text field, `_dropped`, or `kept_instead`, which a deduplicator finds. Guards,
@@ -99,7 +99,7 @@ def through_stages(stages: Sequence[LineageStage], column: str) -> list[Origin]:
 class _Stages:
     """Traces results of a stage, and the stage's inputs back through the stages before it."""
 
-    def __init__(self, stages: Sequence[LineageStage]) -> None:
+    def __init__(self, stages: Sequence[LineagePass]) -> None:
         self.stages = stages
         self._seen: set[tuple[int, str]] = set()
 

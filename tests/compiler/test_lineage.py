@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from refinery.compiler.lineage import LineageStage, Origin, inputs_of, lineage, steps_of, through_stages
+from refinery.compiler.lineage import LineagePass, Origin, inputs_of, lineage, steps_of, through_stages
 from refinery.compiler.model import CompileContext, Schema
 from refinery.compiler.program import Program, build
 from refinery.compiler.stages import cut_at_barriers
@@ -118,12 +118,12 @@ STAGES: list[Any] = [
 
 def staged(column: str, lines: bool = True) -> list[Origin]:
     recipe, library = open_recipe({"process": STAGES}, need_inputs=False)
-    stages: list[LineageStage] = []
+    stages: list[LineagePass] = []
     for stage in cut_at_barriers(recipe.steps, library):
         known = tuple(stat for passed in stages for stat in passed.program.stats)
         around = CompileContext(stage.before, stage.after, known)
         program, _ = build(stage.steps, library, Schema(lines, COLUMNS), text_key=("text",), around=around)
-        stages.append(LineageStage(program, stage.after, library.operators[stage.after.name] if stage.after else None))
+        stages.append(LineagePass(program, stage.after, library.operators[stage.after.name] if stage.after else None))
     return through_stages(stages, column)
 
 

@@ -24,7 +24,7 @@ from refinery.recipe.sql import split_comments
 
 
 @dataclass(frozen=True)
-class ScriptStage:
+class ScriptPass:
     """A stage of the script.
 
     operator: of the deduplicator at its end. comparison: the chain that computes the shingles for the exact comparison
@@ -67,7 +67,7 @@ def with_comment(sql: str) -> str:
     return "\n".join([*comments, pretty(body)])
 
 
-def script_of_barrier(part: ScriptStage) -> Iterator[str]:
+def script_of_barrier(part: ScriptPass) -> Iterator[str]:
     """Statements between a stage's pass and the next one. Afterwards `batch` is the input of the next stage."""
     step, operator = part.stage.after, part.operator
     assert step is not None and operator is not None
@@ -95,7 +95,7 @@ def _statement(name: str, /, **values: Any) -> str:
     return laid_out(f"deduplicators/_script_{name}.sql", **values)
 
 
-def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
+def removing(parts: Sequence[ScriptPass]) -> list[dict[str, Any]]:
     """Values for the ledger's SQL, for each deduplicator that removes samples."""
     return [
         judged(part.stage.after)
@@ -107,7 +107,7 @@ def removing(parts: Sequence[ScriptStage]) -> list[dict[str, Any]]:
 # Samples after a stage
 
 
-def _left(part: ScriptStage) -> str:
+def _left(part: ScriptPass) -> str:
     program = part.program
     if program.lines:
         lines, last = changed_lines(program.outs, "batch._line", part.spliced)
@@ -147,7 +147,7 @@ def _replacement(keys: Keys, out: str) -> str:
 # The deduplicator
 
 
-def _match_keys(part: ScriptStage, step: Any, operator: Operator) -> str:
+def _match_keys(part: ScriptPass, step: Any, operator: Operator) -> str:
     order = [term.column for term in part.program.order]
     columns = {column.name: MATCH_KEY + column.name for column in operator.matcher.columns}
     if f"{MATCH_KEY}marks" in part.program.match_keys:  # a function that returns several match keys at once
@@ -156,7 +156,7 @@ def _match_keys(part: ScriptStage, step: Any, operator: Operator) -> str:
     return _statement("marks", stage=part.number, name=step.name, units=operator.matcher.takes_units, columns=columns)
 
 
-def _pairs(part: ScriptStage, script: MatchScript) -> Iterator[str]:
+def _pairs(part: ScriptPass, script: MatchScript) -> Iterator[str]:
     for query in script.before:
         yield _found(query)
     if part.comparison is not None and script.verified is not None:
@@ -186,7 +186,7 @@ def with_batch(select: str, source: str) -> str:
     return f"WITH batch AS NOT MATERIALIZED ({source}), {select.removeprefix('WITH ')}"
 
 
-def pass_over(part: ScriptStage, columns: Sequence[str], parts: Sequence[ScriptStage]) -> str:
+def pass_over(part: ScriptPass, columns: Sequence[str], parts: Sequence[ScriptPass]) -> str:
     """The stage's SELECT over `batch`, joined with statistics and removed units from earlier stages."""
     program, select = part.program, part.chain.select(list(columns), plain=True)
     if not program.carried and not program.removed:

@@ -13,7 +13,7 @@ from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_column
 from refinery.compiler.model import Stat
 from refinery.compiler.program import Program, stats_object
 from refinery.compiler.script.between_stages import (
-    ScriptStage,
+    ScriptPass,
     changed_columns,
     changed_lines,
     laid_out,
@@ -78,7 +78,7 @@ class ScriptExport:
 
 
 def script(
-    parts: Sequence[ScriptStage],
+    parts: Sequence[ScriptPass],
     files: Sequence[ScriptInput],
     export: ScriptExport,
     title: str,
@@ -112,7 +112,7 @@ def script(
     return f"{_head(parts, files, export, title, notes, text)}\n\n{text}\n"
 
 
-def _settings(parts: Sequence[ScriptStage]) -> list[str]:
+def _settings(parts: Sequence[ScriptPass]) -> list[str]:
     """DuckDB settings of a run that results could depend on."""
     found = ["SET TimeZone = 'UTC'"]
     if any(part.chain.files for part in parts):
@@ -120,7 +120,7 @@ def _settings(parts: Sequence[ScriptStage]) -> list[str]:
     return found
 
 
-def _stages(parts: Sequence[ScriptStage]) -> Iterator[str]:
+def _stages(parts: Sequence[ScriptPass]) -> Iterator[str]:
     """Statements of every stage: its pass and the deduplicator after it; `facts` has the fate of each sample."""
     alone = len(parts) == 1
     for part in parts:
@@ -138,7 +138,7 @@ def _stages(parts: Sequence[ScriptStage]) -> Iterator[str]:
         yield _facts(parts)
 
 
-def _facts(parts: Sequence[ScriptStage]) -> str:
+def _facts(parts: Sequence[ScriptPass]) -> str:
     """The facts of all stages in one table, with the texts that the last one has changed."""
     done = [part for part in parts if not part.program.copies]
     columns = [(part.number, ident(stat.column)) for part in done for stat in part.program.stats]
@@ -148,14 +148,14 @@ def _facts(parts: Sequence[ScriptStage]) -> str:
     return laid_out("deduplicators/_script_facts.sql", stages=[part.number for part in done], columns=columns)
 
 
-def _ledger(parts: Sequence[ScriptStage]) -> dict[str, str]:
+def _ledger(parts: Sequence[ScriptPass]) -> dict[str, str]:
     found = [ledger_columns(part.chain, part.steps) for part in parts]
     cases = {name: {step: sql for one in found for step, sql in one[name].items()} for name in LEDGER_COLUMNS}
     return {name: case_of_step(cases[name], kind) for name, kind in LEDGER_COLUMNS.items()}
 
 
 def _head(
-    parts: Sequence[ScriptStage],
+    parts: Sequence[ScriptPass],
     files: Sequence[ScriptInput],
     export: ScriptExport,
     title: str,
@@ -199,7 +199,7 @@ def _lines_apart(files: Sequence[ScriptInput], spliced: bool) -> list[str]:
     ]
 
 
-def _called(parts: Sequence[ScriptStage], text: str) -> list[str]:
+def _called(parts: Sequence[ScriptPass], text: str) -> list[str]:
     """Functions of refinery that the script calls."""
     known = {function.name for part in parts for function in part.program.functions}
     known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
@@ -274,7 +274,7 @@ def _literal(path: str) -> str:
     return re.sub(r"[*?\[]", lambda match: f"[{match[0]}]", path)
 
 
-def _pass(part: ScriptStage, parts: Sequence[ScriptStage], table: str) -> str:
+def _pass(part: ScriptPass, parts: Sequence[ScriptPass], table: str) -> str:
     """The statement that makes a stage's facts."""
     alone, first = len(parts) == 1, part is parts[0]
     columns = ["_i AS _row" if column == "_i" else column for column in part.chain.pass_columns()]

@@ -51,14 +51,14 @@ class RecipeChange:
 
 
 @dataclass(frozen=True)
-class FormerStage:
+class StoredChain:
     """A stage of the recipe that ran, with its compiled chain."""
 
     stage: Stage
     chain: Chain
 
 
-def compare(before: Sequence[FormerStage], after: Sequence[CompiledStage]) -> RecipeChange:
+def compare(before: Sequence[StoredChain], after: Sequence[CompiledStage]) -> RecipeChange:
     """Compare the stages `after` with the stages that ran; both have the same operators at the same places."""
     old, new = _definitions(before), _definitions(after)
     differ = {name for name, (sql, _) in new.items() if old.get(name, ("",))[0] != sql}
@@ -93,7 +93,7 @@ def certain(con: duckdb.DuckDBPyConnection, change: RecipeChange) -> RecipeChang
     return change
 
 
-def _definitions(stages: Sequence[FormerStage | CompiledStage]) -> dict[str, tuple[str, int]]:
+def _definitions(stages: Sequence[StoredChain | CompiledStage]) -> dict[str, tuple[str, int]]:
     """The expression of every column, and the first step that needs it."""
     found: dict[str, tuple[str, int]] = {}
     for planned in stages:
@@ -104,7 +104,7 @@ def _definitions(stages: Sequence[FormerStage | CompiledStage]) -> dict[str, tup
     return found
 
 
-def _barriers(before: Sequence[FormerStage], after: Sequence[CompiledStage]) -> set[int]:
+def _barriers(before: Sequence[StoredChain], after: Sequence[CompiledStage]) -> set[int]:
     """Deduplicators that are new or have other parameters."""
     old = {planned.stage.after.index: planned.stage.after.params for planned in before if planned.stage.after}
     steps: Mapping[int, Any] = {

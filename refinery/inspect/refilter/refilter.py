@@ -25,7 +25,7 @@ from refinery.execution.result_store import NoResultStore
 from refinery.execution.run import Outcome, Progress, execute_prepared
 from refinery.execution.stage_runner import StageRunner
 from refinery.inspect.finished_run import FinishedRun
-from refinery.inspect.refilter.change import FormerStage, RecipeChange, compare
+from refinery.inspect.refilter.change import StoredChain, RecipeChange, compare
 from refinery.inspect.refilter.copied_export import CopiedExport
 from refinery.inspect.refilter.stored_facts import ShardPosition
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
@@ -217,7 +217,7 @@ def _set(step: Any, changes: list[Override]) -> set[str]:
     return {path[0] for path in paths if path}
 
 
-def _ran(stored: FinishedRun, prepared: Plan) -> list[FormerStage]:
+def _ran(stored: FinishedRun, prepared: Plan) -> list[StoredChain]:
     """The stages of the recipe that ran. Raises DataError when its operators have changed since."""
     old, library = stored.recipe, stored.library
     stages = cut_at_barriers(old.steps, library, old.measure_only)
@@ -227,11 +227,11 @@ def _ran(stored: FinishedRun, prepared: Plan) -> list[FormerStage]:
         )
     named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
     schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
-    found: list[FormerStage] = []
+    found: list[StoredChain] = []
     earlier: list[Stat] = []
     for stage in stages:
         around = around_of(stage, old, earlier)
-        found.append(FormerStage(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
+        found.append(StoredChain(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
         earlier += found[-1].chain.stats
     return found
 

@@ -13,7 +13,7 @@ import duckdb
 from refinery.errors import RefineryError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.query import RowHistories
-from refinery.inspect.why.row_replay import RowPosition, StageReplay
+from refinery.inspect.why.row_replay import RowPosition, RowInStage
 from refinery.workers.replay import replay, versions_before
 from refinery.workers.worker import Task, Worker
 
@@ -36,7 +36,7 @@ class Replay:
     def __init__(self, work_dir: Path) -> None:
         self.why_not = ""
         self.histories: RowHistories | None = None
-        self._first: dict[int, StageReplay] = {}  # rows that were prepared, in the first stage
+        self._first: dict[int, RowInStage] = {}  # rows that were prepared, in the first stage
         try:
             self.histories = RowHistories(work_dir)
         except (RefineryError, duckdb.Error) as error:
@@ -68,7 +68,7 @@ class Replay:
                 task = Task("", BATCH, first_row=places[0].first)
                 inside = [place.inside for place in places]
                 for row in replay(worker, places[0].shard, inside, task):
-                    self._first[row.row + places[0].first] = StageReplay(planned, planned.program, row, False)
+                    self._first[row.row + places[0].first] = RowInStage(planned, planned.program, row, False)
         finally:
             worker.close()
 
@@ -91,7 +91,7 @@ class Replay:
                 return self._text(seen, step)
         return None
 
-    def _seen(self, row: int, step: int) -> Iterator[StageReplay]:
+    def _seen(self, row: int, step: int) -> Iterator[RowInStage]:
         """The row in the stages up to that of `step`."""
         if self.histories is None:
             return
@@ -101,19 +101,19 @@ class Replay:
             return
         yield from self.histories.replay.walk(self.histories.replay.place(row))
 
-    def _text(self, seen: StageReplay, step: int) -> str:
+    def _text(self, seen: RowInStage, step: int) -> str:
         assert self.histories is not None
         [known] = [known for known in self.histories.prepared.recipe.steps if known.index == step]
         return seen.text_given_to(known) or ""
 
 
-def _is_in(seen: StageReplay, step: int) -> bool:
+def _is_in(seen: RowInStage, step: int) -> bool:
     """Return whether a step belongs to a stage or is the deduplicator at its end."""
     after = seen.planned.stage.after
     return any(info.index == step for info in seen.program.steps) or (after is not None and after.index == step)
 
 
-def _changes(seen: StageReplay) -> dict[int, tuple[str, str]]:
+def _changes(seen: RowInStage) -> dict[int, tuple[str, str]]:
     """The texts that the steps of a stage changed."""
     found: dict[int, tuple[str, str]] = {}
     values: dict[str, Any] = seen.row.values

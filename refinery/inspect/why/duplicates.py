@@ -8,7 +8,7 @@ from typing import Any
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import SampleMatcher
 from refinery.dedup.matchers.model import SharedShingles
-from refinery.inspect.why.row_replay import RowReplay, StageReplay
+from refinery.inspect.why.row_replay import RowReplay, RowInStage
 
 # Rows whose file is looked up, among possibly thousands; each row may need another shard.
 _FILES = 20
@@ -86,7 +86,7 @@ class DuplicateEvidence:
         query = "SELECT _row FROM clusters WHERE step = ? AND cluster = ? ORDER BY _row"
         return SampleCluster(size, tuple(row for (row,) in self._con.execute(query, [step.index, number]).fetchall()))
 
-    def duplicate(self, step: Any, row: int, seen: StageReplay) -> Duplicate | None:
+    def duplicate(self, step: Any, row: int, seen: RowInStage) -> Duplicate | None:
         """Reason why the deduplicator `step` removed a row, `seen` in the stage before; None when it kept the row."""
         query = (
             "SELECT kept, kept_in_index, via, matched, distance, estimated_jaccard, jaccard FROM duplicates "
@@ -103,7 +103,7 @@ class DuplicateEvidence:
     def _matcher(self, step: Any) -> SampleMatcher:
         return self._replay.prepared.library.operators[step.name].sample_matcher
 
-    def _other(self, step: Any, row: int, seen: StageReplay) -> OtherSample:
+    def _other(self, step: Any, row: int, seen: RowInStage) -> OtherSample:
         place = self._replay.place(row)
         there = next(s for s in self._replay.walk(place) if s.planned.stage.number == seen.planned.stage.number)
         matcher, text, own = self._matcher(step), there.text_given_to(step), seen.text_given_to(step)
@@ -135,7 +135,7 @@ class DuplicateEvidence:
         )
 
 
-def _shown(matcher: SampleMatcher, seen: StageReplay) -> str | None:
+def _shown(matcher: SampleMatcher, seen: RowInStage) -> str | None:
     """Text of a row's match key, as evidence shows it."""
     names = seen.program.match_keys
     return matcher.shown({key_name(name): seen.row.values.get(name) for name in names})

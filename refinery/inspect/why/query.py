@@ -15,7 +15,7 @@ from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
-from refinery.inspect.why.row_replay import RowReplay, StageReplay
+from refinery.inspect.why.row_replay import RowReplay, RowInStage
 from refinery.io.model import handed_over
 from refinery.io.side_files import require_unchanged
 from refinery.planning.filter_costs import orderings_of
@@ -167,7 +167,7 @@ class RowHistories:
         [name] = [known.name for known in self.prepared.recipe.steps if known.index == step]
         return step, name, str(self.places.get(step, ""))
 
-    def _events(self, row: int, seen: StageReplay, end: Sequence[Any] | None) -> dict[int, Event]:
+    def _events(self, row: int, seen: RowInStage, end: Sequence[Any] | None) -> dict[int, Event]:
         """Events of the steps of one stage that the row reached, and of the deduplicator after them."""
         last = end[0] if end else None
         ran = [info.index for info in seen.program.steps]
@@ -178,7 +178,7 @@ class RowHistories:
             return events
         return events | {after.index: self._decision(row, after, seen, end if after.index == last else None)}
 
-    def _event(self, row: int, step: int, seen: StageReplay, end: Sequence[Any] | None) -> Event:
+    def _event(self, row: int, step: int, seen: RowInStage, end: Sequence[Any] | None) -> Event:
         """Event of a mapper, filter or deduplicator of text units. end: ledger entry if this step removed the row."""
         program, values = seen.program, seen.row.values
         place, why = self._place(step), _why(end)
@@ -192,12 +192,12 @@ class RowHistories:
             return Event(*place, "unchanged", units=units)
         return Event(*place, "removed" if end else "changed", before, values[change.after], units=units, **why)
 
-    def _units(self, row: int, step: int, seen: StageReplay, text: str | None) -> tuple[RemovedUnit, ...] | None:
+    def _units(self, row: int, step: int, seen: RowInStage, text: str | None) -> tuple[RemovedUnit, ...] | None:
         """Units that a deduplicator took out of the text; None for other steps."""
         before = seen.planned.stage.before
         return self.evidence.units(before, row, text) if before is not None and before.index == step else None
 
-    def _decision(self, row: int, step: Any, seen: StageReplay, end: Sequence[Any] | None) -> Event:
+    def _decision(self, row: int, step: Any, seen: RowInStage, end: Sequence[Any] | None) -> Event:
         """Event of a deduplicator that keeps or removes the whole row."""
         place, cluster = self._place(step.index), self.evidence.cluster(step, row)
         if end:

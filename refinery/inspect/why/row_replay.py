@@ -52,7 +52,7 @@ class RowPosition:
 
 
 @dataclass(frozen=True)
-class StageReplay:
+class RowInStage:
     """A row in one stage, as computed by `program`; if a step raised, `program` holds only the steps before it."""
 
     planned: CompiledStage
@@ -110,7 +110,7 @@ class RowReplay:
             by_shard[place.shard.index].append(place)
         return {place.row: place.file(line) for places in by_shard.values() for place, line in _lines(places)}
 
-    def walk(self, place: RowPosition, raising: int | None = None) -> Iterator[StageReplay]:
+    def walk(self, place: RowPosition, raising: int | None = None) -> Iterator[RowInStage]:
         """Yield the row in one stage after another, until a step removes it.
 
         raising: the step that raised on the row, in any stage. Raises DataError when the row is not in its file.
@@ -134,19 +134,19 @@ class RowReplay:
 
     def _seen(
         self, planned: CompiledStage, shard: Shard, place: RowPosition, raising: int | None
-    ) -> tuple[StageReplay, Batch, pa.Table]:
+    ) -> tuple[RowInStage, Batch, pa.Table]:
         program = planned.program
         try:
             if not _fails_in(planned, raising):  # it may be one on which the process dies
                 row, batch, done = self._replayed(program, shard, place)
-                return StageReplay(planned, program, row, False), batch, done
+                return RowInStage(planned, program, row, False), batch, done
         except duckdb.Error:
             if raising is None:
                 raise
         assert raising is not None
         program = self._before(planned, raising)
         row, batch, done = self._replayed(program, shard, place)
-        return StageReplay(planned, program, row, True), batch, done
+        return RowInStage(planned, program, row, True), batch, done
 
     def _replayed(self, program: Program, shard: Shard, place: RowPosition) -> tuple[ReplayedRow, Batch, pa.Table]:
         if id(program) not in self._workers:
