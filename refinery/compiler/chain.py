@@ -21,7 +21,7 @@ from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.stability import unstable
-from refinery.compiler.stat_groups import Reader, key_columns
+from refinery.compiler.stat_groups import GroupReads, key_columns
 from refinery.compiler.templates import arguments, asks_for, ident, json_path, lit, template
 from refinery.compiler.user_names import json_column, own_expression, parse, resolve
 from refinery.errors import Problem, RecipeError, did_you_mean
@@ -127,7 +127,7 @@ class _Compiler:
         lookup = partial(self._lookup, keys=self.text_key, user_sql=True)
         own = partial(own_expression, lookup=lookup, known=self._known())
         problems: list[Problem] = []
-        for place, columns in key_columns(summary, Reader(self.schema, self._from_line, self._input, own)):
+        for place, columns in key_columns(summary, GroupReads(self.schema, self._from_line, self._input, own)):
             try:
                 for name, sql, note in columns:
                     self.chain.layers.add(name, self._parsed(sql), 0, note, "key")

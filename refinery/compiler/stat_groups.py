@@ -26,7 +26,7 @@ _MOST_TOKENS = 2**40
 
 
 @dataclass(frozen=True)
-class Reader:
+class GroupReads:
     """Access to the samples of a chain.
 
     line(name, make, fields): a column made from lines, see `_Compiler._from_line`. column(name): a column of the input.
@@ -50,7 +50,7 @@ def keyed(summary: StatSummary) -> list[str]:
     return [group for group in summary.groups if group in ("fqdn", "suffix")] + [name for name, _ in summary.group_by]
 
 
-def key_columns(summary: StatSummary, reader: Reader) -> list[tuple[str, Iterator[Column]]]:
+def key_columns(summary: StatSummary, reader: GroupReads) -> list[tuple[str, Iterator[Column]]]:
     """Hidden columns of a sample, each lot with the place in the recipe that asks for it; a key is never NULL.
 
     What names no column is a ValueError, with the cure, of its lot.
@@ -63,13 +63,13 @@ def key_columns(summary: StatSummary, reader: Reader) -> list[tuple[str, Iterato
     ]
 
 
-def _of_address(summary: StatSummary, reader: Reader, fields: dict[str, str]) -> Iterator[Column]:
+def _of_address(summary: StatSummary, reader: GroupReads, fields: dict[str, str]) -> Iterator[Column]:
     for group in ("fqdn", "suffix"):
         if group in summary.groups:
             yield key_name(group, summary), _of_url(group, fields, summary, reader.schema), f"{group} of the address"
 
 
-def _of_expressions(summary: StatSummary, reader: Reader) -> Iterator[Column]:
+def _of_expressions(summary: StatSummary, reader: GroupReads) -> Iterator[Column]:
     owns = list(each_of([partial(reader.own, sql) for _, sql in summary.group_by]))
     for (name, sql), own in zip(summary.group_by, owns, strict=True):
         mixed = reader.schema.columns.get(sql) == "JSON"  # a text among values of other types is no quoted one
@@ -97,7 +97,7 @@ def _of_url(group: str, fields: dict[str, str], summary: StatSummary, schema: Sc
     return f"coalesce({', '.join(parts)}, '')"
 
 
-def _fields(summary: StatSummary, reader: Reader) -> dict[str, str]:
+def _fields(summary: StatSummary, reader: GroupReads) -> dict[str, str]:
     """SQL for the fields that the groups need, as texts, without those that a table does not have."""
     paths: dict[str, tuple[str, ...]] = {}
     for group in ("fqdn", "suffix"):

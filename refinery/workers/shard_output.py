@@ -1,4 +1,4 @@
-"""What a shard leaves besides samples: facts, quarantined rows, match keys and numbers of kept rows."""
+"""Output of a shard besides samples: facts, quarantined rows, match keys and numbers of kept rows."""
 
 from __future__ import annotations
 

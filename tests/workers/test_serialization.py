@@ -54,7 +54,8 @@ def travels(value: Any) -> bool:
 
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
-lone = st.text(st.characters(categories=["Cs", "Lu"]))
+# Bytes of paths that are not UTF-8 become these; JSON would join a pair with a high surrogate, which no path has.
+lone = st.text(st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF) | st.characters(categories=["Lu"]))
 dtypes = st.sampled_from(["<i8", "<u8", "<i4", "<f8", "|u1", "|b1", "<f4"])
 numbers = dtypes.flatmap(
     lambda kind: arrays.arrays(np.dtype(kind), arrays.array_shapes(max_dims=2, min_side=0, max_side=4))

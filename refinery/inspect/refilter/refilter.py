@@ -25,7 +25,7 @@ from refinery.execution.result_store import NoResultStore
 from refinery.execution.run import Outcome, Progress, execute_prepared
 from refinery.execution.stage_runner import StageRunner
 from refinery.inspect.finished_run import FinishedRun
-from refinery.inspect.refilter.change import StoredChain, RecipeChange, compare
+from refinery.inspect.refilter.change import RecipeChange, StoredChain, compare
 from refinery.inspect.refilter.copied_export import CopiedExport
 from refinery.inspect.refilter.stored_facts import ShardPosition
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts

@@ -13,7 +13,7 @@ import duckdb
 from refinery.errors import RefineryError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.query import RowHistories
-from refinery.inspect.why.row_replay import RowPosition, RowInStage
+from refinery.inspect.why.row_replay import RowInStage, RowPosition
 from refinery.workers.replay import replay, versions_before
 from refinery.workers.worker import Task, Worker
 

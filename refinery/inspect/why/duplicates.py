@@ -8,7 +8,7 @@ from typing import Any
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import SampleMatcher
 from refinery.dedup.matchers.model import SharedShingles
-from refinery.inspect.why.row_replay import RowReplay, RowInStage
+from refinery.inspect.why.row_replay import RowInStage, RowReplay
 
 # Rows whose file is looked up, among possibly thousands; each row may need another shard.
 _FILES = 20

@@ -15,7 +15,7 @@ from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
-from refinery.inspect.why.row_replay import RowReplay, RowInStage
+from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.io.side_files import require_unchanged
 from refinery.planning.filter_costs import orderings_of

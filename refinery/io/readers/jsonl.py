@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from refinery.io.limits import ReadLimits
 
 
-class JsonLines(Reader):
+class JsonLinesReader(Reader):
     """One JSON object per line; shards are cut anywhere, compressed or not."""
 
     name = "jsonl"

@@ -11,17 +11,17 @@ from refinery.io.formats import split_suffix
 from refinery.io.model import Source
 from refinery.io.readers.csv import Delimited
 from refinery.io.readers.json_values import JsonValues
-from refinery.io.readers.jsonl import JsonLines
+from refinery.io.readers.jsonl import JsonLinesReader
 from refinery.io.readers.model import Reader
-from refinery.io.readers.tables import Arrow, Parquet
+from refinery.io.readers.tables import Arrow, ParquetReader
 from refinery.io.readers.text import Text
 from refinery.io.readers.user import UserReader
 from refinery.operators.reader_files import ReaderFile
 
 READERS: tuple[Reader, ...] = (
-    JsonLines(),
+    JsonLinesReader(),
     JsonValues(),
-    Parquet(),
+    ParquetReader(),
     Delimited("csv", ","),
     Delimited("tsv", "\t"),
     Arrow(),

@@ -46,7 +46,7 @@ class Table(Reader):
         return shard.end - shard.start
 
 
-class Parquet(Table):
+class ParquetReader(Table):
     """Parquet files; of objects at URLs only the needed parts are read."""
 
     name = title = "parquet"

@@ -6,7 +6,7 @@ from refinery.io.model import Written
 from refinery.io.writers.model import ExportJob, Writer
 
 
-class JsonLines(Writer):
+class JsonLinesWriter(Writer):
     """One JSON object per line."""
 
     copy_options = "FORMAT json"

@@ -8,7 +8,7 @@ from refinery.io.model import Written
 from refinery.io.writers.model import ExportJob, Writer
 
 
-class Parquet(Writer):
+class ParquetWriter(Writer):
     """A table with one row per sample."""
 
     name = "parquet"

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from refinery.errors import OutputError, did_you_mean
 from refinery.io.writers.json_array import JsonArray
-from refinery.io.writers.jsonl import JsonLines
+from refinery.io.writers.jsonl import JsonLinesWriter
 from refinery.io.writers.model import Writer
 from refinery.io.writers.none import Nothing
-from refinery.io.writers.parquet import Parquet
+from refinery.io.writers.parquet import ParquetWriter
 
-WRITERS: tuple[Writer, ...] = (JsonLines(), JsonLines("gz"), JsonLines("zst"), JsonArray(), Parquet(), Nothing())
+WRITERS: tuple[Writer, ...] = (
+    JsonLinesWriter(),
+    JsonLinesWriter("gz"),
+    JsonLinesWriter("zst"),
+    JsonArray(),
+    ParquetWriter(),
+    Nothing(),
+)
 FORMATS = tuple(writer.name for writer in WRITERS if writer.writes)
 # Values of `export_type`.
 EXPORT_TYPES = tuple(writer.name for writer in WRITERS)

@@ -201,7 +201,6 @@ def test_memory_that_an_operator_runs_out_of(driver: Any, tmp_path: Path) -> Non
     assert found.counts.kept == 100 and rows(found, "steps", "changed") == [(100,)]
 
 
-@pytest.mark.long
 def test_a_driver_that_is_killed_is_resumed(cluster: Any, driver: Any, tmp_path: Path) -> None:
     own = slow(tmp_path, 0.05)
     write_lines(tmp_path / "in.jsonl", samples(600))
