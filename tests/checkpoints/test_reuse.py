@@ -16,7 +16,7 @@ import refinery
 from refinery.api import Run
 from refinery.cli.main import cli
 from refinery.errors import OutputError
-from refinery.execution import stage_runner
+from refinery.execution import local_backend
 from refinery.execution.open import open_recipe
 from refinery.execution.run import begin_anew
 from refinery.io.writers.temp_files import aside_of
@@ -94,7 +94,7 @@ def test_what_changes_nothing_runs_nothing_again(
 ) -> None:
     export = (first / "run" / "out.jsonl").stat()
     monkeypatch.setattr(Worker, "run", None)
-    monkeypatch.setattr(stage_runner, "find_duplicates", None)
+    monkeypatch.setattr(local_backend, "find_duplicates", None)
     run = refinery.run(asked(first, **keys))
     assert reused(run) == all_of(run)
     without = ("runs", "trace") if keys else ()

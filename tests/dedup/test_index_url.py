@@ -174,7 +174,7 @@ import os, signal, sys
 import refinery
 from refinery.dedup import index_url
 def dies(*given): os.kill(os.getpid(), signal.SIGKILL)
-setattr(index_url.Bucket, sys.argv[1], dies)
+setattr(index_url.IndexBucket, sys.argv[1], dies)
 refinery.run(eval(sys.argv[2]))
 """
 

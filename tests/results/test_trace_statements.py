@@ -28,8 +28,10 @@ def test_rows_of_many_shards_are_replayed_by_one_statement(tmp_path: Path, monke
     real = Worker.replay_all
 
     def counted(self: Worker, places: Any) -> Any:
-        over = self._over
-        monkeypatch.setattr(self, "_over", lambda sql, given: statements.append(len(given)) or over(sql, given))
+        over = self.connection.over
+        monkeypatch.setattr(
+            self.connection, "over", lambda sql, given: statements.append(len(given)) or over(sql, given)
+        )
         yield from real(self, places)
 
     with monkeypatch.context() as patch:

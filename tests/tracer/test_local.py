@@ -237,6 +237,6 @@ def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page = (ROOT / "docs" / "tracing.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     exec(page.partition("```python\n")[2].partition("```")[0], {})
-    said = page.partition("leaves `outputs/own")[2].partition("\n\n")[2].partition("\n\n")[0]
+    said = page.partition("writes `outputs/own")[2].partition("\n\n")[2].partition("\n\n")[0]
     left = [traced(tmp_path / "outputs" / "own", operator) for operator in (MAPPER, FILTER)]
     assert [json.loads(line) for line in said.splitlines()] == [record for records in left for record in records]

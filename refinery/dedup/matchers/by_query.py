@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from refinery import kernels
 from refinery.dedup.matchers.model import (
     KeyRelations,
     MatchColumn,
@@ -19,7 +20,6 @@ from refinery.dedup.matchers.model import (
     ShingleComparison,
 )
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
-from refinery.kernels.core.arrow import numbers
 
 _PAIRS = "SELECT _row, via, CAST(how AS INTEGER) AS how FROM ({}) WHERE _row <> via"
 _SCRIPT = "CREATE OR REPLACE TEMP TABLE pairs AS\nSELECT *, CAST(NULL AS DOUBLE) AS jaccard FROM ({})"
@@ -63,7 +63,7 @@ class QueryMatcher:
     ) -> Iterator[Pairs]:
         """Pairs that the query gives."""
         for batch in keys.batches(keys.sql(self._query(params))):
-            row, via, how = (numbers(batch.column(name)) for name in ("_row", "via", "how"))
+            row, via, how = (kernels.core.arrow.numbers(batch.column(name)) for name in ("_row", "via", "how"))
             yield Pairs(row, via, how, np.full(len(row), np.nan))
 
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:

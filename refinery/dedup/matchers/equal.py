@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
+from refinery import kernels
 from refinery.dedup.matchers.model import KeyRelations, Pairs, SetQuery
-from refinery.kernels.core.arrow import numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def same_key(column: str) -> SetQuery:
@@ -24,5 +27,5 @@ def equal_pairs(keys: KeyRelations, column: str, how: int) -> Iterator[Pairs]:
 
 def pairs_of(batch: pa.RecordBatch, how: int) -> Pairs:
     """Pairs from rows of `same_key`."""
-    row, via = numbers(batch.column("_row")), numbers(batch.column("via"))
+    row, via = kernels.core.arrow.numbers(batch.column("_row")), kernels.core.arrow.numbers(batch.column("via"))
     return Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from refinery import kernels
 from refinery.dedup.matchers.equal import equal_pairs
 from refinery.dedup.matchers.model import (
     KeyRelations,
@@ -21,7 +22,6 @@ from refinery.dedup.matchers.model import (
 )
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 from refinery.dedup.matchers.shingles import shared_by
-from refinery.kernels.core.arrow import numbers
 
 _FIRSTS = "SELECT simhash, min(_row) AS _row FROM marks WHERE simhash IS NOT NULL GROUP BY simhash ORDER BY simhash"
 
@@ -60,7 +60,7 @@ class HammingMatcher:
         """Samples with equal values first, then those of distinct values that are near."""
         yield from equal_pairs(keys, "simhash", 0)
         table = keys.con.sql(_FIRSTS).to_arrow_table()
-        values, rows = (numbers(table[name]) for name in ("simhash", "_row"))
+        values, rows = (kernels.core.arrow.numbers(table[name]) for name in ("simhash", "_row"))
         yield _near(values, rows, int(params["num_blocks"]), int(params["hamming_distance"]))
 
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
