@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.metadata as metadata
+import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,11 +45,19 @@ def own_sources(home: Path) -> str:
     """A digest of refinery's code and shipped operators, because a checkout changes without a new version."""
     whole, root = hashlib.sha256(), shipped()
     for folder in (home, root / "sql", root / "udfs"):
-        for path in sorted(folder.rglob("*")):
-            inside = path.relative_to(folder).parts
-            if path.is_file() and "__pycache__" not in inside and not (folder == home and is_left_out(inside)):
-                whole.update(f"{'/'.join(inside)}\0".encode() + path.read_bytes())
+        for inside in sorted(_files(folder)):
+            if not (folder == home and is_left_out(inside)):
+                content = Path(folder, *inside).read_bytes()
+                whole.update(f"{'/'.join(inside)}\0".encode() + content)
     return whole.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[tuple[str, ...]]:
+    """The files below a folder, as parts of their paths in it, without Python's caches."""
+    for root, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        above = Path(root).relative_to(folder).parts
+        yield from ((*above, name) for name in files)
 
 
 def is_left_out(inside: Sequence[str]) -> bool:

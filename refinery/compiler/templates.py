@@ -16,7 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 @lru_cache(maxsize=1024)
 def asks_for(body: str, name: str) -> bool:
     """Return whether a template uses a variable."""
-    return name in meta.find_undeclared_variables(environment().parse(body))
+    return name in body and name in meta.find_undeclared_variables(environment().parse(body))
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Argument:
 @lru_cache(maxsize=1024)
 def arguments(body: str, function: str) -> tuple[Argument, ...]:
     """The first arguments of a template's calls of a function, each once, by line; other expressions are left out."""
+    if function not in body:  # parsing takes as long as compiling
+        return ()
     calls = environment().parse(body).find_all(jinja2.nodes.Call)
     own = [call for call in calls if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function]
     given = [call.args[0] for call in sorted(own, key=lambda call: call.lineno) if call.args]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -22,5 +23,10 @@ def shipped() -> Path:
 
 def is_shipped(path: Path) -> bool:
     """Return whether an operator file is shipped with refinery."""
-    path, home = path.resolve(), shipped().resolve()
-    return any(path.is_relative_to(home / folder) for folder in ("sql", "udfs"))
+    return os.path.realpath(path).startswith(_folders())
+
+
+@cache
+def _folders() -> tuple[str, ...]:
+    """The folders of shipped operators, with a separator at the end."""
+    return tuple(os.path.join(os.path.realpath(shipped()), folder, "") for folder in ("sql", "udfs"))

@@ -38,17 +38,27 @@ _FAMILIES: tuple[tuple[Test, tuple[Test, ...]], ...] = (
 )
 
 
-@lru_cache(maxsize=256)
 def declared_type(function: Function) -> pa.DataType:
     """Arrow type that a function declares to return. Raises OperatorError when DuckDB knows no such type."""
-    with duckdb.connect() as con:
-        try:
-            return con.sql(f"SELECT CAST(NULL AS {function.returns}) AS v").to_arrow_table().schema.field("v").type
-        except duckdb.Error as error:
-            reason = str(error).splitlines()[0]
-            raise OperatorError(
-                f"{function.path}: {function.name}: returns {function.returns!r} is no type of DuckDB: {reason}"
-            ) from None
+    try:
+        return _arrow_type(function.returns)
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise OperatorError(
+            f"{function.path}: {function.name}: returns {function.returns!r} is no type of DuckDB: {reason}"
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _arrow_type(declared: str) -> pa.DataType:
+    with _database().cursor() as con:
+        return con.sql(f"SELECT CAST(NULL AS {declared}) AS v").to_arrow_table().schema.field("v").type
+
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """A database for types alone: opening one takes as long as a small shard."""
+    return duckdb.connect(config={"threads": 1})
 
 
 def any_of(tests: tuple[Test, ...], kind: pa.DataType) -> bool:
