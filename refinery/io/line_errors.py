@@ -10,6 +10,7 @@ from refinery import kernels
 # Beginnings of the errors of a row at which reading a file ends; rows after it are not counted.
 DAMAGED = "the compressed data is damaged"
 NOT_CLOSED = "the array is not closed: the file seems to be cut off"
+STOPPED = "what follows in the file is not read"
 
 
 def explain_json(raw: bytes) -> str:

@@ -77,6 +77,17 @@ def noted(operator: Path) -> Iterator[None]:
             _running[thread] = before
 
 
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Attribute nothing that this thread does in the body to the operator that called it."""
+    before = getattr(_active, "found", None)
+    _active.found = Traces()
+    try:
+        yield
+    finally:
+        _active.found = before
+
+
 def _install() -> None:
     """Install the audit hook in this process once: it cannot be removed. Not every Python has events for threads."""
     global _installed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.errors import DataError
+from refinery import kernels
+from refinery.errors import DataError, OperatorError
 from refinery.io.batch import LINE, RAW_LIMIT, BadSample, Batch, as_json
 from refinery.io.limits import ReadLimits
-from refinery.io.line_errors import not_utf8
+from refinery.io.line_errors import STOPPED, explain_json, not_utf8
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import stream
 from refinery.operators.modules import load_module
+from refinery.operators.opened_files import suspended
 from refinery.operators.user_code import running
 
 _BUFFER = 1 << 20
@@ -42,7 +45,8 @@ class _Bytes(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer from its start; returns the number of bytes, 0 at the end."""
-        count = 0 if self.damage else int(self._stream.readinto(memoryview(buffer)) or 0)
+        with suspended():  # the input is declared, also where decompression opens it again
+            count = 0 if self.damage else int(self._stream.readinto(memoryview(buffer)) or 0)
         self.damage = self.damage or getattr(self._stream, "damage", None)
         if self.damage and not count:
             raise _Damaged(self.damage)
@@ -59,8 +63,9 @@ def read_samples(source: Source, path: str, limits: ReadLimits) -> Iterator[Batc
     """Batches of the samples that `read` of a user's file yields for a source; `line_numbers` are numbers of records.
 
     A yielded exception, and anything that is no sample, is a BadSample with the number of its record. An error that
-    `read` raises is one, too: no more is read of the file after it. Raises DataError if the file cannot be opened,
-    OperatorError if the user's file cannot be imported.
+    `read` raises is one, too: no more is read of the file after it, and its reason begins as the alarm of a file that is
+    cut short does. Raises DataError if the file cannot be opened, OperatorError if the user's file cannot be imported or
+    tries to end the process.
     """
     try:
         raw = _Bytes(source)
@@ -87,13 +92,14 @@ def _yielded(path: Path, raw: _Bytes) -> Iterator[Any]:
                 item = next(items)
         except StopIteration:
             break
+        except OperatorError:  # it tries to end the run
+            raise
         except Exception as error:
-            reason = raw.damage or f"read of {path.name} raised {type(error).__name__}: {error}"
-            yield ValueError(f"{reason}; what follows in the file is not read")
+            yield ValueError(raw.damage or f"{STOPPED}: read of {path.name} raised {type(error).__name__}: {error}")
             return
         yield from _rows(item) if isinstance(item, (pa.RecordBatch, pa.Table)) else (item,)
     if raw.damage:  # the reader has passed over the error
-        yield ValueError(f"{raw.damage}; what follows in the file is not read")
+        yield ValueError(raw.damage)
 
 
 def _rows(table: Any) -> Iterator[Any]:
@@ -140,10 +146,42 @@ class _Pending:
 
     def batch(self) -> Batch:
         """The records since the last batch."""
-        column = pa.array(self._lines, pa.large_binary()).view(pa.large_string())
-        rows, bad = np.array(self._rows, np.int64), self._bad
+        good = self._valid()
+        column = pa.array([self._lines[i] for i in good], pa.large_binary()).view(pa.large_string())
+        rows, bad = np.array(self._rows, np.int64)[good], self._bad
         self._start()
         return Batch(True, pa.table({LINE: column}), rows, rows + 1, bad, self._seen)
+
+    def _valid(self) -> list[int]:
+        """Places of the lines that would be samples in a file of JSON lines; the others become BadSamples."""
+        ends = np.cumsum([len(line) for line in self._lines], dtype=np.int64)
+        starts, kinds = np.concatenate((np.zeros(1, np.int64), ends))[:-1], np.zeros(len(ends), np.uint8)
+        data = np.frombuffer(bytearray(b"".join(self._lines)), np.uint8)
+        if not kernels.json.jsoncheck.objects(data, starts, ends, kinds):
+            return list(range(len(kinds)))
+        errors = {i: _error(self._lines[i]) for i in np.flatnonzero(kinds).tolist()}
+        for i, error in errors.items():
+            if error:
+                self._bad.append(BadSample(self._rows[i], self._rows[i] + 1, self._lines[i][:RAW_LIMIT], error))
+        return [i for i in range(len(kinds)) if not errors.get(i)]
+
+
+def _error(line: bytes) -> str:
+    """The reason why JSON that Python has written is no sample; "" if it is one."""
+    repeated: list[str] = []
+
+    def seen(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        repeated.extend(name for name in set(names) if names.count(name) > 1)
+
+    try:
+        json.loads(line, object_pairs_hook=seen)
+    except RecursionError:
+        return explain_json(line)
+    if repeated:
+        return f"two fields have the name {min(repeated)!r} as text"
+    reason = explain_json(line)
+    return "" if reason == "a valid object" else reason
 
 
 def _line(item: Any, most: int) -> tuple[bytes, str]:

@@ -13,6 +13,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.errors import OperatorError, RecipeError
+from refinery.io.line_errors import DAMAGED
 from refinery.operators import Library
 from refinery.recipe.schema import recipe_schema
 from tests.runs import exported, rows
@@ -78,11 +79,17 @@ def test_a_named_format_reads_any_suffix(tmp_path: Path, recipe: dict[str, Any])
     [
         (
             "yield {'text': 'first'}\n    raise KeyError('x')",
-            "raised KeyError: 'x'; what follows in the file is not read",
+            "what follows in the file is not read: read of odd.py raised KeyError: 'x'",
         ),
         ("yield {'text': 'first'}\n    yield 'second'", "read yields a sample as a dict, not str"),
         ("yield {'text': 'first'}\n    yield {'text': '\\udc80'}", "invalid UTF-8"),
         ("yield {'text': 'first'}\n    yield {'text': 'x', 'n': {1, 2}, (1,): 2}", "cannot be written as JSON"),
+        ("yield {'text': 'first'}\n    yield {'text': 'x', 1: 'a', '1': 'b'}", "two fields have the name '1' as text"),
+        (
+            "yield {'text': 'first'}\n    deep = {}\n    for _ in range(1200): deep = {'a': deep}\n"
+            "    yield {'text': 'x', 'deep': deep}",
+            "recursion depth",
+        ),
     ],
 )
 def test_what_a_reader_does_wrong_is_in_quarantine(
@@ -97,6 +104,37 @@ def test_what_a_reader_does_wrong_is_in_quarantine(
     assert line == 2 and error in found
 
 
+ENDINGS = [("os._exit(0)", "called os._exit"), ("raise SystemExit(0)", "ended with SystemExit")]
+
+
+@pytest.mark.parametrize(("ending", "message"), ENDINGS)
+@pytest.mark.parametrize("samples", [1, 20_000])
+def test_a_reader_that_ends_the_process_is_an_error(
+    tmp_path: Path, recipe: dict[str, Any], ending: str, message: str, samples: int
+) -> None:
+    code = (
+        "import os\nFORMAT = 'odd'\nSUFFIXES = ('.odd',)\n\n\ndef read(stream):\n"
+        f"    for n in range({samples}):\n        yield {{'text': f'text {{n}}'}}\n    {ending}\n"
+    )
+    (tmp_path / "x.odd").write_bytes(b"anything")
+    own = folder_with(tmp_path / "odd", code, "odd")
+    with pytest.raises(OperatorError, match=message):
+        refinery.run(recipe | {"dataset_path": str(tmp_path / "x.odd"), "operators": [str(own)], "workers": "threads"})
+    assert not (tmp_path / "run" / "out.jsonl").exists()
+
+
+def test_a_file_that_is_not_read_to_its_end_is_an_alarm(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    code = (
+        "FORMAT = 'odd'\nSUFFIXES = ('.odd',)\n\n\ndef read(stream):\n"
+        "    for n in range(9):\n        yield {'text': f'text {n}'}\n    raise KeyError('x')\n"
+    )
+    (tmp_path / "x.odd").write_bytes(b"anything")
+    own = folder_with(tmp_path / "odd", code, "odd")
+    run = refinery.run(recipe | {"dataset_path": str(tmp_path / "x.odd"), "operators": [str(own)]})
+    assert len(exported(run)) == 9
+    assert "could not be read to its end" in run.warnings[0]
+
+
 def test_no_sample_ends_where_compressed_data_is_damaged(tmp_path: Path, recipe: dict[str, Any]) -> None:
     whole = gzip.compress(b"".join(b">s%d\nACGTACGT%d\n" % (k, k * k) for k in range(20_000)))
     (tmp_path / "cut.fa.gz").write_bytes(whole[: len(whole) // 2])
@@ -104,7 +142,9 @@ def test_no_sample_ends_where_compressed_data_is_damaged(tmp_path: Path, recipe:
     found = [sample["text"] for sample in exported(run)]
     assert found == [f"ACGTACGT{k * k}" for k in range(len(found))] and len(found) > 1000
     [(line, error)] = rows(run, "quarantine", "line, error")
-    assert line == len(found) + 1 and error.endswith("what follows in the file is not read")
+    assert line == len(found) + 1 and error.startswith(DAMAGED)
+    [alarm, *_] = run.warnings
+    assert "could not be read to its end" in alarm and not any("not declared" in note for note in run.warnings)
 
 
 def test_rows_of_arrow_are_samples(tmp_path: Path, recipe: dict[str, Any]) -> None:
