@@ -121,7 +121,7 @@ def test_marked_fields_are_those_that_are_known_here() -> None:
 
 
 def test_marked_sql_is_that_of_the_statement() -> None:
-    """What only errors and traces need follows from the statement that is in the key."""
+    """The key leaves out what only errors and traces need: it follows from the statement."""
     program, chain = PLANNED.program, PLANNED.chain
     whole = pretty(f"{program.layers} SELECT {', '.join(chain.pass_columns())} FROM {program.last}")
     assert whole == program.pass_sql

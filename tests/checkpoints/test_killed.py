@@ -80,7 +80,7 @@ def left(folder: Path) -> tuple[Any, bytes, list[str]]:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a run takes, in seconds and operations on files, and what it leaves."""
+    """Cost of a run, in seconds and operations on files, and its results."""
 
     seconds: float
     operations: int
@@ -89,7 +89,7 @@ class Undisturbed:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, forks: Forks, samples: Path) -> dict[str, Undisturbed]:
-    """What undisturbed runs take and leave, by format."""
+    """Costs and results of undisturbed runs, by format."""
     found = {}
     for kind in KINDS:
         folder = tmp_path_factory.mktemp(kind)

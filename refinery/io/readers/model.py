@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,7 +43,7 @@ class Cut(NamedTuple):
     schema: pa.Schema | None = None
 
 
-class Reader:
+class Reader(ABC):
     """An input format. Methods raise DataError for a file that cannot be read.
 
     name: of the format of a `Source`. recipe_names: values of `format` in a recipe's `dataset`. suffixes: of files, lower
@@ -79,9 +80,9 @@ class Reader:
     script_line = "line"
     hints = False
 
+    @abstractmethod
     def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
         """The samples of a shard of one file; of several where a file is one sample."""
-        raise NotImplementedError
 
     def schema(self, source: Source) -> pa.Schema:
         """The columns of a file; none for an empty file. Formats of lines have no columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ class ExportJob:
     folder: str
 
 
-class Writer:
+class Writer(ABC):
     """An export format.
 
     name: in recipes, and the suffix of its files without the first dot. writes: False for no export at all.
@@ -56,9 +57,9 @@ class Writer:
         """Bytes at the start of a file that shards write together."""
         return b""
 
+    @abstractmethod
     def is_shared(self, lines: bool) -> bool:
         """Return whether threads write their shards into one file. lines: samples are carried as JSON lines."""
-        raise NotImplementedError
 
     def tail(self, footers: Sequence[tuple[int, bytes]]) -> bytes | None:
         """Bytes at the end of a shared file; None if the shards do not fit together as they are.
@@ -67,6 +68,6 @@ class Writer:
         """
         return b""
 
+    @abstractmethod
     def join(self, job: ExportJob) -> list[Written]:
         """Write the files of an export from the parts of all shards. Raises OutputError."""
-        raise NotImplementedError
