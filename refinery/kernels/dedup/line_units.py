@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from refinery.kernels.core.arrow import CHANGED, Texts, delta, ints, texts
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import SPACE, classes
+from refinery.kernels.core.jit import njit
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.text.lines import count_lines
 
@@ -171,7 +172,7 @@ def _product_typed(typingctx, a, b):
 _fold_product: Any = intrinsic(_product_typed)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def key_of(data, start, end):
     """Hash of data[start:end], never 0: multiply and fold 16 bytes at a time, as in wyhash."""
     one, two = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
@@ -192,13 +193,13 @@ def key_of(data, start, end):
     return word if word != np.uint64(0) else np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _keys_of(data, offsets, keys):
     for i in range(len(keys)):
         keys[i] = key_of(data, offsets[i], offsets[i + 1])
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def stripped(data, start, end, class_table):
     """Bounds of data[start:end] without the white space at its ends (str.strip)."""
     while start < end:
@@ -219,7 +220,7 @@ def stripped(data, start, end, class_table):
     return start, end
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def shorter(data, start, end, length):
     """True if data[start:end] has fewer than `length` code points."""
     if end - start >= 4 * length:
@@ -230,7 +231,7 @@ def shorter(data, start, end, length):
     return count < length
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def fold(data, start, end, how, table, room):
     """Write the folded data[start:end], which has no white space at its ends, to room[0:]; returns its length.
 
@@ -273,7 +274,7 @@ def fold(data, start, end, how, table, room):
     return w
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _fold_ascii(part, how, table, room):
     lowered = np.uint8(32) if how & LOWER else np.uint8(0)
     w = 0
@@ -291,7 +292,7 @@ def _fold_ascii(part, how, table, room):
     return len(part)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def folded_key(data, start, end, how, table, room, left, unit):
     """Key of the folded data[start:end]; when folding needs Python, its bounds go to left[unit]."""
     if how == 0:
@@ -303,14 +304,14 @@ def folded_key(data, start, end, how, table, room, left, unit):
     return key_of(room, 0, length)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _count_lines(data, offsets, valid, firsts):
     for row in range(len(valid)):
         lines = count_lines(data, offsets[row], offsets[row + 1]) + 1 if valid[row] else 0
         firsts[row + 1] = firsts[row] + lines
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def find(data, start, end, separator):
     """Position of the first `separator` in data[start:end], or -1."""
     length = len(separator)
@@ -338,7 +339,7 @@ def find(data, start, end, separator):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _line_keys(
     data, offsets, valid, firsts, keys, min_length, skipped, class_table, how, table, room, left
 ):  # fmt: skip
@@ -354,7 +355,7 @@ def _line_keys(
             i = stop + 1
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _line_end(data, i, end):
     """End of the line that starts at i: a line feed, or `end`."""
     ones, line_feeds = np.uint64(0x0101010101010101), np.uint64(0x0A0A0A0A0A0A0A0A)
@@ -368,7 +369,7 @@ def _line_end(data, i, end):
     return i
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _skips(data, start, end, skipped):
     """True if the stripped line data[start:end] is of a kind in `skipped`."""
     if start == end:
@@ -385,7 +386,7 @@ def _skips(data, start, end, skipped):
     return skipped & SKIP_BRACKETS != 0 and _brackets_only(data, start, end)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _brackets_only(data, start, end):
     for i in range(start, end):
         b = data[i]
@@ -394,7 +395,7 @@ def _brackets_only(data, start, end):
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _begins(data, start, end, word):
     if end - start < len(word):
         return False
@@ -404,7 +405,7 @@ def _begins(data, start, end, word):
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _is_tag(data, start, end):
     """True if data[start:end] is one HTML tag, closed or not: `<`, an optional slash, a letter, no tag end inside.
 
@@ -425,7 +426,7 @@ def _is_tag(data, start, end):
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def without(data, offsets, valid, out, out_offsets, state, separator, removed, removed_offsets):
     """Kernel of `arrow.delta`: leave out parts of each text by their numbers; `separator` divides parts."""
     w = 0
@@ -442,7 +443,7 @@ def without(data, offsets, valid, out, out_offsets, state, separator, removed, r
     return w
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _leave_out(data, start, end, wanted, separator, out, w):
     """Write data[start:end] without the parts `wanted` (ascending) to out[w:]; returns the position after it."""
     part, begin, run, next_wanted, some = 0, start, start, 0, False
@@ -464,7 +465,7 @@ def _leave_out(data, start, end, wanted, separator, out, w):
     return w
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _joined(data, start, end, separator, out, w, some):
     if some:
         w = copy(separator, 0, len(separator), out, w)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
+from refinery.kernels.core.jit import njit
 from refinery.kernels.dedup.minhash_shingles import GOLDEN, MIX, ring, shingle_hashes
 from refinery.kernels.dedup.sha1 import sha1_32
 from refinery.kernels.dedup.shingles import Tokens
@@ -53,7 +53,7 @@ def permutation_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
     return x[0::2] | np.uint32(1), x[1::2].copy()
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _fast_minima(data, starts, firsts, gap, window, ring, factors, terms, hashes, minima, present):
     block = np.empty(BLOCK, np.uint32)
     for row in range(len(firsts) - 1):
@@ -72,7 +72,7 @@ def _fast_minima(data, starts, firsts, gap, window, ring, factors, terms, hashes
             _permute(block, filled, factors, terms, minima[row])
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _permute(hashes, n, factors, terms, least):
     """Lower `least` to the minima over hashes[:n] of each permutation."""
     for j in range(0, len(least), GROUP):
@@ -109,7 +109,7 @@ def data_juicer_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
     return factors.copy(), terms.copy()
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _data_juicer_minima(data, starts, firsts, gap, window, factors, terms, minima):
     begins, ends = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     hashes, wide = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint64)
@@ -128,7 +128,7 @@ def _data_juicer_minima(data, starts, firsts, gap, window, factors, terms, minim
             _permute_wide(wide, filled, factors, terms, minima[row])
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _permute_wide(hashes, n, factors, terms, least):
     prime, low = np.uint64(MERSENNE), np.uint64(NONE)
     for j in range(len(least)):

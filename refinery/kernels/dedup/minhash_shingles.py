@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from refinery.kernels.core.arrow import ints
 from refinery.kernels.core.blocks import load_word
+from refinery.kernels.core.jit import njit
 from refinery.kernels.dedup.shingles import Tokens
 
 # Odd constants with well mixed bits: the 64-bit golden ratio, primes of xxHash64, and a multiplier of splitmix64.
@@ -21,7 +21,7 @@ MIX = 0xBF58476D1CE4E5B9
 LOAD = 8  # bytes of one load
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def low_bytes(word, n):
     """First n bytes of a loaded word, the others zero; n above 8 takes all, below 1 none."""
     kept = min(max(n, 0), LOAD)
@@ -30,7 +30,7 @@ def low_bytes(word, n):
     return (word << drop << drop) >> drop >> drop
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def token_hash(data, start, end):
     """Hash of data[start:end]; 16 bytes from any start below `end` on must be readable."""
     n = end - start
@@ -44,7 +44,7 @@ def token_hash(data, start, end):
     return x ^ (x >> np.uint64(32))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _long(data, i, end, x):
     while i + LOAD <= end:
         x = ((x ^ (x >> np.uint64(31))) + load_word(data, i)) * np.uint64(PRIME_2)
@@ -53,7 +53,7 @@ def _long(data, i, end, x):
     return ((x ^ (x >> np.uint64(31))) + load_word(data, end - LOAD)) * np.uint64(PRIME_3)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def mixed(x):
     """Value of a polynomial with all its bits mixed."""
     x = (x ^ (x >> np.uint64(32))) * np.uint64(MIX)
@@ -61,7 +61,7 @@ def mixed(x):
     return x ^ (x >> np.uint64(32))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def power(window):
     """Base of the polynomial to the power of `window`."""
     result = np.uint64(1)
@@ -89,7 +89,7 @@ def shingle_sets(split: Tokens, window: int) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, ints(hashes[: int(sizes.sum())]))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def shingle_hashes(data, starts, first, n, gap, window, ring, out):
     """Write the hashes of the shingles of n tokens from number `first` on to out; returns their number.
 
@@ -111,7 +111,7 @@ def shingle_hashes(data, starts, first, n, gap, window, ring, out):
     return n - window + 1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _sets(data, starts, firsts, gap, window, ring, out, sizes):
     w = 0
     for row in range(len(firsts) - 1):

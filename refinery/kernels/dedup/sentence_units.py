@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import regex
-from numba import njit
 
 from refinery.kernels.core.arrow import texts
+from refinery.kernels.core.jit import njit
 from refinery.kernels.dedup.line_units import key_of, lists
 
 LOWER, SPACES, PUNCTUATION, DIACRITICS, NUMBERS, WEEKDAYS, MONTHS = 1, 2, 4, 8, 16, 32, 64  # flags of `normalised`
@@ -433,7 +433,7 @@ def _not_blank(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]
     return [(start, end) for start, end in found if not text[start:end].isspace()]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _span_keys(data, starts, n):
     """Key of every n sentences, sentence i being data[starts[i]:starts[i + 1] - 1]; 0 when all of them are empty."""
     keys = np.zeros(len(starts) - n, np.uint64)
@@ -444,7 +444,7 @@ def _span_keys(data, starts, n):
     return keys
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _ascii_keys(data, sentences, n):
     """`_span_keys` of raw ASCII sentences with a zero byte between two, normalised here by the flags USUAL."""
     room = np.empty(len(data) + 1, np.uint8)
@@ -475,7 +475,7 @@ def _ascii_keys(data, sentences, n):
     return _span_keys(room, starts, n)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _number_end(data, i):
     """End of the number whose first digit is data[i - 1]: digits, and once a point or comma and digits."""
     while i < len(data) and 48 <= data[i] <= 57:

@@ -7,7 +7,8 @@ instructions: 16 strings at a time with AVX-512.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from refinery.kernels.core.jit import njit
 
 GROUP = 64  # strings hashed together
 WORDS = 16  # 32-bit words of a block
@@ -17,7 +18,7 @@ K_CHOOSE, K_PARITY, K_MAJORITY, K_LAST = 0x5A827999, 0x6ED9EBA1, 0x8F1BBCDC, 0xC
 START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def sha1_32(data, begins, ends, out):
     """Write the first four bytes of the SHA-1 of data[begins[k]:ends[k]], little-endian, to out[k] (uint32)."""
     words = np.empty((WORDS, GROUP), np.uint32)
@@ -39,7 +40,7 @@ def sha1_32(data, begins, ends, out):
             block += 1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _finished(begins, ends, block, lanes, active, state, out):
     """Store the results of strings that end with this block, compact the others and return their number."""
     left = 0
@@ -59,7 +60,7 @@ def _finished(begins, ends, block, lanes, active, state, out):
     return left
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _fill(data, begin, end, block, words, lane):
     """Write block number `block` of the padded data[begin:end] as big-endian words."""
     size = end - begin
@@ -85,7 +86,7 @@ def _fill(data, begin, end, block, words, lane):
         words[15, lane] = np.uint32((size * 8) & 0xFFFFFFFF)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _compress(words, state):
     """Update the state of every string of the group by its block."""
     for lane in range(np.uint64(GROUP)):
@@ -125,12 +126,12 @@ def _compress(words, state):
         state[4, lane] = np.uint32(start[4] + s[4])
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _left(x, n):
     return np.uint32(np.uint32(x << np.uint32(n)) | np.uint32(x >> np.uint32(32 - n)))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _schedule(w):
     """Compute the next sixteen words of the message schedule."""
     w0 = _left(w[13] ^ w[8] ^ w[2] ^ w[0], 1)
@@ -152,12 +153,12 @@ def _schedule(w):
     return w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _round(s, f, k, w):
     return np.uint32(_left(s[0], 5) + f + s[4] + np.uint32(k) + w), s[0], _left(s[1], 30), s[2], s[3]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _choose(s, w0, w1, w2, w3):
     s = _round(s, np.uint32(s[3] ^ (s[1] & (s[2] ^ s[3]))), K_CHOOSE, w0)
     s = _round(s, np.uint32(s[3] ^ (s[1] & (s[2] ^ s[3]))), K_CHOOSE, w1)
@@ -165,7 +166,7 @@ def _choose(s, w0, w1, w2, w3):
     return _round(s, np.uint32(s[3] ^ (s[1] & (s[2] ^ s[3]))), K_CHOOSE, w3)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _parity(s, k, w0, w1, w2, w3):
     s = _round(s, np.uint32(s[1] ^ s[2] ^ s[3]), k, w0)
     s = _round(s, np.uint32(s[1] ^ s[2] ^ s[3]), k, w1)
@@ -173,7 +174,7 @@ def _parity(s, k, w0, w1, w2, w3):
     return _round(s, np.uint32(s[1] ^ s[2] ^ s[3]), k, w3)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _majority(s, w0, w1, w2, w3):
     s = _round(s, np.uint32((s[1] & s[2]) | (s[3] & (s[1] | s[2]))), K_MAJORITY, w0)
     s = _round(s, np.uint32((s[1] & s[2]) | (s[3] & (s[1] | s[2]))), K_MAJORITY, w1)

@@ -14,12 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from refinery.kernels.core.arrow import Texts, flags, of_texts, texts
 from refinery.kernels.core.blocks import BLOCK, HALF, blanks, copy_block, copy_lower, first_set, low_bits, wide
 from refinery.kernels.core.charclass import CODE_POINTS
-from refinery.kernels.core.jit import inlined
+from refinery.kernels.core.jit import inlined, njit
 from refinery.kernels.core.utf8 import decode, encode
 from refinery.kernels.words import subwords, words
 
@@ -201,7 +200,7 @@ def _matching(pattern: str) -> np.ndarray:
 # Kernels
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _find_exact(data, offsets, valid, leads, rules, todo):
     """Mark the rows with a character whose rule is -1; returns their number."""
     found = 0
@@ -226,7 +225,7 @@ def _find_exact(data, offsets, valid, leads, rules, todo):
     return found
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain, lower, out, starts, firsts):
     """Split at runs of separators; returns the bytes written and the entries of `starts`.
 
@@ -298,7 +297,7 @@ def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
     return k
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
     """Split at every separator; tokens may be empty."""
     w, k = 0, 0
@@ -336,7 +335,7 @@ def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, s
     return w, k
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
     """Split into characters: every character is a token."""
     w, k = 0, 0
@@ -363,7 +362,7 @@ def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out
     return w, k
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _write(data, i, after, cp, new, out, w):
     if new != cp:
         return encode(new, out, w)

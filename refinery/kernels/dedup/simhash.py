@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from refinery.kernels.core.jit import njit
 from refinery.kernels.dedup.shingles import Tokens
 
 LANES = 64  # MD5s at a time: several registers, so that the others hide the latency of one
@@ -64,7 +64,7 @@ def simhash(tokens: Tokens, window: int) -> np.ndarray:
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _simhashes(data, starts, firsts, gap, window, tables, out):
     rows, room = len(out), GROUP
     for row in range(rows):
@@ -87,12 +87,12 @@ def _simhashes(data, starts, firsts, gap, window, tables, out):
         first = last
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _shingles(firsts, row, window):
     return max(firsts[row + 1] - firsts[row] - window, 0)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _fill_queue(starts, firsts, first, last, gap, window, queue):
     """Queue the shingles of rows first to last - 1: number, start and length of each.
 
@@ -115,7 +115,7 @@ def _fill_queue(starts, firsts, first, last, gap, window, queue):
             number += 1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _size(length):
     return min((length + 8) // BLOCK, SIZES - 1)
 
@@ -123,7 +123,7 @@ def _size(length):
 # Hashes of shingles
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _hash_lanes(data, queue, tables, lanes, hashes):
     """Write the MD5 of up to LANES shingles in the queue to hashes[number]."""
     state, message = np.empty((4, LANES), np.uint32), np.empty((16, LANES), np.uint32)
@@ -142,7 +142,7 @@ def _hash_lanes(data, queue, tables, lanes, hashes):
                 hashes[queue[0, lane]] = np.uint64(state[0, lane]) | np.uint64(state[1, lane]) << np.uint64(32)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _load(data, queue, block, masks, marks, raw, lanes):
     """Write a block of each padded shingle, one after the other; raw: the lanes as bytes."""
     for lane in range(queue.shape[1]):
@@ -163,14 +163,14 @@ def _load(data, queue, block, masks, marks, raw, lanes):
             lanes[lane, 15] = np.uint32(length >> 29 & 0xFFFFFFFF)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _step(a, b, bits):
     """End of one round: a rotated left by `bits`, plus b, in 32 bits (numba computes with 64)."""
     a = np.uint32(a)
     return np.uint32(b + np.uint32(a << np.uint32(bits) | a >> np.uint32(32 - bits)))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _compress(message, state, sines, words):
     """Run one block of MD5 in every lane, four rounds at a time, which restores the order of the four state words."""
     work = state.copy()
@@ -221,14 +221,14 @@ def _compress(message, state, sines, words):
 # Counting
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always")
 def _sum(a, b, c):
     """Bitwise sum a + b + c: the ones and the twos."""
     ab = a ^ b
     return ab ^ c, (a & b) | (ab & c)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _majority(hashes, planes):
     """Bits set in more than half of the hashes; bytes from last to first, as MD5 is read big-endian."""
     count, used = len(hashes), 3
@@ -255,7 +255,7 @@ def _majority(hashes, planes):
     return _reversed_bytes(_above(planes, used, count // 2))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _above(planes, used, limit):
     """Bits whose counter is above `limit`."""
     above, equal = np.uint64(0), ~np.uint64(0)
@@ -268,7 +268,7 @@ def _above(planes, used, limit):
     return above
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _reversed_bytes(x):
     result = np.uint64(0)
     for _ in range(8):

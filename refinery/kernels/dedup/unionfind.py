@@ -7,7 +7,8 @@ A component is named after its smallest row. Trees are joined below the smaller 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from refinery.kernels.core.jit import njit
 
 PENDING = 1 << 20  # pairs collected before they are joined
 
@@ -71,7 +72,7 @@ def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a, b
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def find(parents, row):
     """Root of a row's tree."""
     while parents[row] != row:
@@ -80,7 +81,7 @@ def find(parents, row):
     return row
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def join(parents, a, b, joined):
     """Join the trees of a[i] and b[i] for every i; joined[i]: True if they were separate. Returns the joins made."""
     count = 0
@@ -95,7 +96,7 @@ def join(parents, a, b, joined):
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def flatten(parents):
     """Make every row's parent its root."""
     for row in range(len(parents)):  # a parent is never above its row, so it is already flat

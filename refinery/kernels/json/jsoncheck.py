@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from refinery.kernels.core.blocks import BLOCK, first_set
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import kernel, njit
 from refinery.kernels.core.scan import byte_at, specials
 from refinery.kernels.json.jsonkeys import FULL, LONGEST, NEW, ROOM, forget, remember
 from refinery.kernels.json.jsontext import MAX_DEPTH, escaped, hex4, skip_space
@@ -206,7 +205,7 @@ def _is_object(data, i, end, stack, owners, table, used, text):
     return OTHER
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def objects(data, starts, ends, kinds):
     """Write the kind of each data[starts[i]:ends[i]]: OBJECT (NaN and Infinity allowed), REPEATING, or OTHER.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from refinery.kernels.core.blocks import BLOCK
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import kernel, njit
 from refinery.kernels.core.scan import copy_block
 from refinery.kernels.core.utf8 import copy
 from refinery.kernels.json.jsontext import is_space, same_key, skip_space, skip_string, skip_value
@@ -152,7 +151,7 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
     return -2
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def runs(data, offsets, rows, found):
     """Write runs of neighbouring lines among `rows` as [start, end) in `data` to `found`; returns their number.
 
@@ -174,7 +173,7 @@ def runs(data, offsets, rows, found):
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
     """Write lines `rows`, with member `path` of the k-th line set to value k (unchanged where value k is invalid).
 

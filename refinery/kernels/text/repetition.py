@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import kernel, njit
 from refinery.kernels.core.utf8 import decode
 
 # Odd, so that a multiplication loses no information.
@@ -28,7 +27,7 @@ STRIDE = 4096  # characters, or more for longer n-grams, that are hashed at a ti
 OFTEN = 1 << 16  # n-grams that occur more often are few enough for a list
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def ratio_rows(data, offsets, valid, n, at_once, ratios):
     """Fill ratios, float64 (rows), with the repetition ratio of n-grams of n characters; see `_share`.
 
@@ -83,7 +82,7 @@ def _decode(text, points):
     return length
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _hash_windows(units, n, room, spare):
     """64-bit hashes of every window of n units, in a part of `room` or of `spare`.
 
@@ -201,7 +200,7 @@ def _histogram(again, repeated, frequencies):
     return most
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _ratio_in_parts(text, n, at_once):
     """Ratio of one text in constant memory: the range of the hashes is processed in parts."""
     chars = 0
