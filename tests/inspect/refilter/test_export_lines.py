@@ -36,6 +36,23 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     return lambda: names
 
 
+Prepared = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """Recipe and run of the steps with these keys: made once, for tests that change nothing of it."""
+    found: dict[str, Path] = {}
+
+    def run(**keys: Any) -> Path:
+        name = json.dumps(keys, sort_keys=True)
+        if name not in found:
+            found[name] = prepared(tmp_path_factory.mktemp("made"), SAMPLES, KNOWN, **keys)
+        return found[name]
+
+    return run
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -53,10 +70,9 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     ids=["plain", "with statistics"],
 )
 def test_fewer_samples(
-    tmp_path: Path, changes: dict[str, Any], keys: dict[str, Any], copied: Callable[[], list[str]]
+    made: Prepared, tmp_path: Path, changes: dict[str, Any], keys: dict[str, Any], copied: Callable[[], list[str]]
 ) -> None:
-    recipe = prepared(tmp_path, SAMPLES, KNOWN, **keys)
-    assert same_as_fresh(recipe, tmp_path, changes).again == 0
+    assert same_as_fresh(made(**keys), tmp_path, changes).again == 0
     assert sorted(copied()) == ["out.jsonl", "out_stats.jsonl"]
 
 
@@ -74,9 +90,9 @@ def test_fewer_samples(
     ids=str,
 )
 def test_what_has_to_be_written_anew(
-    tmp_path: Path, keys: dict[str, Any], changes: dict[str, Any], copied: Callable[[], list[str]]
+    made: Prepared, tmp_path: Path, keys: dict[str, Any], changes: dict[str, Any], copied: Callable[[], list[str]]
 ) -> None:
-    same_as_fresh(prepared(tmp_path, SAMPLES, KNOWN, **keys), tmp_path, changes)
+    same_as_fresh(made(**keys), tmp_path, changes)
     assert copied() == []
 
 
@@ -110,16 +126,18 @@ def test_a_run_of_an_earlier_version_tells_no_file_of_statistics(
 @pytest.mark.parametrize(
     "failing", ["refinery.inspect.refilter.export_lines.stats_path", "refinery.execution.account.summarise"]
 )
-def test_what_nothing_accounts_for_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+def test_what_nothing_accounts_for_is_not_left(
+    made: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
     """The copy fails between its files, and the tables fail beside it."""
-    prepared(tmp_path, SAMPLES, KNOWN)
+    run = made().parent / "run"
 
     def fails(*arguments: Any) -> Any:
         raise MemoryError("no more")
 
     monkeypatch.setattr(failing, fails)
     with pytest.raises(OperatorError, match="no more"):
-        refilter(tmp_path / "run", ["process.4.min_num=5"], work_dir=str(tmp_path / "again"))
+        refilter(run, ["process.4.min_num=5"], work_dir=str(tmp_path / "again"))
     assert not [path for path in (tmp_path / "again").rglob("*") if path.suffix in (".jsonl", ".duckdb", ".tmp")
                 and "log" not in path.parts]  # fmt: skip
 
