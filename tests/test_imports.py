@@ -80,6 +80,24 @@ def test_deciding_from_stored_numbers_does_without_kernels(tmp_path: Path) -> No
         assert (done.returncode, done.stdout.rstrip().splitlines()[-1]) == (0, loads), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "keys"),
+    [
+        ("docs.jsonl", '{"text": "some text", "k": 1}\n{"text": "x", "k": 2}\n', ""),
+        ("docs.csv", "text,k\nsome text,1\nx,2\nNA,3\n", ""),
+        ("docs.jsonl", '{"text": "some text", "k": 1}\n{"text": "x", "k": 2}\n', "add_suffix: true\n"),
+    ],
+    ids=["lines", "csv", "suffixes"],
+)
+def test_sql_over_fields_does_without_pandas(tmp_path: Path, name: str, content: str, keys: str) -> None:
+    (tmp_path / name).write_text(content)
+    steps = "process:\n  - sql_filter: {where: k < 2}\n"
+    (tmp_path / "recipe.yaml").write_text(f"dataset_path: {name}\nexport_path: out/docs.jsonl\n{keys}{steps}")
+    done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
+
+
 @pytest.mark.parametrize("operator", ["minhash", "simhash", "line"])
 def test_deduplication_does_without_pandas(tmp_path: Path, operator: str) -> None:
     """Also where a text holds a letter that only Python lowers, and where there are duplicates."""

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from refinery import kernels
@@ -20,6 +19,7 @@ from refinery.io.content_digest import can_be_trusted, content_of, is_lines, sta
 from refinery.io.model import Shard
 from refinery.io.readers.read_buffer import digested
 from refinery.io.writers.shared_file import WrittenRange
+from refinery.kernels.core.arrow import of_texts
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.tasks import ShardResult, Task
@@ -174,7 +174,7 @@ def _moved(store: Store, mark: DoneMark, paths: tuple[str, ...]) -> DoneMark:
     name = mark.result.quarantine
     table = pq.read_table(store.fetch(name))
     where = dict(zip(mark.paths, paths, strict=True))
-    column = pa.array([where.get(path, path) for path in table["file"].to_pylist()], pa.string())
+    column = of_texts([where.get(path, path) for path in table["file"].to_pylist()])
     aside = store.scratch() / name.replace("/", "-")
     pq.write_table(table.set_column(table.column_names.index("file"), "file", column), aside)
     digest = kernels.core.digest.digest_of_file(aside)

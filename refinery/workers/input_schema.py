@@ -15,6 +15,7 @@ from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
+from refinery.kernels.core.arrow import of_texts
 from refinery.operators import Library, Operator
 
 # Lines per JSON file from which the types of its fields are inferred.
@@ -61,7 +62,7 @@ def json_columns(shards: Sequence[Shard]) -> dict[str, str]:
                     texts += batch.table["_line"].slice(0, _SAMPLE).to_pylist()
                     if len(shard.sources) == 1:  # a shard of several files: read batches of all files
                         break
-        con.register("lines", pa.table({"line": pa.array(texts, pa.large_string())}))
+        con.register("lines", pa.table({"line": of_texts(texts)}))
         sql = "SELECT json_group_structure(TRY_CAST(line AS JSON)) FROM lines WHERE json_type(TRY_CAST(line AS JSON)) = 'OBJECT'"
         rows = con.execute(sql).fetchall()
         structure = json.loads(rows[0][0]) if rows and rows[0][0] else {}

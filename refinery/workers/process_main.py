@@ -24,13 +24,13 @@ from typing import Any, NoReturn
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
+from refinery.kernels.core.arrow import of_texts
 from refinery.monitoring.log import attach_from_environment
 from refinery.workers import crash_search, serialization
 from refinery.workers.process_guard import expendable
@@ -142,7 +142,7 @@ def _warm() -> None:
         shard = Shard(0, (Source(str(path), "jsonl", None, ".jsonl", path.stat().st_size),))
         for batch in read(shard, 1 << 16):
             with PartWriter(Path(folder) / "part", True) as writer:
-                writer.write(batch, np.arange(2), {("text",): pa.array(["c", None], pa.string())}, {})
+                writer.write(batch, np.arange(2), {("text",): of_texts(["c", None])}, {})
 
 
 def _serve(channel: socket.socket, parent: int) -> NoReturn:

@@ -25,11 +25,12 @@ from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import ReadBuffer
+from refinery.kernels.core.arrow import of_texts
 
-_MISSING = pa.array(
+_MISSING = of_texts(
     "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split("|")
 )
-_BOOLEANS = pa.array(["True", "False", "TRUE", "FALSE", "true", "false"])
+_BOOLEANS = of_texts(["True", "False", "TRUE", "FALSE", "true", "false"])
 _INTEGER = r"^ *[+-]?(0|[1-9][0-9]*) *$"
 _FLOAT = r"^ *[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$|^[+-]?(?i:inf(inity)?)$"
 _LONG_INTEGER = r"^ *[+-]?[0-9]{16,} *$"  # a double would round it
@@ -278,7 +279,7 @@ def _strings(data: np.ndarray, names: Sequence[str], delimiter: str) -> pa.Table
 
 def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The column with pandas' words for a missing value as NULL."""
-    return pc.if_else(pc.is_in(column, _MISSING), pa.scalar(None, column.type), column)
+    return pc.if_else(pc.is_in(column, _MISSING), pa.nulls(1, column.type)[0], column)
 
 
 _BOOLEAN, _WHOLE, _LONG, _REAL, _TEXT = 1, 2, 4, 8, 16

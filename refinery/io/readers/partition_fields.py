@@ -12,7 +12,7 @@ from refinery import kernels
 from refinery.io.batch import LINE, Batch
 from refinery.io.model import Partitions
 from refinery.io.writers.set_fields import set_members
-from refinery.kernels.core.arrow import strings, texts
+from refinery.kernels.core.arrow import of_texts, strings, texts
 
 
 def with_fields(batch: Batch, partitions: Partitions) -> Batch:
@@ -27,7 +27,7 @@ def with_fields(batch: Batch, partitions: Partitions) -> Batch:
             lines.data, lines.offsets, np.frombuffer(name + b"\0", np.uint8)[: len(name)], absent
         )
         text = value if whole and value is not None else json.dumps(value, ensure_ascii=False)
-        values = pa.array([text if lacks else None for lacks in absent.tolist()], pa.string())
+        values = of_texts([text if lacks else None for lacks in absent.tolist()])
         data, offsets = set_members(column, rows, (key,), values, quote=False)
         column = strings(data, offsets, np.ones(len(rows), np.bool_))
     return replace(batch, table=pa.table({LINE: column}))
