@@ -5,8 +5,49 @@ from functools import partial
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime import rtsys
+
+from refinery.kernels.core.cache import CACHE
+
+_PACKAGE = "refinery.kernels."
+
+
+class _KernelPlace:
+    """Folder of a kernel's machine code: one for all installations of the same sources, wherever they are.
+
+    Numba takes the path of the source file, so every virtual environment would compile anew.
+    """
+
+    def __init__(self, module: str, line: int) -> None:
+        self._folder = CACHE / "numba" / numba.__version__ / module.removeprefix(_PACKAGE)
+        self._line = line
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """Nothing: the name of CACHE has a digest of all sources."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """The line of the function."""
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], _: str) -> "_KernelPlace | None":
+        """The place of a kernel of this package; None for a function of another file, whose changes numba follows."""
+        ours = function.__module__.startswith(_PACKAGE)
+        return cls(function.__module__, function.__code__.co_firstlineno) if ours else None
+
+
+class _KernelFiles(CompileResultCacheImpl):
+    _locator_classes = [_KernelPlace, *CompileResultCacheImpl._locator_classes]
 
 
 class KernelCache(FunctionCache):
@@ -15,6 +56,8 @@ class KernelCache(FunctionCache):
     Numba fills its tables of all functions that it can compile before it loads a cached kernel: half a second of a
     start, for nothing. Compiling fills them by itself.
     """
+
+    _impl_class = _KernelFiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel of a signature, or None."""
