@@ -35,10 +35,10 @@ def _forget_drivers() -> None:
     """fsspec would go on with the drivers of another server."""
     import s3fs
 
-    from refinery.io import objects
+    from refinery.storage import drivers
 
     s3fs.S3FileSystem.clear_instance_cache()
-    objects.forget()
+    drivers.forget()
 
 
 def make_bucket(name: str) -> str:

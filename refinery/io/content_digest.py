@@ -15,9 +15,9 @@ import pyarrow as pa
 from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.model import Shard, Source
-from refinery.io.objects import changed_at
 from refinery.io.open import open_source
 from refinery.io.readers.registry import reader_of
+from refinery.storage.object_versions import changed_at
 from refinery.storage.urls import is_url
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.

@@ -34,7 +34,7 @@ class Source:
     format: jsonl (values on lines), json (an array, or values over several lines), csv, tsv, parquet, arrow or text
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
     bytes on disk. dataset: number of its input, from 0. table: the samples, when they are not in a file.
-    version: of an object at a URL, see `objects`. reader: Python file of a user's format; "" for formats of refinery. partitions: fields of all its samples, from the names of folders.
+    version: of an object at a URL, see `object_versions`. reader: Python file of a user's format; "" for formats of refinery. partitions: fields of all its samples, from the names of folders.
     texts: keys of the fields that the recipe names as text, which are read as text.
     """
 
@@ -126,7 +126,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Written:
-    """One file of the result: rows as counted in it, bytes on disk. version: of an object at a URL, see `objects`."""
+    """One file of the result: rows as counted in it, bytes on disk. version: of an object at a URL, see `object_versions`."""
 
     path: str
     rows: int

@@ -14,9 +14,10 @@ from typing import Any
 from refinery.common.redaction import hide
 from refinery.errors import DataError, OutputError
 from refinery.io.model import Written
-from refinery.io.objects import info_of, version_of
 from refinery.io.writers.write import writing
 from refinery.storage.holdings import OwnedObjects
+from refinery.storage.object_versions import version_of
+from refinery.storage.objects import info_of
 from refinery.storage.open import open_store
 from refinery.storage.urls import is_url
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
 from refinery.stats.placing import PARTIAL, StatsFile
-from refinery.storage.urls import filesystem, said, version_field
+from refinery.storage.drivers import driver_errors, filesystem, of_statistics, said
+from refinery.storage.object_versions import version_field
+from refinery.storage.objects import children_of
 
 
 class RemoteFolder:
@@ -35,10 +38,8 @@ class RemoteFolder:
     def leaves(self) -> list[str]:
         """Folders that hold files and no folders, sorted. Raises DataError for an empty or inaccessible place."""
         self.fs.invalidate_cache()
-        try:
+        with driver_errors(self.url, of_statistics("listed", DataError)):
             walked = list(self.fs.walk(self.root, on_error="raise"))
-        except Exception as error:
-            raise DataError(f"{self.url}: cannot be listed: {said(error)}") from None
         if not any(folders or files for _, folders, files in walked):
             raise DataError(f"{self.url}: there is no such folder")
         found = [base for base, folders, files in walked if [name for name in files if name] and not folders]
@@ -47,11 +48,7 @@ class RemoteFolder:
     def partials(self, leaf: str) -> list[StatsFile]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
         found = []
-        try:
-            entries = self.fs.ls(self._at(leaf), detail=True)
-        except FileNotFoundError:  # on object storage a folder goes with its last file
-            return []
-        for entry in entries:
+        for entry in children_of(self.fs, self._at(leaf)) or []:  # a folder goes with its last file
             name = entry["name"].rpartition("/")[2]
             if entry["type"] == "file" and PARTIAL.fullmatch(name):
                 found.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), version_field(entry)))
@@ -85,11 +82,9 @@ class RemoteFolder:
         """Put a file, which is durable at once. Raises OutputError."""
         content = b"".join(pieces)
         target = self._at(path)
-        try:
+        with driver_errors(self.name(path), of_statistics("written", OutputError)):
             self.fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             self.fs.pipe_file(target, content)
-        except Exception as error:
-            raise OutputError(f"{self.name(path)}: cannot be written: {said(error)}") from None
 
     def write_named(self, path: str, pieces: Iterable[bytes]) -> str:
         """Put a file and return its URL. Raises OutputError."""
@@ -98,12 +93,8 @@ class RemoteFolder:
 
     def remove(self, path: str) -> None:
         """Remove a file; a missing file is no error. Raises OutputError."""
-        try:
+        with driver_errors(self.name(path), of_statistics("removed", OutputError)), suppress(FileNotFoundError):
             self.fs.rm_file(self._at(path))
-        except FileNotFoundError:
-            return
-        except Exception as error:
-            raise OutputError(f"{self.name(path)}: cannot be removed: {said(error)}") from None
 
 
 def _by_path(file: StatsFile) -> str:

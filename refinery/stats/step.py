@@ -9,7 +9,8 @@ from typing import Any
 
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.recipe.model import Recipe
-from refinery.storage.urls import filesystem, is_url
+from refinery.storage.drivers import filesystem
+from refinery.storage.urls import is_url
 
 NAME = "stats_merger"
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from refinery.common.redaction import hide
 from refinery.errors import OutputError
+from refinery.storage.drivers import said
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
-from refinery.storage.urls import said
 
 
 class OwnedObjects:

@@ -15,12 +15,15 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from refinery.storage.drivers import driver_errors, filesystem, of_store
+from refinery.storage.object_versions import version_fields
+from refinery.storage.objects import children_of, facts_of, objects_below
 from refinery.storage.store import Store
-from refinery.storage.urls import filesystem, said, scheme_of, version_fields
+from refinery.storage.urls import scheme_of
 
 _CREATING = threading.Lock()
 # Modules of the methods that drivers inherit.
@@ -63,7 +66,7 @@ class RemoteStore(Store):
         with self._lock:
             alone = self._fetching.setdefault(name, threading.Lock())
         with alone, self._errors_of(name):
-            version = self._version(self._fs.info(self._at(name), **self._fresh()))
+            version = self._version(facts_of(self._fs, self._at(name)))
             if self._here.get(name) == version and target.exists():
                 return target
             aside = self.scratch() / f"{target.name}.{threading.get_ident()}"
@@ -89,7 +92,7 @@ class RemoteStore(Store):
         """Check whether the object exists."""
         try:
             with self._errors_of(name):
-                self._fs.info(self._at(name), **self._fresh())
+                facts_of(self._fs, self._at(name))
         except FileNotFoundError:
             return False
         return True
@@ -98,19 +101,16 @@ class RemoteStore(Store):
         """Size, and the driver's version fields (digest, time)."""
         try:
             with self._errors_of(name):
-                info = self._fs.info(self._at(name), **self._fresh())
+                info = facts_of(self._fs, self._at(name))
         except FileNotFoundError:
             return ""
         return self._version(info) if info.get("type") != "directory" else ""
 
     def names_in(self) -> list[str]:
         """One listing, whatever else the bucket holds."""
-        try:
-            with self._errors_of(""):
-                self._fs.invalidate_cache()
-                found: Any = self._fs.ls(self._root, detail=True)
-        except FileNotFoundError:
-            return []
+        with self._errors_of(""):
+            self._fs.invalidate_cache()
+            found = children_of(self._fs, self._root) or []
         return sorted(info["name"].rpartition("/")[2] for info in found if info.get("type") != "directory")
 
     def names(self, prefix: str = "") -> list[str]:
@@ -125,7 +125,7 @@ class RemoteStore(Store):
         """Check whether the object is there with that size; object storage guards the bytes itself."""
         try:
             with self._errors_of(name):
-                return int(self._fs.info(self._at(name), **self._fresh()).get("size") or 0) == size
+                return int(facts_of(self._fs, self._at(name)).get("size") or 0) == size
         except OSError:
             return False
 
@@ -215,17 +215,12 @@ class RemoteStore(Store):
         root = self._at(folder) if folder else self._root
         with self._errors_of(prefix):
             self._fs.invalidate_cache()
-            listed: Any = self._fs.find(root, detail=True)
+            listed = objects_below(self._fs, root)
         found = {path[len(self._root) :].lstrip("/"): info for path, info in listed.items()}
         return {name: info for name, info in found.items() if name.startswith(prefix) and name}
 
     def _version(self, info: dict[str, Any]) -> str:
         return " ".join([str(info.get("size")), *version_fields(info)])
-
-    def _fresh(self) -> dict[str, Any]:
-        """Options that make a driver look again instead of using its cache."""
-        self._fs.invalidate_cache()
-        return {"refresh": True} if "s3" in self._fs.protocol else {}
 
     def _drop(self, name: str) -> None:
         with self._lock:
@@ -246,17 +241,9 @@ class RemoteStore(Store):
         folder.mkdir(exist_ok=True)
         return folder
 
-    @contextmanager
-    def _errors_of(self, name: str) -> Iterator[None]:
+    def _errors_of(self, name: str) -> AbstractContextManager[None]:
         """Turn any error of a driver into OSError with the object's URL."""
-        try:
-            yield
-        except FileNotFoundError:
-            raise FileNotFoundError(errno.ENOENT, "there is no such object", f"{self.url}/{name}") from None
-        except OSError as error:
-            raise OSError(error.errno or errno.EIO, error.strerror or said(error), f"{self.url}/{name}") from error
-        except Exception as error:
-            raise OSError(errno.EIO, said(error), f"{self.url}/{name}") from error
+        return driver_errors(f"{self.url}/{name}", of_store)
 
 
 def _lives(process: int) -> bool:

@@ -27,6 +27,7 @@ from refinery.io.open import open_source
 from refinery.io.readers import read_buffer
 from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
+from refinery.storage import drivers, object_stream, object_versions
 from tests.s3 import make_bucket, s3_server
 
 ROWS = [{"id": i, "text": f"word {i} " * (i % 40 + 1), "n": i / 2} for i in range(1200)]
@@ -113,16 +114,16 @@ def test_folders_and_patterns_mean_the_same_objects(folder: Path, bucket: str, a
 
 def test_a_shard_asks_for_its_own_bytes_alone(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    fetch = objects.Stream._fetch
-    monkeypatch.setattr(objects, "_FIRST", 4096)
-    monkeypatch.setattr(objects, "_MOST", 16384)
+    fetch = object_stream.Stream._fetch
+    monkeypatch.setattr(object_stream, "_FIRST", 4096)
+    monkeypatch.setattr(object_stream, "MOST", 16384)
     monkeypatch.setattr(read_buffer, "_STEP", 4096)
 
-    def counted(self: objects.Stream, start: int, end: int) -> bytes:
+    def counted(self: object_stream.Stream, start: int, end: int) -> bytes:
         asked.append(end - start)
         return fetch(self, start, end)
 
-    monkeypatch.setattr(objects.Stream, "_fetch", counted)
+    monkeypatch.setattr(object_stream.Stream, "_fetch", counted)
     shards = cut(find([f"{bucket}/a.jsonl"])[0], 60_000)
     assert len(shards) > 3
     samples_of(shards[1:2])
@@ -150,7 +151,7 @@ def test_no_access_is_no_missing_object(bucket: str, monkeypatch: pytest.MonkeyP
     def denied(*_: Any, **__: Any) -> Any:
         raise PermissionError("Forbidden")
 
-    monkeypatch.setattr(objects.located(bucket)[0], "info", denied)
+    monkeypatch.setattr(drivers.located(bucket)[0], "info", denied)
     with pytest.raises(DataError, match=r"a.jsonl: no access \(Forbidden\). Credentials are those of the environment"):
         find([f"{bucket}/a.jsonl"])
 
@@ -266,7 +267,7 @@ def test_what_a_driver_raises_is_no_damage_to_compressed_data(memory: str, monke
         def close(self) -> None:
             self._file.close()
 
-    monkeypatch.setattr(objects, "_FIRST", 1024)
+    monkeypatch.setattr(object_stream, "_FIRST", 1024)
     opened = objects.open_exactly
     monkeypatch.setattr(objects, "open_exactly", lambda source: Failing(opened(source)))
     with pytest.raises(DataError, match="b.jsonl.gz: cannot be read: the line went dead"):
@@ -274,12 +275,19 @@ def test_what_a_driver_raises_is_no_damage_to_compressed_data(memory: str, monke
 
 
 def test_versions_are_of_contents_where_the_store_tells_them() -> None:
-    assert objects.version_of({"ETag": '"abc"', "LastModified": "now"}, "s3://b/c") == "abc"
-    assert objects.version_of({"ETag": '"abc"'}, "https://b/c") == "o:abc"  # another file there may have it, too
-    assert objects.version_of({"etag": "x", "md5Hash": "y"}, "gs://b/c") == "y"
-    assert objects.version_of({"mtime": 12.5}, "file:///c") == "t:12" and objects.changed_at("t:12") == 12_000_000_000
-    assert objects.version_of({"size": 1}, "x://c") == "" and objects.changed_at("") > objects.changed_at("t:9")
-    assert objects.changed_at("abc") == objects.changed_at("o:abc") == 0
+    assert object_versions.version_of({"ETag": '"abc"', "LastModified": "now"}, "s3://b/c") == "abc"
+    assert (
+        object_versions.version_of({"ETag": '"abc"'}, "https://b/c") == "o:abc"
+    )  # another file there may have it, too
+    assert object_versions.version_of({"etag": "x", "md5Hash": "y"}, "gs://b/c") == "y"
+    assert (
+        object_versions.version_of({"mtime": 12.5}, "file:///c") == "t:12"
+        and object_versions.changed_at("t:12") == 12_000_000_000
+    )
+    assert object_versions.version_of({"size": 1}, "x://c") == "" and object_versions.changed_at(
+        ""
+    ) > object_versions.changed_at("t:9")
+    assert object_versions.changed_at("abc") == object_versions.changed_at("o:abc") == 0
 
 
 def test_small_objects_are_fetched_beside_one_another(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from refinery.storage.local import LocalStore
+from refinery.storage.object_versions import version_field, version_fields
 from refinery.storage.open import STORES, open_store
 from refinery.storage.remote import RemoteStore
-from refinery.storage.urls import scheme_of, version_field, version_fields
+from refinery.storage.urls import scheme_of
 
 
 class KeptStore(LocalStore):

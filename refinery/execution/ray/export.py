@@ -20,10 +20,11 @@ from pathlib import Path
 from refinery.errors import OutputError
 from refinery.execution.ray.export_list import MARKER, Listing
 from refinery.io.model import Written
-from refinery.io.objects import info_of, version_of
 from refinery.io.writers.export import export
 from refinery.io.writers.registry import WRITERS, writer_of
 from refinery.io.writers.write import writing
+from refinery.storage.object_versions import version_of
+from refinery.storage.objects import info_of
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url

@@ -8,7 +8,7 @@ from typing import Any
 
 import refinery
 from refinery.api import Run
-from refinery.io.objects import located
+from refinery.storage.drivers import located
 from tests.runs import content, settings
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau".split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from refinery.io.objects import located
+from refinery.storage.drivers import located
 from refinery.storage.open import open_store
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import rows, write_lines

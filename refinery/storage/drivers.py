@@ -1,0 +1,92 @@
+"""Drivers of fsspec for URLs, and their errors in the words of refinery."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from refinery.common.redaction import hide
+from refinery.errors import DataError, OutputError, RefineryError
+from refinery.storage.urls import scheme_of
+
+# An error of refinery for an error of a driver at a URL.
+Translation = Callable[[str, Exception], Exception]
+
+
+def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it. Raises DataError that names the package to install."""
+    scheme = scheme_of(url)
+    try:
+        import fsspec
+    except ImportError:
+        cure = "pip install 'refinery[remote]'"
+        raise DataError(f"{url}: {scheme}:// needs fsspec, which the extra brings: {cure}") from None
+    try:
+        fs, path = fsspec.url_to_fs(url, **(options or {}))
+    except ImportError as error:
+        raise DataError(
+            f"{url}: there is no driver for {scheme}:// ({said(error)}). pip install 'refinery[remote]' brings that of s3://"
+        ) from None
+    except ValueError as error:
+        raise DataError(f"{url}: {said(error)}") from None
+    return fs, path.rstrip("/")
+
+
+@lru_cache(maxsize=64)
+def _driver(place: str) -> Any:
+    return filesystem(place)[0]
+
+
+def located(url: str) -> tuple[Any, str]:
+    """The driver for a URL, one for all threads, and the path in it. Raises DataError when there is none."""
+    scheme, _, rest = url.partition("://")
+    fs = _driver(f"{scheme}://{rest.partition('/')[0]}")
+    return fs, str(fs._strip_protocol(url)).rstrip("/")
+
+
+def forget() -> None:
+    """Drop all drivers, because the environment has changed."""
+    _driver.cache_clear()
+
+
+def said(error: BaseException) -> str:
+    """An error of a driver in one line."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def driver_errors(url: str, translation: Translation) -> Iterator[None]:
+    """Translate any error of a driver; errors of refinery pass."""
+    try:
+        yield
+    except RefineryError:
+        raise
+    except Exception as error:
+        raise translation(url, error) from error
+
+
+def of_input(url: str, error: Exception) -> Exception:
+    """The DataError for an input, with its URL and the cure."""
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{url}: there is no such object or folder")
+    if isinstance(error, PermissionError):
+        cure = "Credentials are those of the environment, as the driver looks for them"
+        return DataError(f"{url}: no access ({hide(said(error))}). {cure}")
+    return DataError(f"{url}: cannot be read: {hide(said(error))}")
+
+
+def of_store(url: str, error: Exception) -> Exception:
+    """The OSError for an object of a store, with its URL."""
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(errno.ENOENT, "there is no such object", url)
+    if isinstance(error, OSError):
+        return OSError(error.errno or errno.EIO, error.strerror or said(error), url)
+    return OSError(errno.EIO, said(error), url)
+
+
+def of_statistics(what: str, kind: type[DataError | OutputError]) -> Translation:
+    """The error for a statistics file; what: the action that failed, such as `listed`."""
+    return lambda url, error: kind(f"{url}: cannot be {what}: {said(error)}")
