@@ -8,11 +8,14 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
+from refinery.common.key_fields import canonical
 from refinery.errors import DataError
 from refinery.io.model import Shard, Source
 from refinery.io.open import open_source
@@ -57,15 +60,28 @@ def _content(shard: Shard) -> str:
 
 
 def how_cut(shard: Shard) -> list[Any]:
-    """Further facts that decide how the bytes are read, without the file's name and place."""
-    source = shard.source
-    schema = None if shard.schema is None else hashlib.sha256(shard.schema.serialize().to_pybytes()).hexdigest()
-    only = None if shard.only is None else _of_bytes(shard.only)
-    forms = sorted({(s.format, s.compression or "", s.suffix) for s in shard.sources})
-    folders = [s.partitions for s in shard.sources] if any(s.partitions for s in shard.sources) else []
+    """Further facts that decide how the bytes are read: all fields that are not left out of keys.
+
+    Of the start counts only whether it is a file's. Equal files of a shard count once.
+    """
+    own = canonical(replace(shard, start=int(shard.start != 0)), _plain)
+    files = [_how_read(source) for source in shard.sources]
+    return [own, files[:1] if all(file == files[0] for file in files) else files]
+
+
+def _how_read(source: Source) -> list[Any]:
     reader = reader_of(source)
-    texts = [source.texts] if source.texts and not reader.lines and not reader.one_sample else []
-    return [shard.index, forms, shard.lines, schema, only, shard.start == 0, reader.one_sample, folders, *texts]
+    texts = () if reader.lines or reader.one_sample else source.texts  # these do not look at the texts
+    return [canonical(replace(source, texts=texts), _plain), reader.one_sample]
+
+
+def _plain(value: Any) -> str:
+    """The digest of a schema, or of the numbers of rows."""
+    if isinstance(value, pa.Schema):
+        return hashlib.sha256(value.serialize().to_pybytes()).hexdigest()
+    if isinstance(value, np.ndarray):
+        return _of_bytes(value)
+    raise TypeError(f"{type(value).__name__} has no form in keys")
 
 
 def stamp_of(shard: Shard) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from refinery.common.key_fields import left_out
 from refinery.storage.urls import is_url
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ Keys = tuple[str, ...]
 Partitions = tuple[tuple[str, str | None, bool], ...]
 
 
+# Reason why a field is in no key of results.
+_BY_CONTENT = "the content digest of the bytes covers it"
 # Path and format of a table in memory.
 _IN_MEMORY = ("dataset", "arrow")
 
@@ -38,17 +41,17 @@ class Source:
     texts: keys of the fields that the recipe names as text, which are read as text.
     """
 
-    path: str
+    path: str = field(metadata=left_out("a place"))
     format: str
     compression: str | None
     suffix: str
-    size: int
-    dataset: int = 0
-    table: pa.Table | None = field(default=None, compare=False, repr=False)
-    version: str = ""
+    size: int = field(metadata=left_out(_BY_CONTENT))
+    dataset: int = field(default=0, metadata=left_out("the number of the input, not of the shard"))
+    table: pa.Table | None = field(default=None, compare=False, repr=False, metadata=left_out(_BY_CONTENT))
+    version: str = field(default="", metadata=left_out(_BY_CONTENT))
     partitions: Partitions = ()
     texts: tuple[Keys, ...] = ()
-    reader: str = ""
+    reader: str = field(default="", metadata=left_out("a place; the code is among the side files of programs"))
 
     def state(self) -> tuple[str, int, int | str]:
         """Path, size, and time of change (ns) or the object's version; they differ after a change. Raises OSError."""
@@ -99,15 +102,17 @@ class Shard:
     """
 
     index: int
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...] = field(metadata=left_out("in keys by their own fields"))
     start: int = 0
-    end: int = -1
+    end: int = field(default=-1, metadata=left_out(_BY_CONTENT))
     lines: bool = True
     schema: pa.Schema | None = None
-    size: int = 0
+    size: int = field(default=0, metadata=left_out("approximate, for planning"))
     only: np.ndarray | None = field(default=None, compare=False, repr=False)
-    part: Part | None = field(default=None, compare=False, repr=False)
-    rows_of: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    part: Part | None = field(
+        default=None, compare=False, repr=False, metadata=left_out("has a key of its own: that of the stage before")
+    )
+    rows_of: tuple[int, ...] = field(default=(), compare=False, repr=False, metadata=left_out(_BY_CONTENT))
 
     @property
     def source(self) -> Source:
