@@ -16,7 +16,7 @@ def end_well(command: click.Command) -> None:
     from refinery.cli.interrupts import watch_interrupts
     from refinery.common.paths import shorter
     from refinery.common.redaction import hide
-    from refinery.errors import OperatorError, OutputError, RefineryError
+    from refinery.errors import RefineryError
     from refinery.workers import process_guard
 
     # Objects of imports and compiling live to the end: garbage collection of them took a tenth of a short run.
@@ -47,20 +47,29 @@ def end_well(command: click.Command) -> None:
         if sys.stdout is not stdout:  # click puts something else there when the pipe is broken
             _nobody_reads_on()
         raise
-    except Exception as error:  # a fault of refinery itself: one line, with its traceback on demand
+    except Exception as error:
         _end_if_interrupted(interrupts, error)
-        if isinstance(error, OSError) and (refused := _before(error)):
-            _say(f"refinery: {hide(str(refused))}")
-            sys.exit(refused.exit_code)
-        if os.environ.get("REFINERY_TRACEBACK"):
-            raise
-        if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
-            print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
-            sys.exit(OutputError.exit_code)
-        what = hide(" ".join(str(error).split()))[:500]
-        print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
-        print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
-        sys.exit(OperatorError.exit_code)
+        _end_with_fault(error, stdout)
+        raise
+
+
+def _end_with_fault(error: Exception, stdout: Any) -> None:
+    """End after an error that no command expects: one line. Returns when its traceback is asked for."""
+    from refinery.common.redaction import hide
+    from refinery.errors import OperatorError, OutputError
+
+    if isinstance(error, OSError) and (refused := _before(error)):
+        _say(f"refinery: {hide(str(refused))}")
+        sys.exit(refused.exit_code)
+    if os.environ.get("REFINERY_TRACEBACK"):
+        return
+    if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
+        print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+        sys.exit(OutputError.exit_code)
+    what = hide(" ".join(str(error).split()))[:500]
+    print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
+    print("This is a fault of refinery; REFINERY_TRACEBACK=1 shows where.", file=sys.stderr)
+    sys.exit(OperatorError.exit_code)
 
 
 def _give_up(reason: str) -> None:

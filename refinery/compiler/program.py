@@ -134,13 +134,9 @@ def build(
     columns = chain.pass_columns()
     if stats_json:
         columns.append(f"{stats_object([*around.stats, *chain.stats])} AS _stats")
-    features = chain.used_features | ({"url_parts"} & chain.functions)
     ends = [step for step in (around.before, around.after) if step is not None]
-    functions = _functions(chain, library, features, around)
     applied = [around.before] if chain.removed else []
-    running = [step.index for step in (around.before, *steps, around.after) if step is not None]
-    rank = {step: number for number, step in enumerate([0, *running])}
-    probes = sorted(_definitions(chain), key=lambda found: rank[found[1].step])
+    probes = _by_step(chain, [around.before, *steps, around.after])
     layers, last = chain.relations()
     program = Program(
         steps=tuple(_info(step, library, text_key) for step in (*applied, *steps)),
@@ -152,27 +148,34 @@ def build(
         last=last,
         probes=tuple((definition.name, definition.step) for _, definition in probes),
         trials=tuple((below, definition.expression.sql("duckdb")) for below, definition in probes),
-        functions=functions,
-        stats=tuple(chain.stats),
-        changes=tuple(chain.changes),
-        read=dict(chain.read),
-        outs=dict(chain.outs),
-        given=tuple(sorted(chain.given.values(), key=lambda given: given.column)),
-        facts=tuple(chain.facts()),
+        functions=_functions(chain, library, chain.used_features | ({"url_parts"} & chain.functions), around),
         kinds={definition.name: definition.kind for _, definition in probes},
         stats_json=stats_json,
         names={step.index: step.name for step in (*steps, *ends)},
-        match_keys=tuple(chain.match_keys),
         key_columns=_key_columns(around, library),
-        order=tuple(chain.order),
-        carried=tuple(sorted(given.name for given in chain.given.values() if given.kind == "carried")),
-        removed=chain.removed,
         first=around.before is None,
-        keys=tuple(chain.keys),
-        chars=dict(chain.chars),
-        files=tuple(sorted(chain.files)),
+        **_of_chain(chain),
     )
     return program, chain
+
+
+def _of_chain(chain: Chain) -> dict[str, Any]:
+    """The fields of a program that only its chain decides."""
+    return {
+        "stats": tuple(chain.stats),
+        "changes": tuple(chain.changes),
+        "read": dict(chain.read),
+        "outs": dict(chain.outs),
+        "given": tuple(sorted(chain.given.values(), key=lambda given: given.column)),
+        "facts": tuple(chain.facts()),
+        "match_keys": tuple(chain.match_keys),
+        "order": tuple(chain.order),
+        "carried": tuple(sorted(given.name for given in chain.given.values() if given.kind == "carried")),
+        "removed": chain.removed,
+        "keys": tuple(chain.keys),
+        "chars": dict(chain.chars),
+        "files": tuple(sorted(chain.files)),
+    }
 
 
 def _key_columns(around: CompileContext, library: Library) -> tuple[MatchColumn, ...]:
@@ -186,6 +189,13 @@ def _definitions(chain: Chain) -> list[tuple[str, Definition]]:
     """Every definition with the name of the relation below it."""
     numbered = enumerate(chain.layers.layers())
     return [(f"_s{number}" if number else "_read", definition) for number, layer in numbered for definition in layer]
+
+
+def _by_step(chain: Chain, steps: Sequence[Any]) -> list[tuple[str, Definition]]:
+    """Every definition with the name of the relation below it, in the order of the steps; None is no step."""
+    running = [step.index for step in steps if step is not None]
+    rank = {step: number for number, step in enumerate([0, *running])}
+    return sorted(_definitions(chain), key=lambda found: rank[found[1].step])
 
 
 def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:

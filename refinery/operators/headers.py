@@ -27,6 +27,13 @@ from refinery.operators.model import (
 _TAKEN = "columns that begin with _ are private to the operator, and `keep` is a filter's condition"
 
 
+_FIELDS = {
+    "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
+    "resources",
+}  # fmt: skip
+_OF_DEDUPLICATORS = {"match", "rule", "apply", "compare", "aliases", "units"}
+
+
 def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Path] | None = None) -> Operator:
     """Read one operator file's header; name: one of its aliases, or the file's own. matchers: files of users' matchers.
 
@@ -39,22 +46,10 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
     match = header.get("match") or ""
     if kind == "deduplicator":
         _check_match(path, header, matchers)
-    known = {
-        "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
-        "resources",
-    }  # fmt: skip
-    _only(
-        path,
-        header,
-        known | {"match", "rule", "apply", "compare", "aliases", "units"} if kind == "deduplicator" else known,
-    )
+    _only(path, header, _FIELDS | _OF_DEDUPLICATORS if kind == "deduplicator" else _FIELDS)
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(kind, header, alias, matchers).items()}
-    for stat in header.get("stats") or {}:
-        if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
-            raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
-        if (place := PLACE.search(stat)) and place["name"] not in params:
-            raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
+    _check_stats(path, kind, header, params)
     return Operator(
         name=name,
         kind=kind,
@@ -80,6 +75,14 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
         alias_of="" if name == path.stem else path.stem,
         resources=_resources(path, header, params),
     )
+
+
+def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> None:
+    for stat in header.get("stats") or {}:
+        if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
+            raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
+        if (place := PLACE.search(stat)) and place["name"] not in params:
+            raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
 
 
 def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -229,6 +230,10 @@ def _is_array(source: Source) -> bool:
         window.close()
 
 
+# The end of a batch of values: all were read, a malformed one was skipped, or the rest of the file is lost.
+_End = Literal["all", "malformed", "lost"]
+
+
 class _Values:
     """Reads one value after another out of a window; the search for the next value starts at `at`."""
 
@@ -262,41 +267,51 @@ class _Values:
                 window.data, self.at, window.filled, self.array, window.ended, *room
             )
             if count:
-                starts, ends = (part[:count].copy() for part in room)
-                short = len(starts)
-                if int(ends[-1] - starts[0]) > self.limits.line:
-                    above = np.flatnonzero(ends - starts > self.limits.line)
-                    short = int(above[0]) if len(above) else short
-                sound = self._sound(starts[:short], ends[:short])
-                if sound:
-                    yield self._found(starts[:sound], ends[:sound])
-                if sound == short < count:
-                    self.at = int(starts[sound])
-                    yield self._lost(kernels.json.jsontext.MORE)
+                end = yield from self._values(*(part[:count].copy() for part in room))
+                if end == "lost":
                     return
-                if sound < count:
-                    self.at = int(starts[sound])
-                    yield self._bad(self._next_value(), _ENDLESS)
+                if end == "malformed":
                     continue
             self.at = int(to)
-            rest = window.filled - self.at
-            if why == kernels.json.jsontext.UNFINISHED or (
-                why == kernels.json.jsontext.MORE and not window.ended and rest > _LONG
-            ):
-                after = self._next_value()
-                if after >= 0:
-                    yield self._bad(after, _ENDLESS)
-                    continue
-            if why == kernels.json.jsontext.UNFINISHED or (
-                why == kernels.json.jsontext.MORE and rest > self.limits.line
-            ):
-                yield self._lost(why)
+            if (yield from self._after_values(why)):
                 return
-            if why == kernels.json.jsontext.CLOSED or (why == kernels.json.jsontext.MORE and window.ended):
-                yield from self._tail(why)
-                return
-            if why == kernels.json.jsontext.MORE:
-                self._refill()
+
+    def _values(self, starts: np.ndarray, ends: np.ndarray) -> Generator[Batch, None, _End]:
+        """The batch of these values, up to one that is too long, or malformed and skipped."""
+        short = len(starts)
+        if int(ends[-1] - starts[0]) > self.limits.line:
+            above = np.flatnonzero(ends - starts > self.limits.line)
+            short = int(above[0]) if len(above) else short
+        sound = self._sound(starts[:short], ends[:short])
+        if sound:
+            yield self._found(starts[:sound], ends[:sound])
+        if sound == len(starts):
+            return "all"
+        self.at = int(starts[sound])
+        if sound == short:
+            yield self._lost(kernels.json.jsontext.MORE)
+            return "lost"
+        yield self._bad(self._next_value(), _ENDLESS)
+        return "malformed"
+
+    def _after_values(self, why: int) -> Generator[Batch, None, bool]:
+        """Go on where the values of the window end; True at the end of what can be read."""
+        unfinished, more = why == kernels.json.jsontext.UNFINISHED, why == kernels.json.jsontext.MORE
+        ended, rest = self.window.ended, self.window.filled - self.at
+        if unfinished or (more and not ended and rest > _LONG):
+            after = self._next_value()
+            if after >= 0:
+                yield self._bad(after, _ENDLESS)
+                return False
+        if unfinished or (more and rest > self.limits.line):
+            yield self._lost(why)
+            return True
+        if why == kernels.json.jsontext.CLOSED or (more and ended):
+            yield from self._tail(why)
+            return True
+        if more:
+            self._refill()
+        return False
 
     def _refill(self) -> None:
         self._count_to(self.at)
