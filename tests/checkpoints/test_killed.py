@@ -61,7 +61,7 @@ def recipe(samples: Path, folder: Path, kind: str) -> dict[str, Any]:
         "export_path": str(folder / f"out.{kind}"),
         "work_dir": str(folder / "run"),
         "np": 2,
-        "shard_size": 8000,
+        "shard_size": 16000,
         "open_tracer": True,
         "trace_num": 3,
         "process": STEPS,
