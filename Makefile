@@ -16,16 +16,21 @@ BENCH ?=
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/ready: pyproject.toml
+# The core alone: `make demo` waits for no package of the extras.
+$(VENV)/core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/ready: $(VENV)/core
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	@touch $@
 
 setup: $(VENV)/ready  ## Create the virtual environment
 
-demo: $(VENV)/ready  ## Run a real recipe on the bundled documents and show what happened to them
+demo: $(VENV)/core  ## Run a real recipe on the bundled documents and show what happened to them
 	$(BIN)/refinery run recipes/web_sample.yaml --show
 
 # Sources are compiled first: tests start hundreds of processes, and where Python may not write bytecode each would compile them.

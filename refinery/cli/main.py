@@ -39,6 +39,20 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
     commands.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
 
 
+@cli.command()
+def demo() -> None:
+    """Copy a recipe and 524 documents into this folder, run the recipe, and show what happened to them."""
+    from refinery.cli import commands
+    from refinery.cli import demo as bundled
+    from refinery.execution.open import open_recipe
+
+    recipe = bundled.put(Path())
+    click.echo(
+        f"running {recipe}, a copy of the bundled recipe: change it, and repeat with `refinery run {recipe}`", err=True
+    )
+    commands.run(open_recipe(recipe), quiet=False, as_json=False, show=True)
+
+
 @cli.command(cls=RecipeCommand)
 @recipe_options
 @safe_options
