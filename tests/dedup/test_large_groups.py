@@ -23,6 +23,7 @@ from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
 from refinery.dedup.matchers.model import Pairs
+from tests.examples import share_of
 from tests.runs import exported, refine, rows
 
 LARGE = 200_000
@@ -170,7 +171,7 @@ BLOCKS = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), ma
 
 
 @given(BLOCKS, st.integers(1, 20))
-@examples(max_examples=150)
+@examples(max_examples=share_of(150))
 def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]], pending: int) -> None:
     blocks = [[pair for pair in block if pair[0] != pair[1]] for block in blocks]
     both = [pair for block in blocks for pair in block]

@@ -15,6 +15,7 @@ from refinery.io.duplicate_keys import last_of_each
 from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
 from refinery.kernels.json import jsoncheck
+from tests.examples import share_of
 
 KEYS = st.sampled_from(
     ["text", "meta", "a", "b", "", 'q"', "\\", "é", "😀", "key of more than eight bytes", "key of more"]
@@ -65,7 +66,7 @@ def has_repeated(line: str) -> bool:
     return False
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(LINES)
 def test_lines_say_afterwards_to_all_readers_what_they_say_to_python(line: str) -> None:
     assert kind_of(line) == (jsoncheck.REPEATING if has_repeated(line) else jsoncheck.OBJECT)

@@ -14,9 +14,10 @@ from refinery.errors import RecipeError
 from refinery.recipe import Recipe, dump, load, loads, parse_overrides
 from refinery.recipe.template import Template, TemplateValues, Variable, escape
 from refinery.recipe.tree import Problems, SourcePlace
+from tests.examples import share_of
 from tests.recipe.fake_library import COMPLETE
 
-LIMITS = settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow])
+LIMITS = settings(max_examples=share_of(250), suppress_health_check=[HealthCheck.too_slow])
 
 PIECES = st.sampled_from(
     [

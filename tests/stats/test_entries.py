@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from refinery.errors import DataError
 from refinery.stats.entries import KeySums, joined, read
 from refinery.stats.files import write_files
+from tests.examples import share_of
 from tests.stats.oracle import added
 
 WORDS = st.text(alphabet='ab."\\/{}: \n\t\x01\x7fé漢😀', max_size=20) | st.integers(0, 300).map(str)
@@ -48,7 +49,7 @@ def close(found: float, expected: Fraction, size: float) -> bool:
     return abs(Fraction(found) - expected) <= Fraction(1, 10**12) * (abs(expected) + Fraction(size) / 10**3)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(files, st.booleans(), st.sampled_from([None, 1]), st.data())
 def test_files_add_up(given: list[dict[str, Any]], ascii_only: bool, indent: int | None, data: st.DataObject) -> None:
     contents = [json.dumps(file, ensure_ascii=ascii_only, indent=indent).encode() for file in given]
@@ -81,7 +82,7 @@ def test_files_add_up(given: list[dict[str, Any]], ascii_only: bool, indent: int
             assert close(row["m2"], expected.m2, 0.0) or row["m2"] < 1e-18
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1e3), st.integers(-8, 8)), min_size=1, max_size=50),
     st.randoms(),
@@ -207,7 +208,7 @@ def test_damaged_files_are_named(content: bytes, said: str) -> None:
     assert said in str(error.value)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.data())
 def test_cut_files_are_never_read(data: st.DataObject) -> None:
     """Every beginning of a file is damaged; a kernel that read beyond it would see the next."""

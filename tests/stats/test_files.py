@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from refinery.errors import OutputError
 from refinery.stats.files import folder_name, write_files
 from refinery.stats.topk import TopKConfig
+from tests.examples import share_of
 
 COLUMNS = (
     '"group" VARCHAR, key VARCHAR, stat VARCHAR, n BIGINT, mean DOUBLE, m2 DOUBLE, min DOUBLE, max DOUBLE, total DOUBLE, '
@@ -108,7 +109,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         write_files(con, moments(con, [count("g", "k", "s", 1)]), tmp_path, 0)
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(st.sets(st.text(max_size=300), max_size=5))
 def test_names_of_folders(names: set[str]) -> None:
     folders = {folder_name(name) for name in names}

@@ -22,6 +22,7 @@ from refinery.compiler.stat_summary import _rounded
 from refinery.errors import RecipeError
 from refinery.kernels.stats.moments import moments, rounded
 from refinery.results import stat_summary as summary
+from tests.examples import share_of
 from tests.runs import refine, rows
 from tests.runs import settings as recipe_of
 
@@ -226,7 +227,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
 floats = st.one_of(finite, st.floats(-1e4, 1e4), st.integers(-20_000, 20_000).map(lambda n: n / 2000))
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(st.lists(floats, min_size=1, max_size=50), st.integers(-4, 15))
 def test_rounding_is_pythons(values: list[float], digits: int) -> None:
     expected = [round(value, digits) for value in values]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.stats.moments import COLUMNS, merge_sql, moments_sql
+from tests.examples import share_of
 
 CLOSE = Fraction(1, 10**12)
 LEAST = Fraction(1, 10**290)  # below this DOUBLEs have fewer digits
@@ -83,7 +84,7 @@ def test_moments(con: duckdb.DuckDBPyConnection, values: list[float]) -> None:
     check(row, values)
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(values.filter(len), st.data())
 def test_merging_equals_one_pass(con: duckdb.DuckDBPyConnection, values: list[float], data: st.DataObject) -> None:
     parts = data.draw(st.lists(st.integers(0, len(values)), min_size=len(values), max_size=len(values)))

@@ -20,6 +20,7 @@ from refinery.io.batch import Batch
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
+from tests.examples import share_of
 
 
 def batches(path: Path, shard_size: int = 1 << 30, **options: int) -> list[Batch]:
@@ -49,7 +50,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(
     LINES, st.booleans(), st.booleans(), st.integers(1, 400), st.sampled_from([1, 5000]), st.sampled_from([1, 3, 8192])
 )
@@ -276,7 +277,7 @@ def test_a_text_file_is_a_sample(tmp_path: Path) -> None:
 CELL = st.text(alphabet='ab,"\n\r\t é', max_size=8)
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(
     st.lists(st.tuples(CELL, CELL, CELL), max_size=12),
     st.sampled_from(["\n", "\r\n", "\r"]),

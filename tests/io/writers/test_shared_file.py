@@ -19,6 +19,7 @@ from refinery.io.batch import LINE, Batch
 from refinery.io.writers import parquet_footer, shared_file
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.io.writers.write import PartWriter
+from tests.examples import share_of
 
 
 def lines_batch(lines: list[str]) -> Batch:
@@ -222,7 +223,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(lines=LINES, clean=st.booleans(), data=st.data())
 def test_lines_that_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, lines, clean, data) -> None:
     """Lines written in runs or one by one keep leading blanks, lose trailing ones, and end with one line feed."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from refinery.kernels.core.blocks import BLOCK
 from refinery.kernels.core.charmap import char_map
 from refinery.operators import Library, load_module
+from tests.examples import share_of
 
 OPERATORS = Library().operators
 punctuation = load_module(OPERATORS["punctuation_normalization_mapper"].path)
@@ -55,13 +56,13 @@ def differing(expected: Any, texts: Sequence[str | None]) -> list[str | None]:
     return [None if text is None or expected(text) == text else expected(text) for text in texts]
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(st.none() | TEXT, max_size=6))
 def test_punctuation(texts: Sequence[str | None]) -> None:
     assert new_texts(punctuation.normalize_punctuation, texts) == differing(mapped_punctuation, texts)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(st.none() | TEXT, max_size=6))
 def test_whitespace(texts: Sequence[str | None]) -> None:
     assert new_texts(whitespace.normalize_whitespace, texts) == differing(mapped_whitespace, texts)

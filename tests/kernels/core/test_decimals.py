@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.kernels.core.decimals import FINE, HARD, NONE, number
+from tests.examples import share_of
 
 
 def read(text: str) -> tuple[float, int, int]:
@@ -25,14 +26,14 @@ def bits(value: float) -> bytes:
     return struct.pack("d", value)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=share_of(1500))
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_what_python_prints(value: float) -> None:
     found, end, state = read(repr(value))
     assert state == FINE and end == len(repr(value)) and bits(found) == bits(value)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=share_of(1500))
 @given(st.from_regex(r"\A-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,4})?\Z"))
 def test_decimals(text: str) -> None:
     found, end, state = read(text)
@@ -43,14 +44,14 @@ def test_decimals(text: str) -> None:
         assert state == FINE and bits(found) == bits(float(text))
 
 
-@settings(max_examples=1500)
+@settings(max_examples=share_of(1500))
 @given(st.integers(0, 10**19 - 1), st.integers(-345, 310))
 def test_all_powers(digits: int, power: int) -> None:
     found, _, state = read(f"{digits}e{power}")
     assert state == FINE and bits(found) == bits(float(f"{digits}e{power}"))
 
 
-@settings(max_examples=500)
+@settings(max_examples=share_of(500))
 @given(st.integers(2**52, 2**53 - 1), st.integers(0, 9))
 def test_half_way_between_two(mantissa: int, shift: int) -> None:
     text = str((2 * mantissa + 1) << shift)

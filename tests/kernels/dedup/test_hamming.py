@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from refinery.kernels.dedup import hamming
 from refinery.kernels.dedup.hamming import best_blocks, check, pairs
 from refinery.kernels.dedup.unionfind import components
+from tests.examples import share_of
 
 # Values that agree in much and differ in few places, so that many are near each other.
 bits = st.sampled_from([1 << i for i in (0, 1, 2, 7, 8, 30, 31, 32, 33, 47, 62, 63)])
@@ -41,7 +42,7 @@ def near(chance: np.random.Generator, count: int, flips: int) -> np.ndarray:
     return np.unique(sample)
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(values, st.integers(0, 9))
 def test_same_components(sample: set[int], distance: int) -> None:
     compare(np.array(sorted(sample), np.uint64), distance)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from refinery.kernels.dedup import line_units
 from refinery.operators import load_module
+from tests.examples import share_of
 
 operator = load_module(Path(__file__).parents[3] / "udfs" / "deduplicators" / "document_line_deduplicator.py")
 DEFAULTS = {name: spec["default"] for name, spec in operator.OPERATOR["params"].items()}
@@ -31,7 +32,7 @@ options = st.fixed_dictionaries(
     {name: st.booleans() for name, default in DEFAULTS.items() if isinstance(default, bool)}
     | {"min_line_length": st.integers(-1, 6)}
 )
-nasty = settings(max_examples=300)
+nasty = settings(max_examples=share_of(300))
 
 
 def keys(texts: list[str | None], **params: Any) -> list[list[int] | None]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from refinery.kernels.dedup import jaccard, minhash, minhash_bands, minhash_texts, sha1
 from refinery.kernels.dedup.shingles import tokens
 from refinery.operators import load_module, read_operator
+from tests.examples import share_of
 
 PATH = Path(__file__).parents[3] / "udfs" / "deduplicators" / "document_minhash_deduplicator.py"
 OPERATOR = read_operator(PATH)
@@ -201,7 +202,7 @@ def test_pairs_become_candidates_as_often_as_theory_says():
 # Pairs
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(st.lists(st.tuples(*[st.none() | st.sets(st.integers(0, 12))] * 2), max_size=8))
 def test_jaccard_of_lists(pairs):
     sides = [

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.operators import load_module
+from tests.examples import share_of
 
 operator = load_module(Path(__file__).parents[3] / "udfs" / "deduplicators" / "paragraph_deduplicator.py")
 DEFAULTS = {name: spec["default"] for name, spec in operator.OPERATOR["params"].items()}
@@ -19,7 +20,7 @@ NUMBERS = pa.list_(pa.int64())
 NASTY = [*"\n\n\n\n ab\t\r\xa0\u3000ABéÉΣς漢😀|", "\n\n", "\n\n\n", "a\n\nb", "aab", "İ", "|-|", "sixteen characters"]
 text = st.lists(st.sampled_from(NASTY), max_size=40).map("".join) | st.text(max_size=30)
 separators = st.sampled_from(["\n\n", "\n", "aa", "aab", "|", "é", " \n"]) | st.text(min_size=1, max_size=3)
-nasty = settings(max_examples=300)
+nasty = settings(max_examples=share_of(300))
 
 
 def keys(texts: list[str | None], **params: Any) -> list[list[int] | None]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from refinery.kernels.dedup import sentence_units
 from refinery.kernels.dedup.sentence_units import USUAL, normalised, spans, word_count
 from refinery.operators import load_module
+from tests.examples import share_of
 
 operator = load_module(Path(__file__).parents[3] / "udfs" / "deduplicators" / "sentence_deduplicator.py")
 DEFAULTS = {name: spec["default"] for name, spec in operator.OPERATOR["params"].items()}
@@ -35,7 +36,7 @@ text = st.lists(st.sampled_from(NASTY), max_size=40).map("".join) | st.text(max_
 sentence = st.sampled_from(
     ["One thing.", "Two of them!", "Is it 3?", "Mr. X met me.", "e.g. this one?", "Or (in brackets.)"]
 )
-nasty = settings(max_examples=300)
+nasty = settings(max_examples=share_of(300))
 
 
 def keys(texts: list[str | None], **params: Any) -> list[list[int] | None]:

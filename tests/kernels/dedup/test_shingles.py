@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.kernels.dedup import minhash_normalize, minhash_shingles, shingles
+from tests.examples import share_of
 
 # Final sigma, letters whose lower case is longer or shorter, combining marks, several kinds of space and punctuation.
 NASTY = [
@@ -19,7 +20,7 @@ NASTY = [
 ]
 text = st.lists(st.sampled_from(NASTY), max_size=25).map("".join) | st.text(max_size=20)
 texts = st.lists(st.none() | text, max_size=6)
-nasty = settings(max_examples=200)
+nasty = settings(max_examples=share_of(200))
 
 PATTERNS = [None, r"\p{P}", r"\p{P}+", r"[\p{P}\d]", r"[^a ]", r"\w", r"[.a ]", r"\p{P}|\d", r"a+.", r"(?i)A"]
 SPLITS = {
@@ -65,7 +66,7 @@ LONG = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(LONG, max_size=3), st.booleans())
 def test_tokens_of_long_texts(values, lowercase):
     found = shingles.tokens(pa.array(values, pa.large_string()), "space", lowercase, None)

@@ -22,6 +22,7 @@ from refinery.kernels.dedup.simhash import simhash
 from refinery.kernels.dedup.unionfind import components
 from refinery.operators import Library
 from tests.conftest import RECORDED
+from tests.examples import share_of
 
 OPERATOR = Library().operators["document_simhash_deduplicator"]
 DEFAULTS = {name: param.default for name, param in OPERATOR.params.items()}
@@ -54,7 +55,7 @@ def of(values: list[Any], tokenization: str = "space", window: int = 6, kind: An
     return simhash(tokens(column, tokenization, True, None), window).tolist()
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(
     st.lists(texts, max_size=4),
     st.sampled_from(["space", "punctuation", "character"]),

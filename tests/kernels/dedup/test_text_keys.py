@@ -18,6 +18,7 @@ from refinery.kernels.dedup.text_keys import fold, text_keys
 from refinery.operators import Library, Operator
 from refinery.workers.functions import register
 from tests.conftest import RECORDED
+from tests.examples import share_of
 
 EXACT = Library().operators["document_deduplicator"]
 BY_KEY = Library().operators["key_deduplicator"]
@@ -30,7 +31,7 @@ NASTY = [
 texts = st.lists(st.sampled_from(NASTY), max_size=12).map("".join) | st.text(max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(st.none() | texts, max_size=8), st.booleans(), st.booleans())
 def test_equal_keys_for_equal_folded_texts(
     values: list[str | None], lowercase: bool, ignore_non_character: bool

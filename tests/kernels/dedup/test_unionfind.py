@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from refinery.kernels.dedup import unionfind
 from refinery.kernels.dedup.unionfind import Components, components
+from tests.examples import share_of
 
 dense = st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=40)
 sparse = st.lists(st.tuples(*[st.sampled_from([-5, 0, 3, 2**31, 2**32 + 3, 2**62, 2**63 - 1])] * 2), max_size=12)
@@ -30,14 +31,14 @@ def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], table[:, 1]
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(dense)
 def test_labels_are_the_smallest_rows(pairs: list[tuple[int, int]]) -> None:
     expected = merged(pairs)
     assert components(*columns(pairs), 20).tolist() == [expected.get(row, row) for row in range(20)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(sparse | dense, st.integers(1, 5), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_blocks_and_their_order_change_nothing(
     pairs: list[tuple[int, int]], size: int, pending: int, chance: random.Random

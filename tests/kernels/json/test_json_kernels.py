@@ -18,6 +18,7 @@ from refinery.io.writers.set_fields import set_members
 from refinery.kernels.core import scan
 from refinery.kernels.json import jsoncheck, jsontext
 from refinery.kernels.text import lines
+from tests.examples import share_of
 
 SHORT = st.text(alphabet='ab"\\/{}[],: \n\r\t\b\f\x00\x1f\x7fé\u2028漢😀')
 # Kernels look at 64 bytes at once, so where in these something stands must not matter.
@@ -53,14 +54,14 @@ PIECES = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=500)
+@settings(max_examples=share_of(500))
 @given(PIECES, st.integers(0, 140), st.sampled_from([0, 1, 2, 3, 60, 61, 62, 63, 64, 65, 66, 130]))
 def test_valid_utf8_agrees_with_python(raw: bytes, before: int, after: int) -> None:
     raw = b"x" * before + raw + b"y" * after
     assert lines.valid_utf8(as_array(raw), 0, len(raw)) == is_utf8(raw)
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(st.binary(max_size=12))
 def test_valid_utf8_on_any_bytes(raw: bytes) -> None:
     assert lines.valid_utf8(as_array(raw), 0, len(raw)) == is_utf8(raw)
@@ -93,13 +94,13 @@ def kernel_accepts(raw: bytes) -> bool:
     return bool(good[0])
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(OBJECTS, st.sampled_from([None, 1]), st.booleans())
 def test_valid_objects_are_accepted(value: dict, indent: int | None, ascii_only: bool) -> None:
     assert kernel_accepts(json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode())
 
 
-@settings(max_examples=400)
+@settings(max_examples=share_of(400))
 @given(OBJECTS, st.data())
 def test_damaged_objects_are_judged_as_python_does(value: dict, data: st.DataObject) -> None:
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
@@ -164,7 +165,7 @@ def test_reasons(raw: bytes, reason: str) -> None:
 # Members found
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.text(alphabet='a"\\\n{}[]é', max_size=200), st.integers(0, 200), st.integers(0, 200))
 def test_runs_of_plain_bytes(text: str, start: int, end: int) -> None:
     raw = text.encode()
@@ -210,7 +211,7 @@ def last_text(line: str, name: str) -> str | None:
     return values[-1] if values and isinstance(values[-1], str) else None
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(hostile_line(), min_size=1, max_size=6), KEYS)
 def test_the_last_member_is_found_as_by_python(rows: list[str], name: str) -> None:
     assert all(kernel_accepts(line.encode()) for line in rows)
@@ -227,7 +228,7 @@ def test_the_last_member_is_found_as_by_python(rows: list[str], name: str) -> No
     assert [row[0] for row in DUCKDB.execute(sql, [plain]).fetchall()] == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(hostile_line(), st.data())
 def test_damaged_lines_do_no_harm(line: str, data: st.DataObject) -> None:
     at, cut = data.draw(st.integers(0, len(line))), data.draw(st.integers(0, 3))
@@ -342,7 +343,7 @@ def same(one: object, two: object) -> bool:
     return one == two
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(OBJECTS, TEXT, TEXT, st.sampled_from([None, 2]), st.booleans())
 def test_setting_a_member_is_what_python_would_do(
     value: dict, key: str, text: str, indent: int | None, ascii_only: bool
@@ -351,7 +352,7 @@ def test_setting_a_member_is_what_python_would_do(
     assert same(json.loads(put(line, (key,), text)), {**value, key: text})
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(st.lists(OBJECTS, max_size=5), st.sampled_from([None, 0, 2]), st.booleans(), st.booleans())
 def test_elements_of_an_array(values: list[dict], indent: int | None, ascii_only: bool, array: bool) -> None:
     if array:
@@ -369,7 +370,7 @@ def test_elements_of_an_array(values: list[dict], indent: int | None, ascii_only
     assert len(found) == len(values) and all(map(same, map(json.loads, found), values))
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(st.text(alphabet="a\n\r ", max_size=300), st.integers(1, 5))
 def test_line_ends(text: str, room: int) -> None:
     raw = as_array(text.encode())

@@ -19,10 +19,11 @@ from refinery.kernels.text.emails import EMAIL_PATTERN, clean_emails
 from refinery.kernels.text.links import IP_PATTERN, LINK_PATTERN, clean_ips, clean_links
 from refinery.operators import read_operator, shipped
 from refinery.workers.functions import register
+from tests.examples import share_of
 
 REPLS = ["", "<LINK>", r"[\g<0>]", "é"]
 
-quick = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=share_of(150), suppress_health_check=[HealthCheck.too_slow])
 
 
 def wanted(pattern: str, repl: str, texts: list[str]) -> list[str | None]:

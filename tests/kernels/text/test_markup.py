@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 from refinery.compiler.templates import template
 from refinery.operators import Library, load_module
 from refinery.workers.functions import register
+from tests.examples import share_of
 
 OPERATORS = Library().operators
 MAPPERS = ("clean_html_mapper", "expand_macro_mapper", "remove_comments_mapper")  # those with functions
@@ -73,7 +74,7 @@ def without_copyright(text: str) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(column(texts(*"/* */ / * /** copyright CopyrIGHT copyrİght # -- -".split(), "//x\n", "\n", "a\n")))
 def test_clean_copyright(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
     agrees(con, "clean_copyright_mapper", rows, without_copyright)
@@ -96,7 +97,7 @@ def from_heading(text: str, drop: bool) -> str:
     return regex.sub(f"^(.*?)({HEADING})", r"\2", text, flags=regex.DOTALL)
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(
     column(texts(*r"\section \part \subparagraph \sub \ section * [ ] ]{ { }".split(), "{a\n}")),
     st.booleans(),
@@ -113,7 +114,7 @@ def test_every_heading(con: duckdb.DuckDBPyConnection, name: str) -> None:
     assert selected(con, "remove_header_mapper", {"text": rows}, drop_no_head=False) == found + [None] * len(others)
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(column(texts("%", "\\", "\\%", "%%", "a%b", "\n", "\n%", "%\n", "é%", "x")), st.booleans(), st.booleans())
 def test_remove_comments(con: duckdb.DuckDBPyConnection, rows: list[str | None], inline: bool, multiline: bool) -> None:
     def without_comments(text: str) -> str:
@@ -132,7 +133,7 @@ CITED = r"\appendix \begin{references} \begin{REFERENCES} \begin{thebibliography
 PROSE = r"\begin{ references } { \bibliographystyle{x} appendix \ ".split()
 
 
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 @given(column(texts(*CITED, *PROSE, "a\n")))
 def test_remove_bibliography(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
     def body(text: str) -> str:
@@ -167,13 +168,13 @@ MACROS = texts(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(column(MACROS))
 def test_expand_macro(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
     agrees(con, "expand_macro_mapper", rows, expanded)
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(st.text(st.sampled_from(SPACES), max_size=3), st.text(st.sampled_from(SPACES), max_size=2), st.text(max_size=6))
 def test_macro_values(con: duckdb.DuckDBPyConnection, before: str, after: str, value: str) -> None:
     defined = f"\\def{before}\\x{after}{{{value}}}\n\\x|\\x"
@@ -198,7 +199,7 @@ TAGS = ("<a b='>'>", *"<li> </li> <ol> </ol> <LI> <p> </p> <pre> <table> <td> <s
 MARKS = ("< b", "\r\n", *"&amp; &amp &lt;b> &#0; &#x41 &#; &notit; & &é < <é </ <? -->".split())
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(column(texts(*TAGS, *MARKS, "a", " ", "\n")))
 def test_clean_html(con: duckdb.DuckDBPyConnection, rows: list[str | None]) -> None:
     agrees(con, "clean_html_mapper", rows, html_text)
@@ -221,7 +222,7 @@ def test_characters_that_html_leaves_alone(con: duckdb.DuckDBPyConnection) -> No
 SUFFIX = st.sampled_from(["", ".md", "md", ".MD", ".txt", "'", ".é"])
 
 
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 @given(st.lists(st.none() | SUFFIX, min_size=1), st.none() | SUFFIX | st.lists(SUFFIX, max_size=3), st.booleans())
 def test_suffix_filter(
     con: duckdb.DuckDBPyConnection, suffixes: list[str | None], wanted: str | list[str] | None, reverse: bool

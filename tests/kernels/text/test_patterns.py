@@ -21,8 +21,9 @@ from refinery.kernels.text.patterns import (
     unwrap,
     whole_match_pieces,
 )
+from tests.examples import share_of
 
-thorough = settings(max_examples=400, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=share_of(400), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from refinery.kernels.text.profile import FIELDS
 from refinery.kernels.text.repetition import ratio_rows
 from refinery.kernels.text.special_characters import code_points
 from refinery.operators import Library, load_module
+from tests.examples import share_of
 
 LIBRARY = Library()
 SPECIAL = code_points()
@@ -60,7 +61,7 @@ def profile_of(text: str | None) -> dict[str, int] | None:
     return dict(zip(FIELDS, counts, strict=True))
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(st.none() | TEXT, max_size=6))
 def test_profile_is_what_python_counts(texts: list[str | None]) -> None:
     assert rows(profile, texts) == [profile_of(text) for text in texts]
@@ -97,7 +98,7 @@ PIECES = st.sampled_from(["a", "b", "ab", "\n", "    ", "é", "一二", "👍", 
 REPETITIVE = st.lists(st.tuples(PIECES, st.integers(1, 12)), max_size=30).map(lambda p: "".join(t * n for t, n in p))
 
 
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 @given(st.lists(REPETITIVE | TEXT, max_size=5), st.integers(1, 40))
 @example(["\0\0\0\0aaa\0\0"], 8)
 def test_repetition_is_what_python_counts(texts: list[str], n: int) -> None:

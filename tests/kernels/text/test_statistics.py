@@ -20,6 +20,7 @@ from refinery.kernels.text import character_stats
 from refinery.kernels.text.piece_stats import piece_stats
 from refinery.kernels.text.sentence_stats import sentence_stats
 from refinery.kernels.words import text_set, word_exceptions, word_rules, word_stats, word_tokens
+from tests.examples import share_of
 
 STOPS = ["the", "be", ",", "。", "n't"]
 SHORT, LONG = [1, 3], [4, 100]
@@ -112,33 +113,33 @@ def character_counts(array: pa.Array) -> list[dict[str, int]]:
 
 
 @given(columns)
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 def test_characters(values: list[str | None]) -> None:
     for value, counts in zip(values, character_counts(column(values)), strict=True):
         assert counts == ({name: 0 for name in counts} if value is None else characters(value))
 
 
 @given(columns, st.booleans(), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=share_of(200))
 def test_lines_and_paragraphs(values: list[str | None], paragraphs: bool, skip_blank: bool) -> None:
     found = piece_stats(column(values), paragraphs, skip_blank, SHORT, LONG)
     check(found, values, lambda text: pieces(text, paragraphs, skip_blank))
 
 
 @given(columns)
-@settings(max_examples=400)
+@settings(max_examples=share_of(400))
 def test_words(values: list[str | None]) -> None:
     check(word_stats.word_stats(column(values), STOPS, SHORT, LONG), values, words)
 
 
 @given(columns)
-@settings(max_examples=400)
+@settings(max_examples=share_of(400))
 def test_sentences(values: list[str | None]) -> None:
     check(sentence_stats(column(values), SHORT, LONG), values, sentences)
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), st.sampled_from([0, 64]))
-@settings(max_examples=800)
+@settings(max_examples=share_of(800))
 def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
     """The kernel reads 64 bytes at once if bytes follow; those behind the piece must have no effect."""
     size = len(piece.encode())
@@ -151,7 +152,7 @@ def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
 
 
 @given(st.lists(st.text(alphabet="aB.:/@-_1'(,", max_size=20), min_size=1, max_size=9))
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 def test_words_of_marks(values: list[str]) -> None:
     """Texts that stand side by side in memory, with many marks, addresses among them."""
     check(
@@ -266,7 +267,7 @@ CODE = [
 
 
 @given(st.lists(st.sampled_from([*PIECES, *word_rules.exceptions(), *SPACES, " ", " "]), max_size=40).map("".join))
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=share_of(300), derandomize=True)
 def test_rules_are_those_of_spacy(text: str) -> None:
     pytest.importorskip("spacy")
     from refinery.kernels.words import spacy_words
@@ -287,7 +288,7 @@ def test_code_is_cut_as_spacy_does(text: str) -> None:
 
 
 @given(st.text(alphabet="'):(-=. 8D<>/a\"3o]", max_size=12))
-@settings(max_examples=400, derandomize=True)
+@settings(max_examples=share_of(400), derandomize=True)
 def test_marks_are_cut_as_spacy_does(text: str) -> None:
     pytest.importorskip("spacy")
     from refinery.kernels.words import spacy_words

@@ -20,6 +20,7 @@ from refinery.kernels.unicode.unicode_fixes import LOOSE, fix_rows, once
 from refinery.kernels.unicode.unicode_fixes_mojibake import clues
 from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FORMS, FixTables, build, name_hash, tables
 from refinery.operators import Library, load_module
+from tests.examples import share_of
 
 OPERATOR = Library().operators["fix_unicode_mapper"]
 mapper = load_module(OPERATOR.path)
@@ -68,7 +69,7 @@ def by_ftfy(text: str, **config: Any) -> str | None:
     return None if result == text else result
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(st.lists(TEXT, min_size=1, max_size=4), st.sampled_from(FORMS))
 def test_equals_ftfy(rows: list[str], form: str) -> None:
     assert fixed(form, *rows) == [by_ftfy(row, normalization=form) for row in rows]
@@ -114,7 +115,7 @@ def test_segments_that_end_within_a_line(text: str) -> None:
         equals_ftfy_with_segments_of(longest, text, "NFC")
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @given(TEXT, st.integers(1, 9), st.sampled_from(FORMS))
 def test_short_segments(text: str, longest: int, form: Any) -> None:
     equals_ftfy_with_segments_of(longest, text, form)
@@ -139,7 +140,7 @@ def test_every_code_point_of_the_first_planes(form: str) -> None:
     assert fixed(form, "".join(ideographs)) == [by_ftfy("".join(ideographs), normalization=form)]
 
 
-@settings(max_examples=500)
+@settings(max_examples=share_of(500))
 @given(
     st.lists(st.sampled_from(CATEGORIES).flatmap(st.sampled_from) | st.sampled_from(" aZ.\n"), max_size=6).map("".join)
 )
@@ -164,7 +165,7 @@ PATTERN = st.lists(
 ).map("|".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share_of(300))
 @example("xé", ["xé", "日xé"])
 @example("éx", ["éx", "日éx"])
 @example(r"éè\w", ["éèx", "éè日", "éè-éèa"])

@@ -10,6 +10,7 @@ pytest.importorskip("spacy")
 
 from refinery.kernels.words import spacy_chunks, spacy_words
 from refinery.kernels.words.spacy_chunks import ChunkTokenizer
+from tests.examples import share_of
 
 LANGUAGES = ("eng", "deu", "fra", "rus")
 EXCEPTIONS = (
@@ -68,7 +69,7 @@ def language(request: pytest.FixtureRequest) -> tuple[str, ChunkTokenizer]:
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=share_of(150), derandomize=True)
 def test_words_are_those_of_the_whole_text(language: tuple[str, ChunkTokenizer], texts: list[str]) -> None:
     code, known = language
     for text in [*texts, texts[0]]:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from refinery.kernels.text.special_characters import code_points
 from refinery.kernels.words import subwords, word_ratio, word_removal, word_repetition, wordlists, words
+from tests.examples import share_of
 
 UDFS = Path(__file__).parents[3] / "udfs"
 SPECIAL = "".join(map(chr, code_points()))
@@ -34,7 +35,7 @@ NASTY = [
 text = st.lists(st.sampled_from(NASTY), max_size=30).map("".join) | st.text(max_size=20)
 texts = st.lists(st.none() | text, max_size=6)
 few_words = st.lists(st.sampled_from(["a", "b", "ab", "σ"]), max_size=30).map(" ".join)
-nasty = settings(max_examples=150)
+nasty = settings(max_examples=share_of(150))
 
 
 def strings(values: Sequence[str | None], kind: pa.DataType | None = None) -> pa.Array:

@@ -1,0 +1,13 @@
+"""Number of random examples of a property test: a share of them in `make test`, all of them in `make soak`."""
+
+from __future__ import annotations
+
+import os
+
+LEAST, SHARE = 40, 5
+_ALL = bool(os.environ.get("REFINERY_ALL_EXAMPLES"))
+
+
+def share_of(count: int) -> int:
+    """The number of examples of a test that has `count` in `make soak`."""
+    return count if _ALL else min(count, max(LEAST, count // SHARE))
