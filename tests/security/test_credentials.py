@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 import refinery
+from refinery.cli.main import main
 from refinery.common.redaction import has_credentials, hide
 from refinery.errors import RecipeError
 from refinery.monitoring import log
@@ -97,7 +98,7 @@ def test_credentials_of_the_recipe_and_the_environment_stay_where_they_are(tmp_p
     ],
 )
 def test_credentials_in_a_path_are_refused_and_not_repeated(
-    tmp_path: Path, key: str, value: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, key: str, value: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = settings(tmp_path, [{"words_num_filter": None}]) | {key: value}
     if key == "dataset":
@@ -110,10 +111,21 @@ def test_credentials_in_a_path_are_refused_and_not_repeated(
         refinery.run(given)
     assert CANARY not in str(caught.value)
     (tmp_path / "recipe.json").write_text(json.dumps(given))
-    for name in ("run",):
-        code, printed = command(name, str(tmp_path / "recipe.json"))
-        assert code == 2 and "holds credentials" in printed and CANARY not in printed
+    monkeypatch.setattr(sys, "argv", ["refinery", "run", "recipe.json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = "".join(capsys.readouterr())
+    assert ended.value.code == 2 and "holds credentials" in printed and CANARY not in printed
     assert not (tmp_path / "run").exists()
+
+
+def test_a_command_repeats_no_credentials(tmp_path: Path) -> None:
+    """The process of a command, its end included."""
+    write_lines(tmp_path / "in.jsonl", texts(["long enough"]))
+    given = settings(tmp_path, [{"words_num_filter": None}]) | {"work_dir": f"s3://me:{CANARY}@bucket/run"}
+    (tmp_path / "recipe.json").write_text(json.dumps(given))
+    code, printed = command("run", str(tmp_path / "recipe.json"))
+    assert code == 2 and "holds credentials" in printed and CANARY not in printed
 
 
 def test_what_hides_credentials() -> None:
