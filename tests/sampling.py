@@ -1,0 +1,36 @@
+"""Samples of large matrices: a few cases for `make test`, the others marked `long` for `make soak`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import pytest
+
+_CASE = type(pytest.param())
+
+
+def sampled(cases: Iterable[Any], every: int = 5) -> list[Any]:
+    """Cases as parameters of a test; all but the first of each `every` are marked `long`."""
+    return [_parameters(case, at % every > 0) for at, case in enumerate(cases)]
+
+
+def first_of_each(cases: Iterable[Any], kind: Callable[..., Hashable]) -> list[Any]:
+    """Cases as parameters of a test; all but the first of each kind are marked `long`.
+
+    kind: takes the values of a case.
+    """
+    seen: set[Hashable] = set()
+    found = []
+    for case in cases:
+        param = _parameters(case, False)
+        this = kind(*param.values)
+        found.append(_parameters(param, this in seen))
+        seen.add(this)
+    return found
+
+
+def _parameters(case: Any, long: bool) -> Any:
+    """A case with the mark `long` if asked for; a tuple is a case of several values, as in pytest."""
+    values, marks, name = case if isinstance(case, _CASE) else (case if isinstance(case, tuple) else (case,), (), None)
+    return pytest.param(*values, marks=[*marks, pytest.mark.long] if long else marks, id=name)
