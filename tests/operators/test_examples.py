@@ -12,6 +12,7 @@ import refinery
 from refinery.errors import RecipeError
 from refinery.operators import Library, Operator
 from tests.compiled import run_samples
+from tests.sampling import first_of_each
 
 LIBRARY = Library()
 
@@ -39,8 +40,22 @@ def parameters(operator: Operator, example: dict[str, Any], folder: Path) -> dic
     return given
 
 
-@pytest.mark.parametrize("share", [True, False], ids=["fused", "unfused"])
-@pytest.mark.parametrize(("operator", "example"), examples(deduplicators=False))
+def kind(operator: Operator, example: dict[str, Any]) -> tuple[str, ...]:
+    """The operator and the expectation: an error, a text, kept samples."""
+    return (operator.name, *(key for key in ("error", "out", "kept") if key in example))
+
+
+def unfused() -> list[Any]:
+    """One example of each operator alone is run without shared features: most programs are the same with them."""
+    cases = first_of_each(examples(deduplicators=False), lambda operator, example: operator.name)
+    return [pytest.param(*case.values, False, id=f"{case.id}-unfused", marks=case.marks) for case in cases]
+
+
+def fused() -> list[Any]:
+    return [pytest.param(*case.values, True, id=f"{case.id}-fused") for case in examples(deduplicators=False)]
+
+
+@pytest.mark.parametrize(("operator", "example", "share"), [*fused(), *unfused()])
 def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_path: Path) -> None:
     sample = {"text": example["text"], **example.get("fields", {})}
     steps = [{operator.name: parameters(operator, example, tmp_path)}]
@@ -61,7 +76,7 @@ def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_p
         assert row["stats"][name] == (None if value is None else pytest.approx(value, rel=1e-9, abs=0))
 
 
-@pytest.mark.parametrize(("operator", "example"), examples(deduplicators=True))
+@pytest.mark.parametrize(("operator", "example"), first_of_each(examples(deduplicators=True), kind))
 def test_example_of_deduplicator(operator: Operator, example: dict[str, Any], tmp_path: Path) -> None:
     """`kept`: numbers of the texts that stay, as they were. `out`: each text without its units, None when it goes."""
     fields = example.get("fields") or [{}] * len(example["texts"])
