@@ -55,7 +55,14 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "params"), KINDS.values(), ids=KINDS.keys())
+# Other tests, and another kind, cover these.
+COVERED = ("keys", "bands")
+kinds = [
+    pytest.param(*value, id=kind, marks=pytest.mark.long if kind in COVERED else ()) for kind, value in KINDS.items()
+]
+
+
+@pytest.mark.parametrize(("name", "params"), kinds)
 def test_later_runs_know_what_earlier_ones_kept(tmp_path: Path, name: str, params: dict[str, Any]) -> None:
     """Three runs: the second has some of the first, the third repeats the second."""
     near = "bands" in str(params) or "hamming" in str(params)

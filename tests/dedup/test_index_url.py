@@ -30,13 +30,17 @@ def server() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=["s3", "memory"])
+# Most tests use the store in memory alone in `make test`; those of conditions on objects, and one of whole runs, both.
+@pytest.fixture(params=[pytest.param("s3", marks=pytest.mark.long), "memory"])
 def url(request: pytest.FixtureRequest) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[-50:].strip("-")
     if request.param == "memory":
         return f"memory://{name}/seen"
     request.getfixturevalue("server")
     return f"{make_bucket(name)}/seen"
+
+
+everywhere = pytest.mark.parametrize("url", ["s3", "memory"], indirect=True)
 
 
 def step(url: str, **more: Any) -> list[Any]:
@@ -58,6 +62,7 @@ def kept(run: Any) -> list[str]:
     return [row["text"] for row in exported(run)]
 
 
+@everywhere
 def test_later_runs_know_what_earlier_ones_kept(url: str, tmp_path: Path) -> None:
     one = refine(tmp_path / "1", texts(["a", "b", "a"]), step(url), project_name="mine")
     assert kept(one) == ["a", "b"] and len(listed(url)) == 1
@@ -132,6 +137,7 @@ def test_a_run_is_refused_while_another_one_holds_the_claim(url: str, tmp_path: 
     assert kept(refine(tmp_path / "new", texts(["b"]), step(url))) == ["b"]
 
 
+@everywhere
 def test_a_list_is_created_by_one_of_many(url: str, tmp_path: Path) -> None:
     """Although each of them believes that it holds the claim."""
     path = tmp_path / "marks"
@@ -153,6 +159,7 @@ def test_a_list_is_created_by_one_of_many(url: str, tmp_path: Path) -> None:
     assert set(objects(url)) == {"index-00001.json", names[0]}  # the others have left nothing
 
 
+@everywhere
 def test_a_request_that_the_driver_repeats_finds_its_own_object(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +186,7 @@ refinery.run(eval(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("at", ["beside", "extend"])
+@pytest.mark.parametrize("at", [pytest.param("beside", marks=pytest.mark.long), "extend"])
 def test_a_run_that_is_killed_leaves_the_index_as_it_was(server: str, tmp_path: Path, at: str) -> None:
     url = f"{make_bucket(f'killed-{at}')}/seen"
     refine(tmp_path / "1", texts(["a"]), step(url))

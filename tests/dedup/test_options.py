@@ -168,7 +168,7 @@ def test_verified_pairs_are_the_same_however_it_is_cut(verified: tuple[Run, Run]
 def test_verified_clusters_do_not_depend_on_the_order_of_samples(tmp_path: Path) -> None:
     """Each text is like its neighbours and unlike the others; some buckets hold many of them."""
     dice, found = random.Random(5), []
-    words = [" ".join(f"w{k}" for k in range(start, start + 20)) for start in range(0, 160, 2)]
+    words = [" ".join(f"w{k}" for k in range(start, start + 20)) for start in range(0, 100, 2)]
     few = {"window_size": 1, "num_permutations": 4, "num_bands": 4, "num_rows_per_band": 1, "jaccard_threshold": 0.8}
     step = {"document_minhash_deduplicator": {**few, "verify": True, "keep": "id"}}
     for attempt in range(3):
@@ -228,7 +228,16 @@ EXCESS: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("params", "said"), EXCESS, ids=["cluster", "share", "share of one input", "all"])
+# The last one has the excesses of all.
+excess = [
+    pytest.param(*EXCESS[0], id="cluster", marks=pytest.mark.long),
+    pytest.param(*EXCESS[1], id="share", marks=pytest.mark.long),
+    pytest.param(*EXCESS[2], id="share of one input"),
+    pytest.param(*EXCESS[3], id="all"),
+]
+
+
+@pytest.mark.parametrize(("params", "said"), excess)
 def test_excess_fails_or_warns(tmp_path: Path, params: dict[str, Any], said: list[str]) -> None:
     said = [words.replace("{b}", str(tmp_path / "b.jsonl")) for words in said]
     with pytest.raises(OperatorError) as caught:
@@ -287,7 +296,7 @@ def pairs_steps() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("number", [4, 20, "all", 0])
+@pytest.mark.parametrize("number", [4, pytest.param(20, marks=pytest.mark.long), "all", 0])
 def test_traces_hold_pairs(tmp_path: Path, number: Any) -> None:
     keys = {"open_tracer": True, "trace_num": number, "shard_size": 300, "np": 2}
     run = refine(tmp_path, PAIRS, pairs_steps(), **keys)
