@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 # Other tests, and another kind, cover these.
-COVERED = ("keys", "bands")
+COVERED = ("keys", "expression", "bands")
 kinds = [
     pytest.param(*value, id=kind, marks=pytest.mark.long if kind in COVERED else ()) for kind, value in KINDS.items()
 ]
@@ -132,12 +133,18 @@ def test_another_name_of_the_operator_is_the_same_index(tmp_path: Path) -> None:
 # What is no such index
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("known")
+    params = {"index": str(folder / "index"), "lowercase": True}
+    refine(folder, texts(["a", "b"]), [{"document_deduplicator": params}])
+    return folder / "index"
+
+
 @pytest.fixture
-def known(tmp_path: Path) -> Path:
-    refine(
-        tmp_path, texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index"), "lowercase": True}}]
-    )
-    return tmp_path / "index"
+def known(made: Path, tmp_path: Path) -> Path:
+    """A copy of an index with the samples a and b."""
+    return Path(shutil.copytree(made, tmp_path / "index"))
 
 
 OTHER: list[tuple[dict[str, Any], str]] = [

@@ -20,6 +20,7 @@ from refinery.dedup import index as indexes
 from refinery.dedup.index_url import IndexBucket
 from refinery.errors import OperatorError, OutputError
 from refinery.storage.open import open_store
+from refinery.storage.remote import RemoteStore
 from tests.runs import exported, lines_of, refine, settings, texts, write_lines
 from tests.s3 import make_bucket, s3_server
 
@@ -62,7 +63,7 @@ def kept(run: Any) -> list[str]:
     return [row["text"] for row in exported(run)]
 
 
-@everywhere
+@pytest.mark.parametrize("url", ["s3", pytest.param("memory", marks=pytest.mark.long)], indirect=True)
 def test_later_runs_know_what_earlier_ones_kept(url: str, tmp_path: Path) -> None:
     one = refine(tmp_path / "1", texts(["a", "b", "a"]), step(url), project_name="mine")
     assert kept(one) == ["a", "b"] and len(listed(url)) == 1
@@ -186,7 +187,8 @@ refinery.run(eval(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("at", [pytest.param("beside", marks=pytest.mark.long), "extend"])
+@pytest.mark.long
+@pytest.mark.parametrize("at", ["beside", "extend"])
 def test_a_run_that_is_killed_leaves_the_index_as_it_was(server: str, tmp_path: Path, at: str) -> None:
     url = f"{make_bucket(f'killed-{at}')}/seen"
     refine(tmp_path / "1", texts(["a"]), step(url))
@@ -195,12 +197,42 @@ def test_a_run_that_is_killed_leaves_the_index_as_it_was(server: str, tmp_path: 
     recipe = settings(tmp_path / "2", step(url))
     ended = subprocess.run([sys.executable, "-c", KILLED, at, repr(recipe)], capture_output=True, text=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert listed(url) == before and "claim-00002.json" in objects(url)
-    with pytest.raises(OutputError, match="if it was killed, repeat it, or remove s3://.*/claim-00002.json"):
-        refine(tmp_path / "3", texts(["b"]), step(url))
-    assert kept(refinery.run(recipe)) == ["b"]  # the same run goes on
+    assert listed(url) == before
+    check_that_only_the_same_run_goes_on(url, recipe, tmp_path)
+
+
+def check_that_only_the_same_run_goes_on(url: str, recipe: dict[str, Any], folder: Path) -> None:
+    """After its end without cleaning up. It keeps b."""
+    assert "claim-00002.json" in objects(url)
+    with pytest.raises(OutputError, match=f"if it was killed, repeat it, or remove {url}/claim-00002.json"):
+        refine(folder / "3", texts(["b"]), step(url))
+    assert kept(refinery.run(recipe)) == ["b"]
     assert len(listed(url)) == 2 and "claim-00002.json" not in objects(url)
-    assert kept(refine(tmp_path / "3", texts(["b", "c"]), step(url))) == ["c"]
+    assert kept(refine(folder / "3", texts(["b", "c"]), step(url))) == ["c"]
+
+
+class Killed(BaseException):
+    """The end of a process, of which nothing is removed."""
+
+
+@pytest.mark.parametrize("at", [pytest.param("beside", marks=pytest.mark.long), "extend"])
+def test_a_run_that_cleans_nothing_up_leaves_the_index_as_it_was(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    refine(tmp_path / "1", texts(["a"]), step(url))
+    before = listed(url)
+    write_lines(tmp_path / "2" / "in.jsonl", texts(["a", "b"]))
+    recipe = settings(tmp_path / "2", step(url))
+
+    def dies(*given: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(IndexBucket, at, dies)
+        patch.setattr(RemoteStore, "discard", lambda *given: None)
+        refinery.run(recipe)
+    assert listed(url) == before
+    check_that_only_the_same_run_goes_on(url, recipe, tmp_path)
 
 
 def test_a_storage_that_cannot_keep_runs_apart_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,7 +208,7 @@ def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]],
 KEYS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 3)), max_size=25)
 
 
-@given(st.lists(KEYS, min_size=1, max_size=9), st.sampled_from([60, 10_000]))
+@given(st.lists(KEYS, min_size=1, max_size=9), st.sampled_from([900, 10_000]))
 @examples(max_examples=3)
 def test_operators_find_the_clusters_of_a_union_find(worlds: list[list[tuple[int, int, int]]], shard_size: int) -> None:
     """Texts of two words share a band with every text that has one of them in the same place; each world has its own."""

@@ -44,19 +44,26 @@ KEEP = {
 }
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Run:
+MOST = ("n desc nulls first", "n desc, _row desc", "length(text) desc, score DESC", "text_len, n")
+orders = [
+    pytest.param(tuple(order for order in KEEP if (order in MOST) is most), id=name, marks=marks)
+    for name, most, marks in (("some", True, ()), ("others", False, pytest.mark.long))
+]
+
+
+@pytest.mark.parametrize("orders", orders)
+def test_the_order_says_which_sample_stays(tmp_path: Path, orders: tuple[str, ...]) -> None:
     """One run in which each step looks at a group of its own."""
-    samples = [dict(sample, g=g) for g in range(len(KEEP)) for sample in GROUP]
+    samples = [dict(sample, g=g) for g in range(len(orders)) for sample in GROUP]
     steps: list[Any] = [{"text_length_filter": {"min_len": 1}}]
-    for g, keep in enumerate(KEEP):
+    for g, keep in enumerate(orders):
         steps.append({"key_deduplicator": {"key": f"CASE WHEN g = {g} THEN 'one' END", "keep": keep}})
-    return refine(tmp_path_factory.mktemp("keep"), samples, steps, np=2, shard_size=1500)
+    run = refine(tmp_path, samples, steps, np=2, shard_size=1500)
+    for g, keep in enumerate(orders):
+        check_order(run, g, keep)
 
 
-@pytest.mark.parametrize("keep", KEEP)
-def test_the_order_says_which_sample_stays(kept: Run, keep: str) -> None:
-    g = list(KEEP).index(keep)
+def check_order(kept: Run, g: int, keep: str) -> None:
     assert [row["text"] for row in exported(kept) if row["g"] == g] == [GROUP[KEEP[keep]]["text"]]
     survivor = g * len(GROUP) + KEEP[keep]
     others = [row for row in range(g * len(GROUP), (g + 1) * len(GROUP)) if row != survivor]
@@ -121,7 +128,7 @@ def families() -> list[str]:
     """Groups of a text with copies that are far from it, and copies of those copies that are near."""
     dice = random.Random(3)
     found = []
-    for _ in range(12):
+    for _ in range(7):
         first = [f"w{dice.randrange(10**6)}" for _ in range(60)]
         far = edited(dice, first, 0.35)
         found += [first, far, *(edited(dice, far, 0.04) for _ in range(3)), edited(dice, first, 0.04)]
@@ -171,10 +178,10 @@ def test_verified_clusters_do_not_depend_on_the_order_of_samples(tmp_path: Path)
     words = [" ".join(f"w{k}" for k in range(start, start + 20)) for start in range(0, 100, 2)]
     few = {"window_size": 1, "num_permutations": 4, "num_bands": 4, "num_rows_per_band": 1, "jaccard_threshold": 0.8}
     step = {"document_minhash_deduplicator": {**few, "verify": True, "keep": "id"}}
-    for attempt in range(3):
+    for attempt in range(2):
         run = refine(tmp_path, dice.sample(texts(words), len(words)), [step], np=1 + attempt % 2, shard_size=4000)
         found.append(sorted(row["id"] for row in exported(run)))
-    assert found[0] == found[1] == found[2] and 2 < len(found[0]) < 40
+    assert found[0] == found[1] and 2 < len(found[0]) < 40
 
 
 def test_the_true_similarity_stands_beside_the_estimate(verified: tuple[Run, Run]) -> None:
@@ -296,7 +303,7 @@ def pairs_steps() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("number", [4, pytest.param(20, marks=pytest.mark.long), "all", 0])
+@pytest.mark.parametrize("number", [4, *(pytest.param(number, marks=pytest.mark.long) for number in (20, "all")), 0])
 def test_traces_hold_pairs(tmp_path: Path, number: Any) -> None:
     keys = {"open_tracer": True, "trace_num": number, "shard_size": 300, "np": 2}
     run = refine(tmp_path, PAIRS, pairs_steps(), **keys)

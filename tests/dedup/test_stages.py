@@ -265,7 +265,7 @@ FEW = few()
 
 def test_tables_give_what_lines_give(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(FEW)
-    pq.write_table(table.slice(0, 50), tmp_path / "a.parquet", row_group_size=9)
+    pq.write_table(table.slice(0, 50), tmp_path / "a.parquet", row_group_size=15)
     pq.write_table(table.slice(50).select(["n", "text"]), tmp_path / "b.parquet")
     keys: dict[str, Any] = {"dataset_path": tmp_path / "*.parquet", "export_path": tmp_path / "run" / "out.parquet"}
     run = refinery.run(settings(tmp_path, SHORT, **keys, shard_size=100, np=2))
@@ -398,7 +398,7 @@ def test_the_order_of_rows_changes_no_cluster(tmp_path: Path, step: dict[str, An
         given.append(" ".join(words))
     found = []
     first = refine(tmp_path / "first", texts(given), [step], shard_size=1500, np=2)
-    for number in range(3):
+    for number in range(2):
         shuffled = random.Random(number).sample(given, len(given)) if number else given
         run = refine(tmp_path / str(number), texts(shuffled), [step], shard_size=4000 * (number + 1))
         assert number or content(run, "shards") == content(first, "shards")
@@ -409,4 +409,4 @@ def test_the_order_of_rows_changes_no_cluster(tmp_path: Path, step: dict[str, An
         position = {text: row for row, text in enumerate(shuffled)}
         kept = {row["text"] for row in exported(run)}
         assert all(min(cluster, key=lambda text: position[text]) in kept for cluster in found[-1])
-    assert found[0] == found[1] == found[2] and len(found[0]) > 4 and max(map(len, found[0])) > 2
+    assert found[0] == found[1] and len(found[0]) > 4 and max(map(len, found[0])) > 2
