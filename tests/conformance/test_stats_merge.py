@@ -33,11 +33,12 @@ def added(entries: list[Any]) -> dict[str, Any]:
     return row
 
 
-def meaning(entry: Any) -> dict[str, Any]:
-    """An entry as (n, total, mean, min, max, variance, unit)."""
-    row = added([entry])
-    variance = row["m2"] / (row["n"] - 1) if row["n"] > 1 else 0.0
-    return {**row, "variance": variance}
+def meanings(entries: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Entries of a file as (n, total, mean, min, max, variance, unit), by key."""
+    keys = KeySums()
+    keys.add(read(*joined([json.dumps(entries).encode()]), ["file"]))
+    rows = keys.moments().to_pylist()
+    return {row["key"]: row | {"variance": row["m2"] / (row["n"] - 1) if row["n"] > 1 else 0.0} for row in rows}
 
 
 def close(found: float, expected: float) -> bool:
@@ -99,14 +100,15 @@ def compare(ours: dict[str, dict[str, Any]], theirs: dict[str, dict[str, Any]]) 
     count = 0
     for path, entries in theirs.items():
         assert ours[path].keys() == entries.keys(), path
+        found, expected = meanings(ours[path]), meanings(entries)
+        assert found.keys() == expected.keys() == entries.keys()
         for key, entry in entries.items():
-            compare_entry(ours[path][key], entry, f"{path} {key!r}")
+            compare_entry(found[key], expected[key], entry, f"{path} {key!r}")
             count += 1
     return count
 
 
-def compare_entry(ours: Any, theirs: Any, where: str) -> None:
-    found, expected = meaning(ours), meaning(theirs)
+def compare_entry(found: Any, expected: Any, theirs: Any, where: str) -> None:
     if not isinstance(theirs, dict):  # their form of a total of zero, which does not say how many there were
         assert found["total"] == expected["total"] == 0, where
         return
