@@ -23,4 +23,6 @@ def cases(operators: Iterable[str]) -> list[Any]:
         if path.is_file():
             lines = path.read_bytes().decode().rstrip("\n").split("\n")
             found += [pytest.param(name, json.loads(line), id=f"{name}-{at}") for at, line in enumerate(lines)]
-    return first_of_each(found, lambda name, case: (name, bool(case["error"]))) or [pytest.param("", {}, id="no-recorded-results")]
+    return first_of_each(found, lambda name, case: (name, bool(case["error"]))) or [
+        pytest.param("", {}, id="no-recorded-results")
+    ]
