@@ -159,7 +159,22 @@ def read_all(folder: Path) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+# One of each input format, deduplicator and kind of step; parts of the others are in these.
+RUN = (
+    "csv_table",
+    "groups",
+    "keep_stats",
+    "line",
+    "minhash_between_filters",
+    "mixed_files",
+    "nested_text",
+    "own_sql",
+    "text_files",
+    "typed_parquet",
+)
+
+
+@pytest.mark.parametrize("name", [*RUN, *(pytest.param(n, marks=pytest.mark.long) for n in NAMES if n not in RUN)])
 def test_script_gives_what_the_run_gives(name: str, inputs: Path) -> None:
     run = refinery.run(f"{name}.yaml", work_dir="work")
     with duckdb.connect(str(run.database), read_only=True) as con:
@@ -179,7 +194,7 @@ def test_script_gives_what_the_run_gives(name: str, inputs: Path) -> None:
     assert exported and run.counts.kept and run.counts.removed
 
 
-@pytest.mark.parametrize("name", ["two_versions", "exact"])
+@pytest.mark.parametrize("name", [pytest.param("two_versions", marks=pytest.mark.long), "exact"])
 def test_script_needs_nothing_but_duckdb(name: str, inputs: Path) -> None:
     """A script that says so runs in a process that cannot import refinery, twice over one database."""
     Path("script.sql").write_text(refinery.compile(f"{name}.yaml"), encoding="utf-8")

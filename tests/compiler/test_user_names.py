@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import refinery
 from refinery.compiler.user_names import own_expression, parse
 from refinery.errors import DataError, RecipeError
 from tests.compiled import run_samples
+from tests.sampling import sampled
 
 SAMPLE: dict[str, Any] = {
     "text": "It's a Test: naïve café, 日本 — a-b_c 42",
@@ -264,13 +266,33 @@ NAMES = (
 )
 
 
+FEW = (
+    "it's",
+    'q"uote',
+    "back\\slash",
+    "new\nline",
+    "größe",
+    "a/b~c",
+    "select",
+    "_text_0",
+    "batch",
+    "a'); DROP TABLE batch; --",
+)
+names = pytest.mark.parametrize(
+    "names",
+    [FEW, pytest.param([name for name in NAMES if name not in FEW], marks=pytest.mark.long)],
+    ids=["some", "others"],
+)
+
+
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def test_columns_of_any_name() -> None:
+@names
+def test_columns_of_any_name(names: Sequence[str]) -> None:
     """As a field of a JSON line: compared, and with its value put into the text."""
-    for name in NAMES:
+    for name in names:
         samples = [{"text": "a", name: value} for value in ("x", "y")]
         step = {"sql_filter": {"where": f"{quoted(name)} = 'x'"}}
         mapper = {"sql_mapper": {"text": f"text || {quoted(name)}"}}
@@ -278,9 +300,10 @@ def test_columns_of_any_name() -> None:
         assert [(row["kept"], row["text"]) for row in rows] == [(True, "ax"), (False, "a")], name
 
 
-def test_columns_of_any_name_in_tables(tmp_path: Path) -> None:
+@names
+def test_columns_of_any_name_in_tables(tmp_path: Path, names: Sequence[str]) -> None:
     """And as a column of a table, whatever else stands in it."""
-    for name in NAMES:
+    for name in names:
         dataset = pa.table({"text": ["a", "b"], name: ["x", "y"], "other": [{"k": 1}, None]})
         recipe = {"export_path": "unused", "process": [{"sql_filter": {"where": f"{quoted(name)} = 'x'"}}]}
         try:
@@ -345,26 +368,41 @@ def test_parameters_stay_texts() -> None:
         assert [row["kept"] for row in rows] == [True, value == "other"], value
 
 
-def test_paths_stay_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+PLACES = [
+    "it's",
+    "a;b",
+    "a*b",
+    "sp ace",
+    'q"q [1] 日本 $$ {{x}} %s\n--x',
+    "[1]",
+    'q"q',
+    "日本",
+    "--x",
+    "$$",
+    "{{x}}",
+    "%s",
+    "new\nline",
+]
+
+
+@pytest.mark.parametrize("name", sampled(PLACES, every=4))
+def test_paths_stay_texts(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Input, export and run folder with characters that mean something to SQL; the script reads and writes the same."""
     monkeypatch.chdir(tmp_path)
-    for number, name in enumerate(
-        ["it's", "a;b", 'q"q', "[1]", "a*b", "sp ace", "日本", "--x", "$$", "{{x}}", "%s", "new\nline"]
-    ):
-        folder = tmp_path / f"{number} {name}"
-        folder.mkdir()
-        source, target = folder / f"{name}.jsonl", folder / f"out {name}.jsonl"
-        source.write_text('{"text": "long enough"}\n{"text": "short"}\n')
-        recipe = {"dataset_path": [str(source)], "export_path": str(target), "work_dir": str(folder / "run")}
-        recipe["process"] = [{"text_length_filter": {"min_len": 6}}]  # type: ignore[assignment]
-        recipe["project_name"] = f"{name}\n; DROP TABLE x; /*"
-        run = refinery.run(recipe)
-        written = target.read_bytes()
-        target.unlink()
-        with duckdb.connect() as con:
-            con.execute(refinery.compile(recipe)).fetchall()
-            assert con.execute("SELECT * FROM ledger").fetchall() == run.sql("SELECT * FROM ledger")
-        assert target.read_bytes() == written
+    folder = tmp_path / f"of {name}"
+    folder.mkdir()
+    source, target = folder / f"{name}.jsonl", folder / f"out {name}.jsonl"
+    source.write_text('{"text": "long enough"}\n{"text": "short"}\n')
+    recipe = {"dataset_path": [str(source)], "export_path": str(target), "work_dir": str(folder / "run")}
+    recipe["process"] = [{"text_length_filter": {"min_len": 6}}]  # type: ignore[assignment]
+    recipe["project_name"] = f"{name}\n; DROP TABLE x; /*"
+    run = refinery.run(recipe)
+    written = target.read_bytes()
+    target.unlink()
+    with duckdb.connect() as con:
+        con.execute(refinery.compile(recipe)).fetchall()
+        assert con.execute("SELECT * FROM ledger").fetchall() == run.sql("SELECT * FROM ledger")
+    assert target.read_bytes() == written
 
 
 def test_own_expression_keeps_what_it_does_not_know() -> None:

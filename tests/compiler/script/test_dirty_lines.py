@@ -69,10 +69,19 @@ def both(recipe: Any, folder: Path, **keys: Any) -> tuple[refinery.Run, list[tup
     return run, found
 
 
+MORE: list[Any] = [{"document_deduplicator": {}}, {"fix_unicode_mapper": {}}]
+KEYS = {"keep_stats_in_res_ds": True, "add_suffix": True}
+
+
 @pytest.mark.parametrize(
-    "more", [[], [{"document_deduplicator": {}}, {"fix_unicode_mapper": {}}]], ids=["one", "stages"]
+    ("keys", "more"),
+    [
+        pytest.param({}, [], id="plain-one"),
+        pytest.param({}, MORE, id="plain-stages", marks=pytest.mark.long),
+        pytest.param(KEYS, [], id="stats-one", marks=pytest.mark.long),
+        pytest.param(KEYS, MORE, id="stats-stages"),
+    ],
 )
-@pytest.mark.parametrize("keys", [{}, {"keep_stats_in_res_ds": True, "add_suffix": True}], ids=["plain", "stats"])
 def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(DIRTY + TWICE) + b"\n")
     recipe = {"dataset_path": str(tmp_path / "in.jsonl"), "process": [*STEPS, *more]}
@@ -81,7 +90,7 @@ def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any],
     assert found == quarantine and len(found) == 6
 
 
-@pytest.mark.parametrize("name", ["web_sample", "web_dedup", "papers"])
+@pytest.mark.parametrize("name", ["web_sample", pytest.param("web_dedup", marks=pytest.mark.long), "papers"])
 def test_shipped_recipes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shipped())
     run, found = both(f"recipes/{name}.yaml", tmp_path, open_tracer=False)

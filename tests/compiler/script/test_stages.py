@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
+from tests.sampling import sampled
 
 TABLES = ("duplicates", "clusters", "ledger", "stats")
 
@@ -58,22 +59,20 @@ def edited(seed: int, count: int = 60) -> list[dict[str, Any]]:
 MINHASH = {"window_size": 1, "jaccard_threshold": 0.6}
 
 
+KEPT = {"window_size": 1, "hamming_distance": 5, "keep": "split_part(text, ' ', 2)"}
+VERIFIED = {**MINHASH, "verify": True, "keep": "length(text) desc"}
+FEW_BLOCKS = {"window_size": 1, "num_blocks": 20, "hamming_distance": 16}
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize(
     "step",
     [
-        {"document_minhash_deduplicator": MINHASH},
-        {"document_minhash_deduplicator": {**MINHASH, "verify": True, "keep": "length(text) desc"}},
-        {"document_simhash_deduplicator": {"window_size": 1, "num_blocks": 20, "hamming_distance": 16}},
-        {
-            "document_simhash_deduplicator": {
-                "window_size": 1,
-                "hamming_distance": 5,
-                "keep": "split_part(text, ' ', 2)",
-            }
-        },
+        pytest.param({"document_minhash_deduplicator": MINHASH}, id="bands", marks=pytest.mark.long),
+        pytest.param({"document_minhash_deduplicator": VERIFIED}, id="verified"),
+        pytest.param({"document_simhash_deduplicator": FEW_BLOCKS}, id="hamming", marks=pytest.mark.long),
+        pytest.param({"document_simhash_deduplicator": KEPT}, id="hamming-keep"),
     ],
-    ids=["bands", "verified", "hamming", "hamming-keep"],
 )
 def test_clusters_are_those_of_the_run(step: dict[str, Any], seed: int) -> None:
     run = same([step], edited(seed))
@@ -92,7 +91,9 @@ def test_a_field_named_like_a_statistic() -> None:
     assert all(row[2] > 100 for row in run.sql("FROM stats") if row[1])
 
 
-@pytest.mark.parametrize("table", [False, True], ids=["lines", "table"])
+@pytest.mark.parametrize(
+    "table", [pytest.param(False, id="lines"), pytest.param(True, id="table", marks=pytest.mark.long)]
+)
 def test_stages_of_all_kinds(table: bool) -> None:
     process: list[Any] = [
         {"document_simhash_deduplicator": {"window_size": 2}},
@@ -107,9 +108,10 @@ def test_stages_of_all_kinds(table: bool) -> None:
     assert {step for step, *_ in run.sql("SELECT DISTINCT step FROM duplicates")} >= {1, 3, 6}
 
 
-@pytest.mark.parametrize(
-    "name", ["document_minhash_deduplicator", "document_simhash_deduplicator", "paragraph_deduplicator"]
-)
+NOTHING = ["document_minhash_deduplicator", "document_simhash_deduplicator", "paragraph_deduplicator"]
+
+
+@pytest.mark.parametrize("name", sampled(NOTHING))
 def test_nothing_to_compare(name: str) -> None:
     run = same([{"text_length_filter": {"min_len": 10_000}}, {name: {}}, {"text_length_filter": {}}], edited(3))
     assert run.counts.kept == 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from refinery.kernels.core.blocks import BLOCK
 from refinery.kernels.core.charmap import char_map
 from refinery.operators import Library, load_module
+from tests.characters import by_planes, characters
 from tests.examples import share_of
 
 OPERATORS = Library().operators
@@ -68,8 +69,9 @@ def test_whitespace(texts: Sequence[str | None]) -> None:
     assert new_texts(whitespace.normalize_whitespace, texts) == differing(mapped_whitespace, texts)
 
 
-def test_every_character() -> None:
-    chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+@by_planes
+def test_every_character(planes: range) -> None:
+    chars = characters(planes)
     inside = [f"a{char}b" for char in chars]
     at_ends = [f"{char}a{char}" for char in chars]
     for texts in (chars, inside, at_ends):

@@ -20,9 +20,10 @@ from bench.prose import Dice
 from refinery.kernels.dedup import jaccard as kernels
 from refinery.kernels.dedup import minhash_texts
 from tests.kernels.dedup.test_minhash import marks
+from tests.sampling import first_of_each, sampled
 
 ALARM = 1e-3
-COUNT = 200
+COUNT = 120
 SHINGLES = Shingles("space", 5)
 BUCKETS = quality.SIMILARITIES
 SIGMAS = NormalDist().inv_cdf(1 - ALARM / 4 / len(BUCKETS))  # two sides, and two tests of each bucket
@@ -30,7 +31,7 @@ SIGMAS = NormalDist().inv_cdf(1 - ALARM / 4 / len(BUCKETS))  # two sides, and tw
 
 @pytest.fixture(scope="module")
 def given() -> list[Pair]:
-    """200 pairs of each similarity, half of them short."""
+    """Pairs of each similarity, half of them short."""
     return quality.sample(SHINGLES, BUCKETS, (40, 150), COUNT // 2, "test")
 
 
@@ -53,7 +54,14 @@ def buckets(given: list[Pair]) -> list[np.ndarray]:
 # The generator
 
 
-@pytest.mark.parametrize("shingles", [*quality.KINDS, SHINGLES], ids=str)
+KINDS = [*quality.KINDS, SHINGLES]
+kinds = [
+    pytest.param(*case.values, marks=case.marks, id=str(case.values[0]))
+    for case in first_of_each(KINDS, lambda shingles: shingles.tokenization)
+]
+
+
+@pytest.mark.parametrize("shingles", kinds)
 def test_pairs_are_as_similar_as_they_are_said_to_be(shingles: Shingles) -> None:
     languages = quality.WRITTEN_TOGETHER if shingles.tokenization == "character" else quality.SPACED
     for similarity in (0.3, 0.55, 0.95):
@@ -84,7 +92,7 @@ def test_shingles_of_short_texts_and_of_none() -> None:
 # MinHash
 
 
-@pytest.mark.parametrize("layout", [(25, 10), (42, 6)], ids=str)
+@pytest.mark.parametrize("layout", [pytest.param((25, 10), marks=pytest.mark.long), (42, 6)], ids=str)
 def test_the_operator_finds_as_many_as_theory_says(given: list[Pair], layout: tuple[int, int]) -> None:
     found = quality.found_pairs(given, quality.MINHASH, quality.minhash(SHINGLES, layout))
     assert found.strangers == 0
@@ -95,8 +103,14 @@ def test_the_operator_finds_as_many_as_theory_says(given: list[Pair], layout: tu
         assert alarms(found.pairs, quality.banding(true(given), *other), of)
 
 
-@pytest.mark.parametrize("shingles", [Shingles("word", 1), Shingles("word", 8), Shingles("character", 3)], ids=str)
-@pytest.mark.parametrize("hash", ["fast", "data_juicer"])
+MIXED = [
+    (hash, shingles)
+    for hash in ("fast", "data_juicer")
+    for shingles in (Shingles("word", 1), Shingles("character", 3), Shingles("word", 8))
+]
+
+
+@pytest.mark.parametrize(("hash", "shingles"), sampled(MIXED, every=4), ids=str)
 def test_other_shingles_and_hashes_make_no_difference(shingles: Shingles, hash: str) -> None:
     given = quality.sample(shingles, (0.5, 0.6, 0.7, 0.8, 0.9), (50,), COUNT, "kinds")
     params = quality.minhash(shingles, (14, 8), hash=hash)
@@ -149,7 +163,7 @@ def test_verify_lets_no_pair_through_that_is_less_alike() -> None:
 
 def test_simhash_finds_all_within_the_distance_and_no_others() -> None:
     shingles = quality.SIMHASH_SHINGLES
-    given = quality.sample(shingles, (0.75, 0.85, 0.9, 0.95, 1.0), (60, 200), 50, "simhash")
+    given = quality.sample(shingles, (0.75, 0.85, 0.9, 0.95, 1.0), (60, 200), 25, "simhash")
     distance = np.array([(simhash(a, shingles) ^ simhash(b, shingles)).bit_count() for a, b, _ in given])
     assert (np.bincount(distance)[:8] > 0).all()
     for most in (0, 3, 6):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.kernels.dedup import minhash_normalize, minhash_shingles, shingles
+from tests.characters import by_planes, characters
 from tests.examples import share_of
 
 # Final sigma, letters whose lower case is longer or shorter, combining marks, several kinds of space and punctuation.
@@ -129,7 +130,8 @@ def test_the_normalisation_kernel_is_its_python(values):
     assert found == [None if value is None else minhash_normalize.simplify(value) for value in values]
 
 
-def test_every_code_point_is_normalised_as_python_does():
-    every = [f"x{chr(cp)}1" for cp in range(0x110000) if not 0xD800 <= cp < 0xE000]
+@by_planes
+def test_every_code_point_is_normalised_as_python_does(planes):
+    every = [f"x{char}1" for char in characters(planes)]
     found = minhash_normalize.simplified(pa.array(every)).to_pylist()
     assert found == [minhash_normalize.simplify(value) for value in every]

@@ -23,7 +23,9 @@ from refinery.kernels.text.profile import FIELDS
 from refinery.kernels.text.repetition import ratio_rows
 from refinery.kernels.text.special_characters import code_points
 from refinery.operators import Library, load_module
+from tests.characters import by_planes, characters
 from tests.examples import share_of
+from tests.sampling import first_of_each
 
 LIBRARY = Library()
 SPECIAL = code_points()
@@ -67,8 +69,9 @@ def test_profile_is_what_python_counts(texts: list[str | None]) -> None:
     assert rows(profile, texts) == [profile_of(text) for text in texts]
 
 
-def test_every_character_alone() -> None:
-    chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+@by_planes
+def test_every_character_alone(planes: range) -> None:
+    chars = characters(planes)
     assert profile(pa.array(chars)).to_pylist() == [profile_of(char) for char in chars]
 
 
@@ -112,8 +115,14 @@ def test_repetition_of_long_texts(n: int) -> None:
     assert rows(character_repetition, texts, n) == [ratio_of(text, n) for text in texts]
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 10, 64, 5000])
-@pytest.mark.parametrize("at_once", [1, 100, 5000])
+# A sample with each number of n-grams at once, and each length.
+PARTS = first_of_each(
+    [(n, at_once) for n in (1, 2, 7, 10, 64, 5000) for at_once in (1, 100, 5000)],
+    lambda n, at_once: n if n > 7 else at_once,
+)
+
+
+@pytest.mark.parametrize(("n", "at_once"), PARTS)
 def test_repetition_counted_in_parts(n: int, at_once: int) -> None:
     # A part for nearly every n-gram is gone through once for each, so those texts are short.
     size = 1 if at_once == 1 else 10

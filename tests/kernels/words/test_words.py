@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from refinery.kernels.text.special_characters import code_points
 from refinery.kernels.words import subwords, word_ratio, word_removal, word_repetition, wordlists, words
+from tests.characters import by_planes, characters
 from tests.examples import share_of
 
 UDFS = Path(__file__).parents[3] / "udfs"
@@ -68,7 +69,7 @@ def long_texts(count: int) -> list[str | None]:
 
 
 def test_words_of_long_texts():
-    values = long_texts(2500)
+    values = long_texts(800)
     want = apply(lambda t: {"n": len(refined(t, False)), "lower": " ".join(refined(t, True))}, values)
     assert words.words(strings(values)).to_pylist() == want
     assert words.word_count(strings(values)).to_pylist() == apply(lambda t: len(refined(t, False)), values)
@@ -84,16 +85,18 @@ def test_every_ascii_character_in_plain_blocks():
     assert words.word_count(strings(values)).to_pylist() == [len(refined(t, False)) for t in values]
 
 
-def test_every_code_point_is_lowered_and_stripped_as_python_does():
-    chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+@by_planes
+def test_every_code_point_is_lowered_and_stripped_as_python_does(planes):
+    chars = characters(planes)
     groups = ["x ".join(chars[i : i + 64]) + "xA" for i in range(0, len(chars), 64)]
     got = words.words(strings(groups)).to_pylist()
     for group, found in zip(groups, got, strict=True):
         assert (found["n"], found["lower"]) == (len(refined(group, False)), " ".join(refined(group, True)))
 
 
-def test_lowering_by_the_table_leaves_lowered_texts_alone():
-    lowered = {c for char in map(chr, range(0x110000)) for c in char.lower()} | {"ς"}
+@by_planes
+def test_lowering_by_the_table_leaves_lowered_texts_alone(planes):
+    lowered = {c for char in characters(planes) for c in char.lower()} | {"ς"}
     code_points = words.tables().code_points
     assert all(code_points[ord(c)] >> 2 == ord(c) for c in lowered)
 
