@@ -61,22 +61,29 @@ def test_python_is_reported() -> None:
     assert default.runs in ("SQL", "kernel")
 
 
+def write_texts(times: int) -> None:
+    texts = ["long enough to stay here", "short", "one more text www.example.org/path that stays", ""]
+    lines = [json.dumps({"text": text}) for text in texts * times]
+    Path("docs.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 @pytest.fixture
 def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.chdir(tmp_path)
-    texts = ["long enough to stay here", "short", "one more text www.example.org/path that stays", ""]
-    Path("docs.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts * 50), encoding="utf-8")
+    write_texts(50)
     return prepare(*open_recipe({"dataset_path": "docs.jsonl", "np": 2, "export_path": "out.jsonl", "process": STEPS}))
 
 
-def test_samples_that_fail_are_left_out(prepared: Plan) -> None:
+def test_samples_that_fail_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_texts(4)
     steps = [
         {"sql_filter": {"where": "CASE WHEN text = 'short' THEN error('no') ELSE true END"}},
         {"text_length_filter": {}},
     ]
     recipe, library = open_recipe({"dataset_path": "docs.jsonl", "export_path": "out.jsonl", "process": steps})
     first, _ = list(analyzed(prepare(recipe, library)))
-    assert first.startswith("measured on 150 rows, ")
+    assert first.startswith("measured on 12 rows, ")
 
 
 def rows(table: Any) -> list[list[str]]:
