@@ -16,6 +16,7 @@ from refinery.errors import DataError
 from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
 from tests.io.test_sources import put
+from tests.sampling import sampled
 
 LINE = b'{"text":"a"}\n'
 
@@ -153,8 +154,10 @@ def partitioned(folder: Path, kind: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "txt", "json", "jsonl"])
-@pytest.mark.parametrize("size", [1, 1 << 20])
+PARTITIONS = [(kind, size) for kind in ("parquet", "csv", "txt", "json", "jsonl") for size in (1, 1 << 20)]
+
+
+@pytest.mark.parametrize(("kind", "size"), sampled(PARTITIONS, every=3))
 def test_folders_named_by_key_and_value_are_fields(tmp_path: Path, kind: str, size: int) -> None:
     folder = partitioned(tmp_path / "data", kind)
     expected = [
@@ -202,7 +205,9 @@ def test_a_run_reads_and_writes_partitions(tmp_path: Path, kind: str) -> None:
     assert json.loads((tmp_path / "out.jsonl").read_text()) == {"text": "d", "year": 2025, "lang": "zü x"}
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "json", "txt"])
+@pytest.mark.parametrize(
+    "kind", ["parquet", "jsonl", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("csv", "json", "txt"))]
+)
 def test_the_script_reads_partitions_and_the_last_of_keys_too(tmp_path: Path, kind: str) -> None:
     from refinery import api
 

@@ -14,6 +14,7 @@ import pytest
 import refinery
 from refinery.errors import RecipeError
 from tests.runs import settings, write_lines
+from tests.sampling import sampled
 
 UPPER = [{"sql_mapper": {"text": "upper(text)"}}]
 DAYS = "n,text\n1,2024-01-01\n2,07\n3,true\n4,1.50\n5,\n"
@@ -31,7 +32,7 @@ def by_script(recipe: dict[str, Any], folder: Path) -> bytes:
     return target.read_bytes()
 
 
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("beside", [pytest.param(False, marks=pytest.mark.long), True])
 def test_the_text_of_a_csv_file_is_text(tmp_path: Path, beside: bool) -> None:
     (tmp_path / "in.csv").write_text(DAYS, encoding="utf-8")
     inputs = [str(tmp_path / "in.csv")]
@@ -45,10 +46,12 @@ def test_the_text_of_a_csv_file_is_text(tmp_path: Path, beside: bool) -> None:
     assert [json.loads(line)["text"] for line in by_script(recipe, tmp_path).splitlines()][:4] == texts[:4]
 
 
+BYTES = [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary())]
+
+
 @pytest.mark.parametrize(
-    "kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary())]
+    ("kind", "beside"), sampled(((kind, beside) for kind in BYTES for beside in (False, True)), every=3)
 )
-@pytest.mark.parametrize("beside", [False, True])
 def test_bytes_are_read_as_text(tmp_path: Path, kind: pa.DataType, beside: bool) -> None:
     values = pa.array(["schön".encode(), b"\xff", b"plain", None], pa.binary())
     column = values.dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(values.to_pylist(), kind)
@@ -80,9 +83,15 @@ def test_bytes_within_a_struct_and_in_a_script(tmp_path: Path) -> None:
     assert json.loads(by_script(recipe, tmp_path)) == kept(run)[0]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.list_(pa.string()), pa.struct([("a", pa.string())])])
-@pytest.mark.parametrize("step", [False, True])
-@pytest.mark.parametrize("beside", [False, True])
+OTHER = [
+    (kind, step, beside)
+    for kind in (pa.int64(), pa.float64(), pa.list_(pa.string()), pa.struct([("a", pa.string())]))
+    for step in (False, True)
+    for beside in (False, True)
+]
+
+
+@pytest.mark.parametrize(("kind", "step", "beside"), sampled(OTHER))
 def test_other_types_are_refused_before_the_run(tmp_path: Path, kind: pa.DataType, step: bool, beside: bool) -> None:
     table = pa.table({"text": ["a"], "other": pa.array([None], kind), "body": ["b"]})
     pq.write_table(table, tmp_path / "in.parquet")

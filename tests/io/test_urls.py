@@ -63,10 +63,11 @@ def bucket(folder: Path) -> Iterator[str]:
         yield f"{url}/data"
 
 
-def upload(url: str, folder: Path) -> None:
+def upload(url: str, folder: Path, below: str = "") -> None:
+    """below: the only file or folder that is put there."""
     fs, root = fsspec.url_to_fs(url)
     for path in folder.rglob("*"):
-        if path.is_file():
+        if path.is_file() and path.relative_to(folder).as_posix().startswith(below):
             fs.pipe_file(f"{root}/{path.relative_to(folder)}", path.read_bytes())
 
 
@@ -170,7 +171,7 @@ def test_all_inputs_that_cannot_be_read_are_told_of_at_once(bucket: str) -> None
 @pytest.mark.parametrize("name", NAMES)
 def test_an_object_that_has_changed_since_it_was_found_is_not_read(folder: Path, bucket: str, name: str) -> None:
     url = make_bucket("changing-" + name.strip("/").replace("/", "-"))
-    upload(url, folder)
+    upload(url, folder, name)
     shards = cut(find([f"{url}/{name}"])[0], 60_000)
     before = [stamp_of(shard) for shard in shards]
     objects.mapped.cache_clear()
@@ -186,8 +187,8 @@ def test_an_object_that_has_changed_since_it_was_found_is_not_read(folder: Path,
 def test_lines_have_the_content_of_a_file_and_others_that_of_their_version(folder: Path, bucket: str) -> None:
     here, there = (cut(find([f"{place}/a.jsonl"])[0], 60_000) for place in (folder, bucket))
     assert [content_of(shard) for shard in here] == [content_of(shard) for shard in there]
-    upload(f"{bucket}-again", folder)
     for name in ("b.jsonl.gz", "e.parquet", "below/"):
+        upload(f"{bucket}-again", folder, name)
         one, other = (cut(find([f"{place}/{name}"])[0], 60_000) for place in (bucket, f"{bucket}-again"))
         assert [content_of(shard) for shard in one] == [content_of(shard) for shard in other]
         assert [stamp_of(shard)[0] for shard in one] != [stamp_of(shard)[0] for shard in other]
