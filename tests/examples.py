@@ -8,6 +8,6 @@ LEAST, SHARE = 40, 5
 _ALL = bool(os.environ.get("REFINERY_ALL_EXAMPLES"))
 
 
-def share_of(count: int) -> int:
-    """The number of examples of a test that has `count` in `make soak`."""
-    return count if _ALL else min(count, max(LEAST, count // SHARE))
+def share_of(count: int, least: int = LEAST) -> int:
+    """The number of examples of a test that has `count` in `make soak`; least: of those in `make test`."""
+    return count if _ALL else min(count, max(least, count // SHARE))

@@ -21,6 +21,7 @@ from refinery.kernels.text.patterns import (
     unwrap,
     whole_match_pieces,
 )
+from tests.characters import by_planes, characters
 from tests.examples import share_of
 
 thorough = settings(max_examples=share_of(400), suppress_health_check=list(HealthCheck))
@@ -189,8 +190,9 @@ def test_re2_finds_the_same(pattern: str, texts: list[str | None], repl: str) ->
     assert sub(pa.array(texts, pa.string()), pattern, repl).to_pylist() == changed
 
 
-def test_white_space_is_the_same_set() -> None:
-    everything = pa.array([chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000])
+@by_planes
+def test_white_space_is_the_same_set(planes: range) -> None:
+    everything = pa.array(characters(planes))
     assert not re2_equivalent(r"\s").ascii_only
     found = pa.compute.filter(everything, sub(everything, r"\s", "").is_valid())
     assert found.to_pylist() == regex.findall(r"\s", "".join(everything.to_pylist()))

@@ -12,7 +12,7 @@ from refinery.kernels.words import spacy_chunks, spacy_words
 from refinery.kernels.words.spacy_chunks import ChunkTokenizer
 from tests.examples import share_of
 
-LANGUAGES = ("eng", "deu", "fra", "rus")
+LANGUAGES = ("eng", "rus", *(pytest.param(code, marks=pytest.mark.long) for code in ("deu", "fra")))
 EXCEPTIONS = (
     ":)", ":-(", "(:", "xD", "=(", ":'(", "(>_<)", "<.<", "0_o", "\\n", "e.g.", "a.m.", "don't", "we'll", "U.S.", "z.B.", "C++",
 )  # fmt: skip
