@@ -20,6 +20,7 @@ from refinery.operators import Library
 from refinery.planning.plan import prepare
 from refinery.recipe import load
 from tests.runs import settings, write_lines
+from tests.sampling import sampled
 
 SAMPLES = [{"id": k, "text": f"some words {k}", "meta": {"lang": "en"}} for k in range(30)]
 STEPS = [{"text_length_filter": {"min_len": 3}}]
@@ -125,8 +126,13 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz", "a.json.gz"])
+NAMES = ("a.json.gz", "a.jsonl", "a.json", "a.jsonl.gz")
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [*((name, "threads") for name in NAMES), *sampled((name, "processes") for name in NAMES)],
+)
 def test_a_field_that_begins_after_the_first_samples(tmp_path: Path, name: str, workers: str) -> None:
     path = written(tmp_path / name, late(300, 700))
     run = refinery.run(recipe(tmp_path, path, workers=workers))
@@ -148,7 +154,7 @@ def test_text_that_is_a_number_at_first(tmp_path: Path) -> None:
     assert refinery.run(recipe(tmp_path, path)).counts.kept == 700
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
+@pytest.mark.parametrize("name", sampled(["a.jsonl", "a.json", "a.jsonl.gz"], every=2))
 def test_a_field_that_is_not_found_in_a_large_input(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not all of it was looked at, so the run begins, with a warning; `check` has it as a note."""
     monkeypatch.setattr(first_samples, "_CLOSER_BYTES", 128 << 10)
@@ -210,7 +216,7 @@ def test_samples_that_are_handed_over(tmp_path: Path) -> None:
     assert "'body'" in problem and "Fields there: text." in problem
 
 
-@pytest.mark.parametrize("kind", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("kind", sampled(["a.parquet", "a.jsonl"]))
 def test_a_name_with_a_dot_in_it_is_found(tmp_path: Path, kind: str) -> None:
     """In quotes it is one name, without them the way to a member; `trace_keys` take it both ways."""
     path = tmp_path / kind
@@ -226,8 +232,12 @@ def test_a_name_with_a_dot_in_it_is_found(tmp_path: Path, kind: str) -> None:
     assert "'te.xt'" in problems(recipe(tmp_path, path, text_keys="te.xt"))[0]
 
 
-@pytest.mark.parametrize("kind", ["a.jsonl", "a.parquet"])
-@pytest.mark.parametrize("name", ["id", "meta.lang", "text", "_row"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    sampled(
+        ((name, kind) for name in ("id", "meta.lang", "text", "_row") for kind in ("a.jsonl", "a.parquet")), every=3
+    ),
+)
 def test_a_field_within_a_subquery(tmp_path: Path, kind: str, name: str) -> None:
     """DuckDB only says that there is no such column, though the samples have the field."""
     path = KINDS[kind](tmp_path / kind)

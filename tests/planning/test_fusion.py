@@ -22,6 +22,7 @@ from refinery.inspect.tune import tune
 from refinery.inspect.why.query import RowHistories
 from refinery.planning import plan as preparing
 from refinery.planning.filter_costs import Costs
+from tests.examples import share_of
 from tests.runs import content, exported, operator_folder, refine, rows, settings
 
 SAMPLES: list[Any] = [
@@ -198,7 +199,7 @@ STEP = st.sampled_from(
 )
 
 
-@examples(max_examples=8)
+@examples(max_examples=share_of(8, least=3))
 @given(st.lists(STEP, min_size=2, max_size=6), st.lists(st.integers(0, 9), min_size=6, max_size=6))
 def test_any_recipe_and_any_costs(steps: list[Any], costs: list[int]) -> None:
     texts = ["", "a b", "see https://example.org/x now", "some more words here", "!!! ??? ...", "w " * 20, "ein Satz."]

@@ -217,7 +217,7 @@ StatsMerger(sys.argv[1], sys.argv[2], remove_input=True).merge()
 """
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("steps", [1, 4, *(pytest.param(steps, marks=pytest.mark.long) for steps in (0, 2, 3, 5, 8))])
 def test_a_kill_at_any_step_loses_nothing(partials: Path, tmp_path: Path, steps: int) -> None:
     """Killed before a write or a removal, then run again: as if it had not been."""
     command = [sys.executable, "-c", KILLED, str(partials), str(tmp_path / "out"), str(steps)]

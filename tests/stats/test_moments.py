@@ -76,7 +76,7 @@ def check(row: dict[str, Any], values: Sequence[float]) -> None:
     assert abs(Fraction(row["mean"]) + Fraction(row["mean_low"]) - mean) <= size / 2**80 + LEAST
 
 
-@settings(max_examples=40)
+@settings(max_examples=share_of(40, least=15))
 @given(values.filter(len))
 def test_moments(con: duckdb.DuckDBPyConnection, values: list[float]) -> None:
     fill(con, values, [0] * len(values))
@@ -91,7 +91,7 @@ def test_merging_equals_one_pass(con: duckdb.DuckDBPyConnection, values: list[fl
     check(merged(con, values, parts), values)
 
 
-@settings(max_examples=40)
+@settings(max_examples=share_of(40, least=15))
 @given(values.filter(len), st.randoms())
 def test_order_of_values_and_parts_does_not_matter(
     con: duckdb.DuckDBPyConnection, values: list[float], dice: Any
@@ -103,7 +103,7 @@ def test_order_of_values_and_parts_does_not_matter(
     assert merged(con, [values[at] for at in order], [3 - parts[at] for at in order]) == first
 
 
-@settings(max_examples=40)
+@settings(max_examples=share_of(40, least=15))
 @given(values.filter(len), st.data())
 def test_merging_in_stages(con: duckdb.DuckDBPyConnection, values: list[float], data: st.DataObject) -> None:
     """Merged moments are moments: a merge of merges is the merge of all."""
@@ -117,7 +117,7 @@ def test_merging_in_stages(con: duckdb.DuckDBPyConnection, values: list[float], 
     check(row, values)
 
 
-@settings(max_examples=40)
+@settings(max_examples=share_of(40, least=15))
 @given(st.lists(st.sampled_from([None, math.nan, math.inf, -math.inf, 0.5, 2.0]), max_size=20), st.data())
 def test_what_is_not_finite_is_counted_apart(con: duckdb.DuckDBPyConnection, values: list[Any], data: Any) -> None:
     parts = data.draw(st.lists(st.integers(0, 3), min_size=len(values), max_size=len(values)))

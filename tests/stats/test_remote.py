@@ -111,7 +111,7 @@ def test_a_run_writes_its_statistics_files_at_a_url(tmp_path: Path) -> None:
     assert len(everything(("memory://exported/merged", {}))) == len(here)
 
 
-@pytest.mark.parametrize("place", ["memory://kept/stats", "stats"])
+@pytest.mark.parametrize("place", ["memory://kept/stats", pytest.param("stats", marks=pytest.mark.long)])
 def test_statistics_files_of_others_stay_and_those_of_earlier_runs_go(tmp_path: Path, place: str) -> None:
     """A merge would count in the file of a statistic that is not computed any more."""
     write_lines(tmp_path / "in.jsonl", texts(["a b c", "d e f g", "h"]))
