@@ -59,14 +59,24 @@ def orders(run: Run) -> list[list[int]]:
     return [stage["steps"] for stage in plan["orderings"]]
 
 
-@pytest.fixture
-def moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    costing(monkeypatch, [9, 8, 7, 2, 1])
-    return refine(tmp_path, SAMPLES, STEPS, fusion_strategy="probe")
+MOVING = (9, 8, 7, 2, 1)
 
 
-def test_the_recipes_order_unless_it_is_asked_for(tmp_path: Path) -> None:
-    plain = refine(tmp_path, SAMPLES, STEPS)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run in the recipe's order."""
+    return refine(tmp_path_factory.mktemp("plain"), SAMPLES, STEPS)
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run in another order, which its tests only read."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        costing(monkeypatch, MOVING)
+        return refine(tmp_path_factory.mktemp("moved"), SAMPLES, STEPS, fusion_strategy="probe")
+
+
+def test_the_recipes_order_unless_it_is_asked_for(tmp_path: Path, plain: Run) -> None:
     assert orders(plain) == [] and not (plain.work_dir / ".refinery" / "order.json").exists()
     off: list[dict[str, Any]] = [
         {"op_fusion": False, "fusion_strategy": "probe"},
@@ -76,8 +86,7 @@ def test_the_recipes_order_unless_it_is_asked_for(tmp_path: Path) -> None:
         assert orders(refine(tmp_path, SAMPLES, STEPS, **keys)) == []
 
 
-def test_the_same_rows_and_books_of_the_order_that_ran(tmp_path: Path, moved: Run) -> None:
-    plain = refine(tmp_path / "plain", SAMPLES, STEPS)
+def test_the_same_rows_and_books_of_the_order_that_ran(plain: Run, moved: Run) -> None:
     assert orders(moved) == [[5, 2, 1, 3, 4]] or orders(moved) == [[5, 1, 2, 3, 4]]
     assert exported(moved) == exported(plain) and moved.counts == plain.counts
     # Row 1 is removed by two filters, row 5 by two others: by the first that ran.
@@ -123,18 +132,19 @@ def test_bounds_are_not_tried_on_what_was_not_measured(moved: Run) -> None:
         refilter(moved.work_dir, ["process.5.min_len=10"])
 
 
-def test_bounds_are_tried_where_nothing_was_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_are_tried_where_nothing_was_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: Run) -> None:
     costing(monkeypatch, [1, 1, 1, 2, 9])
     run = refine(tmp_path, SAMPLES, STEPS, fusion_strategy="probe")
     assert orders(run) == [[1, 2, 3, 4, 5]]
-    plain = refinery.run(settings(tmp_path, STEPS, work_dir=tmp_path / "plain"))
-    assert content(run) == content(plain)
+    assert content(run, "shards", "quarantine") == content(plain, "shards", "quarantine")
+    assert rows(run, "quarantine", "* EXCLUDE file") == rows(plain, "quarantine", "* EXCLUDE file")
     again = refilter(run.work_dir, ["process.5.min_len=5"])
     assert again.outcome.counts.kept == 1 + run.counts.kept
 
 
-def test_a_run_takes_the_order_of_the_one_before(tmp_path: Path, moved: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = orders(moved)
+def test_a_run_takes_the_order_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    costing(monkeypatch, MOVING)
+    before = orders(refine(tmp_path, SAMPLES, STEPS, fusion_strategy="probe"))
     costing(monkeypatch, [1, 1, 0, 2, 9])
     same: list[dict[str, Any]] = [{}, {"np": 2, "shard_size": 100}]
     for keys in same:
