@@ -128,7 +128,7 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")
     lines.append(f"ask for a row  refinery why ROW --run {root}")
     for line in lines:
-        out.print(shorter(line), markup=False)
+        console.print_lines(out, shorter(line))
 
 
 def _show(out: Any, con: Any) -> None:
@@ -138,7 +138,8 @@ def _show(out: Any, con: Any) -> None:
         out.print(console.examples(rows))
     broken = con.execute("SELECT file, line, error, raw FROM quarantine ORDER BY _row LIMIT 5").fetchall()
     for file, line, error, raw in broken:
-        out.print(f"quarantined {shorter(file)}:{line}: {error}: {console.beginning(raw or '', 80)}", markup=False)
+        broken_row = f"quarantined {shorter(file)}:{line}: {error}: {console.beginning(raw or '', 80)}"
+        console.print_lines(out, broken_row)
 
 
 def _database(path: Path) -> Any:
@@ -180,7 +181,7 @@ def explain(opened: Opened, analyze: bool) -> None:
     prepared = ready(*opened, probes=False)
     out = console.console()
     for part in analyzed(prepared) if analyze else planned(prepared):
-        out.print(part, markup=False)
+        console.print_lines(out, part)
 
 
 def lineage(opened: Opened, column: str) -> None:
@@ -221,7 +222,7 @@ def analyze(request: Any, as_json: bool) -> None:
         return
     out = console.console()
     for part in show(found):
-        out.print(part, markup=False)
+        console.print_lines(out, part)
 
 
 def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
@@ -235,7 +236,7 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
         return
     out = console.console()
     for part in show(found, limit):
-        out.print(part, markup=False)
+        console.print_lines(out, part)
 
 
 def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) -> None:
@@ -252,7 +253,7 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
         return
     out = console.console()
     for part in tuning.show(found, recipe):
-        out.print(part, markup=False)
+        console.print_lines(out, part)
 
 
 def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool) -> None:
@@ -275,7 +276,7 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
         out = console.console(streamed)
         report(out, found.outcome, False)
         for note in found.notes:
-            out.print(shorter(note), markup=False)
+            console.print_lines(out, shorter(note))
 
 
 def status(work_dir: Path, watched: bool, as_json: bool) -> None:
@@ -291,7 +292,10 @@ def status(work_dir: Path, watched: bool, as_json: bool) -> None:
         found = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))
     else:
         found = watch_in_place(look, str(work_dir), console.console()) if watched else look()
-    click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines(found, str(work_dir))))
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    console.print_lines(console.console(), "\n".join(lines(found, str(work_dir))))
 
 
 def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run: bool) -> None:
@@ -331,4 +335,4 @@ def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> No
             if as_json:
                 click.echo(history.json())
             else:
-                out.print(history_text(history))
+                console.print_lines(out, history_text(history))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from refinery.cli.render import console
+from refinery.cli.render.layout import Fitted, broken_name, narrower
 from refinery.common.paths import shorter
 from refinery.inspect.analyze.analyze import Analysis, StatisticDescription
 from refinery.inspect.analyze.sketch import ERROR, PERCENTS
 from refinery.inspect.analyze.suggest import METHODS
+
+_Described = Sequence[tuple[str, StatisticDescription]]
 
 # Most keys of a group, and most pairs of statistics, to list; the tables have all.
 _KEYS = 20
@@ -74,20 +78,51 @@ def _by_group(descriptions: Sequence[StatisticDescription]) -> Iterator[Any]:
 
 
 def _table(first: str, rows: Iterable[tuple[str, StatisticDescription]]) -> Any:
+    """The table of statistics; quantiles are in one or two tables of their own where one is too wide."""
+    listed = list(rows)
+    moments, quantiles = _moments(listed), _quantiles(listed)
+    names = list(quantiles)
+    halves = [{name: quantiles[name] for name in part} for part in (names[:5], names[5:])]
+    groups = ([moments | quantiles], [moments, quantiles], [moments, *halves])
+    return Fitted(*(partial(_figures, first, listed, group) for group in groups))
+
+
+_Figures = dict[str, list[str]]
+
+
+def _moments(rows: _Described) -> _Figures:
+    """Cells of the columns before the quantiles. The column of missing rows is left out if none is missing."""
+    found = {"n": [f"{d.n:,}" for _, d in rows]}
+    found |= {"missing": [f"{d.missing:,}" for _, d in rows]} if any(d.missing for _, d in rows) else {}
+    return found | {"mean": [short(d.mean) for _, d in rows], "std": [short(d.std) for _, d in rows]}
+
+
+def _quantiles(rows: _Described) -> _Figures:
+    """Cells of the columns from the least to the greatest value."""
+    between = {f"{p} %": [short(d.quantiles.get(p / 100)) for _, d in rows] for p in PERCENTS}
+    return {"min": [short(d.min) for _, d in rows], **between, "max": [short(d.max) for _, d in rows]}
+
+
+def _figures(first: str, rows: _Described, groups: Sequence[_Figures], excess: int) -> Any:
+    """A table of each group of columns. The rows' labels take the room that numbers leave."""
+    from rich.console import Group
+
+    return Group(*(_figures_table(first, rows, columns, excess) for columns in groups))
+
+
+def _figures_table(first: str, rows: _Described, columns: _Figures, excess: int) -> Any:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    listed = list(rows)
-    some = any(d.missing for _, d in listed)
+    labels = [console.beginning(label, 60) or "(empty)" for label, _ in rows]
+    width = narrower(labels, excess, 10)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column(escape(console.beginning(first, 30)), min_width=12, overflow="fold")
-    for name in ("n", *(["missing"] if some else []), "mean", "std", "min", *(f"{p} %" for p in PERCENTS), "max"):
+    table.add_column(escape(console.beginning(first, 30)), min_width=10, overflow="fold")
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    for label, d in listed:
-        values = [d.mean, d.std, d.min, *(d.quantiles.get(p / 100) for p in PERCENTS), d.max]
-        cells = [f"{d.n:,}", *([f"{d.missing:,}"] if some else []), *map(short, values)]
-        table.add_row(escape(console.beginning(label, 60)) or "(empty)", *cells)
+    for at, label in enumerate(labels):
+        table.add_row(escape(broken_name(label, width)), *(cells[at] for cells in columns.values()))
     return table
 
 

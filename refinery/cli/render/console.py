@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from refinery.cli.render.layout import NARROWEST, Fitted, broken_name, hanging_text, narrower
 from refinery.common.numbers import number as number
 from refinery.common.numbers import rate, size
 
@@ -20,11 +22,14 @@ WATERFALL = """
 SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds
 FROM steps ORDER BY rows_in DESC, step  -- as they ran: a filter that was moved is given what the one before has left
 """
+# Columns of the waterfall after the operator.
+_NUMBERS = ("rows in", "removed", "changed", "quarantined", "rows out", "seconds")
 # Without a terminal: the width of tables, and the seconds between lines of progress.
 _WIDTH = 120
-# Least width of tables; a narrower terminal breaks their lines.
-_NARROWEST = 96
 _EVERY = 10
+# Columns of the progress bar, and of all that stands beside the text on a run's progress.
+_BAR = 16
+_BESIDE = _BAR + len("⠋ writing tables  0:00:00") + 3
 
 
 def console(stderr: bool = False) -> Console:
@@ -37,24 +42,46 @@ def console(stderr: bool = False) -> Console:
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
-    narrowest = 0 if stderr else _NARROWEST
+    narrowest = 0 if stderr else NARROWEST
     width = max(shutil.get_terminal_size().columns, narrowest) if stream.isatty() else _WIDTH
     return Ours(file=stream, width=width, highlight=False, soft_wrap=not stream.isatty())
 
 
+def print_lines(out: Console, part: Any) -> None:
+    """Print a table, or lines: on a terminal they are broken at words, and continued below their second column."""
+    from rich.text import Text
+
+    text = Text(part) if isinstance(part, str) else part
+    if isinstance(text, Text) and out.is_terminal:
+        text = hanging_text(text, out)
+    out.print(text, markup=False)
+
+
 def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
-    """The table of steps."""
+    """The table of steps. It has no column `quarantined` if no step has put a row aside.
+
+    Where large numbers leave no room, `rows out`, the next step's `rows in`, is left out, and then `seconds`.
+    """
+    empty = () if any(row[6] for row in rows) else ("quarantined",)
+    without: tuple[tuple[str, ...], ...] = (empty, (*empty, "rows out"), (*empty, "rows out", "seconds"))
+    return Fitted(*(partial(_waterfall, rows, names) for names in without))
+
+
+def _waterfall(rows: Sequence[tuple[Any, ...]], without: tuple[str, ...], excess: int) -> Any:
     from rich import box
     from rich.table import Table
 
+    shown = [name for name in _NUMBERS if name not in without]
+    width = narrower([row[1] for row in rows], excess)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("step", justify="right", no_wrap=True)
-    table.add_column("operator", min_width=18, overflow="fold")
-    for name in ("rows in", "removed", "changed", "quarantined", "rows out", "seconds"):
+    table.add_column("operator", min_width=16, no_wrap=True)
+    for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
     for step, operator, _, rows_in, removed, changed, quarantined, rows_out, seconds in rows:
-        cells = [f"{n:,}" if n else "" for n in (removed, changed, quarantined)]
-        table.add_row(str(step), operator, f"{rows_in:,}", *cells, f"{rows_out:,}", f"{seconds:.2f}")
+        some = [f"{n:,}" if n else "" for n in (removed, changed, quarantined)]
+        cells = dict(zip(_NUMBERS, (f"{rows_in:,}", *some, f"{rows_out:,}", f"{seconds:.2f}"), strict=True))
+        table.add_row(str(step), broken_name(operator, width), *(cells[name] for name in shown))
     return table
 
 
@@ -89,28 +116,33 @@ def _shown(quiet: bool) -> Iterator[Any]:
         yield _lines()
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[shown]}"),
+        BarColumn(bar_width=_BAR),
+        TextColumn("{task.fields[shown]}", table_column=Column(no_wrap=True)),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        yield _Bar(bar)
+    out = console(stderr=True)
+    with Progress(*columns, console=out, transient=True) as bar:
+        yield _Bar(bar, out.width - _BESIDE)
 
 
 class _Bar:
-    """The progress bar on a terminal, called with (bytes done, bytes in all); `uses` adds the use of the machine."""
+    """The progress bar on a terminal, called with (bytes done, bytes in all); `uses` adds the use of the machine.
 
-    def __init__(self, bar: Any) -> None:
-        self._bar, self._task = bar, bar.add_task("preparing", total=None, shown="")
-        self._started, self._shown, self._used = time.monotonic(), "", ""
+    width: columns for the text beside the bar. What does not fit is left out, the use of the machine first.
+    """
+
+    def __init__(self, bar: Any, width: int) -> None:
+        self._bar, self._task, self._width = bar, bar.add_task("preparing", total=None, shown=""), width
+        self._started, self._shown, self._used = time.monotonic(), list[str](), ""
 
     def __call__(self, done: int, total: int) -> None:
         what = "refining" if done < total else "writing tables"
-        self._shown = _progress_text(done, total, time.monotonic() - self._started)
+        self._shown = _progress_parts(done, total, time.monotonic() - self._started)
         self._bar.update(self._task, completed=done, total=total, description=what)
         self._show()
 
@@ -120,7 +152,7 @@ class _Bar:
         self._show()
 
     def _show(self) -> None:
-        self._bar.update(self._task, shown=", ".join(text for text in (self._shown, self._used) if text))
+        self._bar.update(self._task, shown=fitting([*self._shown, self._used], self._width))
 
 
 def _lines() -> Any:
@@ -133,7 +165,7 @@ def _lines() -> Any:
             return
         last = now
         print(
-            f"refining: {100 * done / max(total, 1):.0f} %, {_progress_text(done, total, now - started)}",
+            f"refining: {100 * done / max(total, 1):.0f} %, {', '.join(_progress_parts(done, total, now - started))}",
             file=sys.stderr,
             flush=True,
         )
@@ -141,11 +173,20 @@ def _lines() -> Any:
     return report
 
 
-def _progress_text(done: int, total: int, elapsed: float) -> str:
-    """Progress of a run in words: `14.9 MB of 127.0 MB, 18.8 MB/s, 6 s left`."""
+def _progress_parts(done: int, total: int, elapsed: float) -> list[str]:
+    """Progress of a run in words: `14.9 MB of 127.0 MB`, `18.8 MB/s`, `6 s left`."""
     left = (total - done) / max(done, 1) * elapsed
     remaining = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
-    return f"{size(done)} of {size(total)}, {rate(done, elapsed)}" + (f", {remaining} left" if done < total else "")
+    parts = [f"{size(done)} of {size(total)}", rate(done, elapsed)]
+    return [*parts, f"{remaining} left"] if done < total else parts
+
+
+def fitting(parts: Sequence[str], width: int) -> str:
+    """The parts joined by commas, without the last ones where there is no room for them."""
+    given = [part for part in parts if part]
+    while len(given) > 1 and len(", ".join(given)) > width:
+        given.pop()
+    return ", ".join(given)
 
 
 def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:

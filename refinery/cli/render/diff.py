@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from refinery.cli.render import console
 from refinery.cli.render.analyze import short
+from refinery.cli.render.layout import Fitted, broken_name, narrower
 from refinery.inspect.diff.diff import ComparedRun, Difference, Fate, StatisticChange, StatisticPair
 from refinery.inspect.diff.outputs import DifferentTexts
 from refinery.inspect.diff.recipes import StepChange
@@ -16,6 +18,8 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">", "same": " 
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow", "moved": "yellow", "same": "dim"}
 # Characters to show of a text around its first difference.
 _WIDTH = 300
+# Widest column of fates: two of them leave room for numbers of rows at 80 columns.
+_FATE = 28
 
 
 def show(found: Difference, limit: int) -> Iterator[Any]:
@@ -92,11 +96,12 @@ def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("in A", "in B"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("such as _row", overflow="fold")
     for fate in other[:limit]:
-        table.add_row(fate.a, fate.b, f"{fate.rows:,}", ", ".join(map(str, fate.examples)))
+        both = (broken_name(name, _FATE) for name in (fate.a, fate.b))
+        table.add_row(*both, f"{fate.rows:,}", ", ".join(map(str, fate.examples)))
     yield table
     if len(other) > limit:
         yield f"and {len(other) - limit:,} more pairs of fates; --limit shows them"
@@ -107,28 +112,35 @@ def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
 
 
 def _stats(stats: Sequence[StatisticPair], rows: Sequence[StatisticChange], limit: int) -> Iterator[Any]:
-    from rich import box
-    from rich.table import Table
-
     moved = [stat for stat in stats if (stat.n_a, stat.mean_a, stat.std_a) != (stat.n_b, stat.mean_b, stat.std_b)]
     if not moved:
         yield "Statistics: none moved" if stats else "Statistics: the runs have none in common"
         return
     moved.sort(key=lambda stat: -abs(stat.d or 0.0))
     yield f"Statistics: {len(moved):,} of {len(stats):,} moved; d is the difference of means in standard deviations (Cohen)"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("statistic", overflow="fold")
-    table.add_column("of rows")
-    for name in ("n A", "n B", "mean A", "mean B", "std A", "std B", "d"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for stat in moved[:limit]:
-        numbers = [short(value) for value in (stat.mean_a, stat.mean_b, stat.std_a, stat.std_b)]
-        effect = "" if stat.d is None else f"{stat.d:+.3f}"
-        table.add_row(stat.stat, stat.over, f"{stat.n_a:,}", f"{stat.n_b:,}", *numbers, effect)
-    yield table
+    yield Fitted(*(partial(_moved, moved[:limit], deviations) for deviations in (True, False)))
     if len(moved) > limit:
         yield f"and {len(moved) - limit:,} more; --limit shows them"
     yield from (_changed(row) for row in rows if row.changed)
+
+
+def _moved(stats: Sequence[StatisticPair], deviations: bool, excess: int) -> Any:
+    """The table of statistics with other moments. deviations: with standard deviations."""
+    from rich import box
+    from rich.table import Table
+
+    width = narrower([stat.stat for stat in stats], excess, 12)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("statistic", overflow="fold")
+    table.add_column("of rows", no_wrap=True)
+    for name in ("n A", "n B", "mean A", "mean B", *(("std A", "std B") if deviations else ()), "d"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for stat in stats:
+        spread = (stat.std_a, stat.std_b) if deviations else ()
+        numbers = [short(value) for value in (stat.mean_a, stat.mean_b, *spread)]
+        effect = "" if stat.d is None else f"{stat.d:+.3f}"
+        table.add_row(broken_name(stat.stat, width), stat.over, f"{stat.n_a:,}", f"{stat.n_b:,}", *numbers, effect)
+    return table
 
 
 def _changed(row: StatisticChange) -> str:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from refinery.cli.render.layout import hanging, terminal_width
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import KINDS, RANGE_PARAMS, SURVIVOR_PARAMS, VERIFY_PARAMS, Library, Operator, Param, shipped
 from refinery.operators.bounds import UNBOUNDED
@@ -30,6 +31,12 @@ Deduplicators that remove lines, paragraphs or sentences from texts have only th
 SHARED = {**VERIFY_PARAMS, **SURVIVOR_PARAMS}
 _WIDTH = 118
 _LONG_NAME = 32
+# Least columns of descriptions beside names; with fewer, they stand below.
+_BESIDE = 32
+# Characters of a description in the list from which it is cut at a colon.
+_BRIEF = 80
+# Wider than any line: without a terminal, each operator is one line, which grep finds.
+_ONE_LINE = 10_000
 
 
 def page(name: str | None, markdown: bool, operators: Sequence[str] = ()) -> str:
@@ -65,17 +72,30 @@ def _shared(operators: Sequence[Operator]) -> list[Param]:
 
 
 def listing(library: Library) -> str:
-    """One line per operator, by kind."""
+    """The operators by kind: the first sentence on each."""
     lines = []
-    width = max((len(name) for name in library.operators if len(name) <= _LONG_NAME), default=0)
+    names = [name for name in library.operators if len(name) <= _LONG_NAME]
     for kind in KINDS.values():
         found = [operator for operator in library.operators.values() if operator.kind == kind]
         lines.append(f"{plural(kind)} ({len(found)})")
-        for operator in found:
-            said = f"The same operator as {operator.alias_of}." if operator.alias_of else operator.doc
-            lines.append(f"  {operator.name:<{width}}  {brief(said, _WIDTH - max(width, len(operator.name)) - 4)}")
-    lines.append("`refinery ops NAME` shows parameters, statistics and examples of one operator.")
+        lines += described(found, max(map(len, names), default=0))
+    lines += hanging(
+        "`refinery ops NAME` shows parameters, statistics and examples of one operator.", terminal_width(_WIDTH), 0
+    )
     return "\n".join(lines)
+
+
+def described(operators: Sequence[Operator], column: int) -> list[str]:
+    """Names, and the first sentence on each operator. column: width of the names; a longer one has its own line."""
+    width, lines = terminal_width(_ONE_LINE), []
+    for operator in operators:
+        said = f"The same operator as {operator.alias_of}." if operator.alias_of else brief(operator.doc)
+        start = f"  {operator.name:<{column}}  "
+        if len(operator.name) > column and width != _ONE_LINE:
+            lines.append(f"  {operator.name}")
+            start = " " * (column + 4)
+        lines += hanging(start + said, width, column + 4)
+    return lines
 
 
 def plural(kind: str) -> str:
@@ -89,38 +109,34 @@ def first_sentence(text: str) -> str:
     return head + stop.strip() if stop else text
 
 
-def brief(text: str, width: int) -> str:
-    """The first sentence, cut at a colon or a word if it is longer than `width`."""
+def brief(text: str) -> str:
+    """The first sentence; up to a colon if it is long and says enough until there."""
     sentence = first_sentence(text)
     head, colon, _ = sentence.partition(": ")
-    if len(sentence) > width and colon and len(head) >= 20:
-        sentence = head + "."
-    return sentence if len(sentence) <= width else textwrap.shorten(sentence, width, placeholder=" ...")
+    return head + "." if len(sentence) > _BRIEF and colon and len(head) >= 20 else sentence
 
 
 def plain_page(operator: Operator, library: Library) -> str:
     """Page of an operator for a terminal: description, parameters, statistics and examples."""
-    own = _own(operator, library)
+    own, width = _own(operator, library), min(terminal_width(_WIDTH), _WIDTH)
     lines = [f"{operator.name} ({operator.kind}, version {operator.version})", ""]
     lines += [f"The same operator as {operator.alias_of}.", ""] if operator.alias_of else []
-    lines += textwrap.wrap(operator.doc, _WIDTH)
-    if operator.peer:
-        lines.append(f"Matches {operator.peer}.")
-    lines += _section("Parameters", _rows(own))
+    lines += textwrap.wrap(operator.doc, width)
+    lines += hanging(f"Matches {operator.peer}.", width, 0) if operator.peer else []
+    lines += _section("Parameters", _rows(own), width)
     if operator.alias_of:
         others = ", ".join(name for name in operator.params if name not in {param.name for param in own})
         said = f"It also takes these parameters, see `refinery ops {operator.alias_of}`: {others}."
-        lines += ["", *textwrap.wrap(said, _WIDTH)]
+        lines += ["", *textwrap.wrap(said, width)]
     else:
-        lines += _section(
-            "Statistics", [(n, s.get("type", "DOUBLE"), s.get("doc", "")) for n, s in operator.stats.items()]
-        )
-        lines += _section("Parameters that deduplicators share", _rows(_shared([operator])))
-        lines += ["", f"It also takes {_common(operator)}, as {_every(operator.kind)} does."]
+        stats = [(n, s.get("type", "DOUBLE"), s.get("doc", "")) for n, s in operator.stats.items()]
+        lines += _section("Statistics", stats, width)
+        lines += _section("Parameters that deduplicators share", _rows(_shared([operator])), width)
+        lines += ["", *hanging(f"It also takes {_common(operator)}, as {_every(operator.kind)} does.", width, 0)]
         lines += ["", "In a recipe", f"  - {operator.name}:"]
         lines += [f"      {p.name}: {_written(p)}" for p in own if p.default != UNBOUNDED]
     if operator.examples:
-        lines += ["", "Examples"] + [f"  {_example(example)}" for example in operator.examples]
+        lines += ["", "Examples", *_examples(operator)]
     inside = operator.path.is_relative_to(shipped())
     lines += ["", f"File {operator.path.relative_to(shipped()) if inside else operator.path}"]
     return "\n".join(lines)
@@ -141,15 +157,26 @@ def _rows(params: Sequence[Param]) -> list[tuple[str, str, str]]:
     return [(p.name, f"{_type(p)}, {_default(p).strip('`')}", p.doc) for p in params]
 
 
-def _section(title: str, rows: Sequence[tuple[str, str, str]]) -> list[str]:
+def _examples(operator: Operator) -> list[str]:
+    """Examples, one a line; broken at words on a terminal."""
+    width = terminal_width(_ONE_LINE)
+    return [line for example in operator.examples for line in hanging(f"  {_example(example)}", width, 4)]
+
+
+def _section(title: str, rows: Sequence[tuple[str, str, str]], width: int) -> list[str]:
+    """Names, types and descriptions. Where a narrow terminal has no room beside the types, descriptions are below."""
     if not rows:
         return []
     first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = ["", title]
     for name, kind, doc in rows:
         start = f"  {name:<{first}}  {kind:<{min(second, 40)}}  "
-        texts = textwrap.wrap(" ".join(doc.split()), max(30, _WIDTH - len(start))) or [""]
-        lines += [(start + texts[0]).rstrip()] + [" " * len(start) + text for text in texts[1:]]
+        text = " ".join(doc.split())
+        if width - len(start) >= _BESIDE:
+            lines += [line.rstrip() for line in hanging(start + text, width, len(start))]
+        else:
+            lines += hanging(f"  {name:<{first}}  {kind}", width, first + 4)
+            lines += hanging(f"{'':{first + 4}}{text}", width, first + 4) if text else []
     return lines
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refinery.cli.render import console
+from refinery.cli.render.layout import Fitted
 from refinery.operators.bounds import is_unlimited
 
 _BAR = 24
@@ -14,12 +15,15 @@ _BAR = 24
 def show(found: Any, recipe: str) -> Iterator[Any]:
     """Yield the output for a terminal, part by part. recipe: the recipe whose run stores missing statistics."""
     yield f"step {found.step} {found.operator}, {', '.join(found.statistics)}, in {found.run}"
-    yield _trials(found)
+    yield Fitted(lambda excess: _trials(found, max(0, _BAR - excess)))
     yield from _lines(found, recipe)
 
 
-def _trials(found: Any) -> Any:
-    """The table of trials: the values, samples kept alone and together, and a bar of the rows kept together."""
+def _trials(found: Any, width: int) -> Any:
+    """The table of trials: the values, samples kept alone and together, and a bar of the rows kept together.
+
+    width: columns of the bar.
+    """
     from rich import box
     from rich.table import Table
 
@@ -38,7 +42,7 @@ def _trials(found: Any) -> Any:
         cells += [f"{trial.unsure.rows:,}" if trial.unsure.rows else ""] if unsure else []
         values = [_written(value) for value in trial.params.values()]
         mark, style = ("→", "bold") if trial.in_force else ("", "")
-        table.add_row(mark, *values, *cells, f"{100 * share:.1f} %", bar(share, _BAR), style=style)
+        table.add_row(mark, *values, *cells, f"{100 * share:.1f} %", bar(share, width), style=style)
     return table
 
 
