@@ -100,8 +100,8 @@ def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("such as _row", overflow="fold")
     for fate in other[:limit]:
-        both = (broken_name(name, _FATE) for name in (fate.a, fate.b))
-        table.add_row(*both, f"{fate.rows:,}", ", ".join(map(str, fate.examples)))
+        cells = (broken_name(name, _FATE) for name in (fate.a, fate.b))
+        table.add_row(*cells, f"{fate.rows:,}", ", ".join(map(str, fate.examples)))
     yield table
     if len(other) > limit:
         yield f"and {len(other) - limit:,} more pairs of fates; --limit shows them"
