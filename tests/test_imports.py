@@ -23,7 +23,7 @@ finally:
 
 def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", CODE.format(heavy=HEAVY)], capture_output=True, text=True, check=True)
-    assert "Commands" in done.stdout
+    assert "Choose bounds" in done.stdout
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
 
 

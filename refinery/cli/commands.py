@@ -72,24 +72,6 @@ def _calls_kernels(operator: Any) -> bool:
     return bool(operator.functions) or "feature(" in operator.sql
 
 
-_TABLES = (
-    "runs",
-    "steps",
-    "ledger",
-    "stats",
-    "row_outcomes",
-    "stat_summary",
-    "trace",
-    "quarantine",
-    "duplicates",
-    "clusters",
-    "shards",
-    "files",
-    "monitor",
-    "step_resources",
-)
-
-
 def as_data(outcome: Outcome) -> dict[str, Any]:
     """The outcome as plain data."""
     return {
@@ -122,7 +104,7 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         + (f", reused {outcome.reused[0]:,} of {outcome.reused[1]:,} shards" if outcome.reused[0] else ""),
         *(f"note: {note}" for note in outcome.notes),
         *([f"kept samples   {', '.join(map(str, outcome.outputs))}"] if outcome.outputs else []),
-        f"tables         {outcome.run_dir.database} ({', '.join(_TABLES)})",
+        f"tables         {outcome.run_dir.database}",
     ]
     if outcome.trace_files:
         lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from refinery.cli.exits import end_well
+from refinery.cli.help import HelpedGroup
 from refinery.cli.options import RecipeCommand, complete_operator, named, operators_option, recipe_options, safe_options
 from refinery.common.version import __version__
 
@@ -18,7 +19,9 @@ EPILOG = (
 )
 
 
-@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=HelpedGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, message="refinery %(version)s")
 def cli() -> None:
     """Prepare text for language-model training: a recipe compiles to DuckDB SQL, and every row is accounted for."""
@@ -97,7 +100,7 @@ def check(as_json: bool, **recipe: Any) -> None:
 )
 @operators_option
 def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
-    """List the operators, or describe the operator NAME."""
+    """List the operators, describe the operator NAME, or list operators in which the word NAME occurs."""
     from refinery.cli.render import reference
 
     click.echo(reference.page(name, markdown, operators).rstrip("\n"))
@@ -213,13 +216,15 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
 
 
 @cli.command()
-@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--watch", is_flag=True, help="Repeat every second until the run has ended.")
+@click.argument("work_dir", metavar="RUN", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--watch", is_flag=True, help="Wait for a run, and repeat every second until it has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --watch one line every second.")
 def status(work_dir: Path, watch: bool, as_json: bool) -> None:
     """Show the state and progress of the run in folder RUN: running, finished, failed, interrupted or none."""
     from refinery.cli import commands
 
+    if not watch and not work_dir.is_dir():
+        raise click.UsageError(f"Invalid value for 'RUN': Directory '{work_dir}' does not exist.")
     commands.status(work_dir, watch, as_json)
 
 
@@ -250,7 +255,7 @@ def free_kept(folders: tuple[Path, ...], budget: str | None, age: str | None, dr
         raise click.UsageError(str(error)) from None
 
 
-@cli.group()
+@cli.group(cls=HelpedGroup)
 def stats() -> None:
     """Merge statistics files of workers."""
 

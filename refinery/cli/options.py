@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from refinery.cli.help import HelpedCommand
+
 RECIPE_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-class RecipeCommand(click.Command):
+class RecipeCommand(HelpedCommand):
     """A command that takes a recipe, and every key of a recipe as an option: `--trace_num 50`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -24,7 +26,10 @@ class RecipeCommand(click.Command):
         at = _place_of_recipe(args, known)
         if at is not None:
             args = [args[at], *args[:at], *args[at + 1 :]]
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            _refuse_misspelt(ctx, known)
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, and the keys of a recipe, which are options too."""
@@ -45,6 +50,19 @@ class RecipeCommand(click.Command):
             keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
             found += [CompletionItem(f"--{key.name}", help=key.help) for key in keys]
         return found
+
+
+def _refuse_misspelt(ctx: click.Context, known: Mapping[str, click.Option]) -> None:
+    """Raise an error for an unknown option that resembles one of the command, and none of the recipe's keys."""
+    from refinery.errors import suggestion
+    from refinery.recipe.keys import KEYS
+
+    for argument in (ctx.params.get("recipe") or "", *ctx.params.get("overrides", ())):
+        name = argument.partition("=")[0]
+        if not name.startswith("--") or name == "--" or "." in name or name[2:].replace("-", "_") in KEYS:
+            continue
+        if suggestion(name[2:], KEYS) is None and (near := suggestion(name, known)):
+            raise click.UsageError(f"No such option '{name}'. {near}", ctx)
 
 
 def _place_of_recipe(args: list[str], known: Mapping[str, click.Option]) -> int | None:

@@ -42,13 +42,12 @@ _ONE_LINE = 10_000
 def page(name: str | None, markdown: bool, operators: Sequence[str] = ()) -> str:
     """Return the list of operators or one operator's page; as Markdown, one page or all pages.
 
-    Raises RecipeError for a name that no operator has.
+    A name that no operator has is searched for. Raises RecipeError if nothing is found.
     """
     library = Library(tuple(operators))
     if name:
         if name not in library.operators:
-            near = suggestion(name, library.operators) or "`refinery ops` lists the operators."
-            raise RecipeError([Problem("", f"there is no operator {name!r}", near)])
+            return found_by_word(name, library)
         operator = library.operators[name]
         return operator_page(operator, library) if markdown else plain_page(operator, library)
     if not markdown:
@@ -83,6 +82,26 @@ def listing(library: Library) -> str:
         "`refinery ops NAME` shows parameters, statistics and examples of one operator.", terminal_width(_WIDTH), 0
     )
     return "\n".join(lines)
+
+
+def found_by_word(word: str, library: Library) -> str:
+    """Operators with a word in their name, kind or description, those with it in their name first.
+
+    Raises RecipeError, with the nearest names, if there are none.
+    """
+    wanted = word.casefold().strip()
+    places = [
+        (operator, f"{operator.kind} {operator.doc} {operator.alias_of or ''}".casefold())
+        for operator in library.operators.values()
+    ]
+    named = [operator for operator, _ in places if wanted in operator.name.casefold()]
+    others = [operator for operator, text in places if wanted in text and operator not in named]
+    if not wanted or not named + others:
+        near = suggestion(word, library.operators) or "`refinery ops` lists the operators."
+        raise RecipeError([Problem("", f"there is no operator {word!r}, and none is described by it", near)])
+    column = max((len(operator.name) for operator in named + others if len(operator.name) <= _LONG_NAME), default=0)
+    lines = [f"no operator is called {word}; it occurs in"]
+    return "\n".join([*lines, *described(named + others, column)])
 
 
 def described(operators: Sequence[Operator], column: int) -> list[str]:

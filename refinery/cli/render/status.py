@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import click
+
 from refinery.common.numbers import number, rate, size
 from refinery.common.paths import shorter
 
@@ -103,13 +105,21 @@ def _span(seconds: float) -> str:
 def watch(
     look: Callable[[], dict[str, Any]], show: Callable[[dict[str, Any]], None], every: float = 1.0
 ) -> dict[str, Any]:
-    """Report the status repeatedly until the run has ended. Returns the last status, without a report of it."""
+    """Wait for a run, and report its status repeatedly until it has ended.
+
+    A folder without a run is waited for and reported, too. Returns the last status, without a report of it.
+    """
     found = look()
-    while found["state"] == "running":
+    while found["state"] in ("running", "none"):
         show(found)
         time.sleep(every)
         found = look()
     return found
+
+
+def waiting(folder: str) -> list[str]:
+    """The line for a folder in which no run has begun."""
+    return [f"waiting: for a run in {folder}; Ctrl-C ends"]
 
 
 def watch_in_place(look: Callable[[], dict[str, Any]], folder: str, out: Any) -> dict[str, Any]:
@@ -117,7 +127,22 @@ def watch_in_place(look: Callable[[], dict[str, Any]], folder: str, out: Any) ->
     from rich.live import Live
     from rich.text import Text
 
+    def shown(found: dict[str, Any]) -> list[str]:
+        return waiting(folder) if found["state"] == "none" else lines(found, folder)
+
     if not out.is_terminal:
-        return watch(look, lambda found: out.print("; ".join(lines(found, folder)), markup=False))
+        return watch(look, _once_each(lambda found: click.echo("; ".join(shown(found)))))
     with Live(console=out, transient=True, auto_refresh=False) as live:
-        return watch(look, lambda found: live.update(Text("\n".join(lines(found, folder))), refresh=True))
+        return watch(look, lambda found: live.update(Text("\n".join(shown(found))), refresh=True))
+
+
+def _once_each(show: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    """`show`, but a wait is reported once only."""
+    last: dict[str, str] = {}
+
+    def report(found: dict[str, Any]) -> None:
+        if found["state"] != "none" or last.get("state") != "none":
+            show(found)
+        last.update(state=found["state"])
+
+    return report

@@ -1,0 +1,84 @@
+"""Help pages: commands by task, whole descriptions, examples of each command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+# Commands by the task that they are for.
+TASKS = {
+    "Start": ("demo", "check", "run"),
+    "See what a run did": ("status", "why", "report", "diff"),
+    "Choose bounds": ("analyze", "tune", "refilter"),
+    "Look things up": ("ops", "sql", "schema"),
+    "Housekeeping": ("gc", "stats", "completion", "version"),
+}
+# Examples of each command; those of `refinery` itself are the first steps.
+EXAMPLES = {
+    "": ("refinery demo", "refinery run recipe.yaml", "refinery why 42 --run outputs/web_sample"),
+    "analyze": ("refinery analyze docs.jsonl", "refinery analyze recipe.yaml --stats words_num_filter --group-by lang"),
+    "check": ("refinery check recipe.yaml", "refinery check recipe.yaml --json"),
+    "completion": ('eval "$(refinery completion bash)"',),
+    "demo": ("refinery demo",),
+    "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --limit 50"),
+    "gc": ("refinery gc outputs --dry-run", "refinery gc outputs --budget 10GB --age 7d"),
+    "ops": ("refinery ops", "refinery ops dedup", "refinery ops text_length_filter"),
+    "refilter": ("refinery refilter outputs/web_sample --set process.words_num_filter.min_num=30",),
+    "report": ("refinery report outputs/web_sample", "refinery report outputs/web_sample -o page.html"),
+    "run": (
+        "refinery run recipe.yaml",
+        "refinery run recipe.yaml --np 8 --set process.words_num_filter.min_num=30",
+    ),
+    "schema": ("refinery schema > schema.json",),
+    "sql": ("refinery sql recipe.yaml > recipe.sql", "refinery sql recipe.yaml --explain"),
+    "stats": ("refinery stats merge statistics merged",),
+    "merge": ("refinery stats merge statistics merged", "refinery stats merge s3://bucket/statistics merged"),
+    "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
+    "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),
+    "version": ("refinery version",),
+    "why": ("refinery why 42 --run outputs/web_sample", "refinery why --run outputs/web_sample --where 'id = 42'"),
+}
+
+
+class HelpedCommand(click.Command):
+    """A command whose help ends with examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, and the epilog."""
+        _write_examples(self.name or "", formatter)
+        super().format_epilog(ctx, formatter)
+
+
+class HelpedGroup(click.Group):
+    """Commands, each with its whole description; those of `refinery` by task."""
+
+    command_class = HelpedCommand
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands."""
+        for title, names in self._sections():
+            with formatter.section(title):
+                formatter.write_dl([(name, _summary(self.commands[name])) for name in names])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, and the epilog."""
+        _write_examples("" if ctx.parent is None else self.name or "", formatter)
+        super().format_epilog(ctx, formatter)
+
+    def _sections(self) -> list[tuple[str, tuple[str, ...]]]:
+        if self.commands.keys() >= {name for names in TASKS.values() for name in names}:
+            return list(TASKS.items())
+        return [("Commands", tuple(self.commands))]
+
+
+def _summary(command: click.Command) -> str:
+    """The first paragraph of a command's description, whole."""
+    return " ".join((command.help or "").partition("\n\n")[0].split())
+
+
+def _write_examples(name: str, formatter: Any) -> None:
+    if name in EXAMPLES:
+        with formatter.section("Examples"):
+            for line in EXAMPLES[name]:
+                formatter.write(f"{'':{formatter.current_indent}}{line}\n")
