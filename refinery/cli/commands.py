@@ -156,13 +156,13 @@ def check(open_it: Callable[[], Opened], as_json: bool) -> None:
         click.echo(line)
 
 
-def explain(opened: Opened, analyze: bool) -> None:
-    """`refinery sql --explain`."""
+def explain(opened: Opened, kind: str) -> None:
+    """`refinery sql --explain`. kind: steps, plan (with DuckDB's plan) or analyze (measured on a sample)."""
     from refinery.inspect.explain import analyzed, planned
 
     prepared = ready(*opened, probes=False)
     out = console.console()
-    for part in analyzed(prepared) if analyze else planned(prepared):
+    for part in analyzed(prepared) if kind == "analyze" else planned(prepared, kind == "plan"):
         console.print_lines(out, part)
 
 

@@ -62,9 +62,9 @@ def demo() -> None:
 @click.option(
     "--explain",
     is_flag=False,
-    flag_value="plan",
-    type=click.Choice(["plan", "analyze"]),
-    help="Print the plan of the run; `analyze` also measures it on a sample.",
+    flag_value="steps",
+    type=click.Choice(["steps", "plan", "analyze"]),
+    help="Print the steps and how each runs; `plan` adds DuckDB's plan, `analyze` rows and seconds on a sample.",
 )
 @click.option(
     "--lineage", metavar="COLUMN", help="Print the inputs and steps behind a statistic, a text field or `_dropped`."
@@ -77,7 +77,7 @@ def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
     if lineage:
         commands.lineage(opened, lineage)
     elif explain:
-        commands.explain(opened, explain == "analyze")
+        commands.explain(opened, explain)
     else:
         commands.script(opened)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from refinery.compiler.explain import BarrierPlan, barrier_plan, step_plans
+from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.local_backend import LocalBackend
 from refinery.execution.stage_runner import BATCH, StageRunner
@@ -29,10 +29,15 @@ from refinery.workers.worker import Worker
 _SAMPLE = 16 << 20
 
 
-def planned(prepared: Plan) -> Iterator[Any]:
-    """Describe each stage: its steps, how each runs, what they share, DuckDB's plan; and the deduplicators between."""
+def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
+    """Describe each stage: its steps, how each runs, what they share; and the deduplicators between.
+
+    duckdb_plan: with DuckDB's plan of each stage.
+    """
     for stage in prepared.stages:
         yield from _stage(prepared, stage)
+        if duckdb_plan and not stage.program.copies:
+            yield from _plan_of_duckdb(prepared, stage)
         after = stage.stage.after
         if after is not None:
             yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]))
@@ -45,19 +50,31 @@ def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         yield f"stage {stage.stage.number}: no steps; the remaining samples are written unchanged"
         return
     marks = f", and what step {after.index} compares," if after is not None else ""
-    yield (
+    yield _tree(
         f"stage {stage.stage.number}: {_many(len(program.steps), 'step')}{marks} fused into one pass over "
-        f"{_many(shards, 'shard')} with {_many(workers, 'worker')}"
+        f"{_many(shards, 'shard')} with {_many(workers, 'worker')}",
+        step_plans(program, stage.chain, prepared.library, after),
     )
-    table = _table("step", "operator", "runs as", "functions", "shares", "line")
-    for plan in step_plans(program, stage.chain, prepared.library, after):
-        functions, shared = ", ".join(plan.functions), ", ".join(plan.shared)
-        table.add_row(
-            str(plan.index), _label(plan.name, plan.kind), plan.runs, functions, shared, plan.where.rpartition(":")[2]
-        )
-    yield table
     yield from _order(prepared, stage)
-    worker = Worker(program)
+
+
+def _tree(stage: str, plans: Sequence[StepPlan]) -> Any:
+    """A stage and its steps: `6 alphanumeric_filter: kernel profile, shares _profile_text_5, line 23`."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(stage))
+    for plan in plans:
+        how = " ".join([plan.runs, ", ".join(plan.functions)]).strip()
+        shared = [f"shares {', '.join(plan.shared)}"] if plan.shared else []
+        line = plan.where.rpartition(":")[2]
+        where = [f"line {line}"] if line.isdigit() else [plan.where]
+        tree.add(Text(f"{plan.index} {_label(plan.name, plan.kind)}: {', '.join([how, *shared, *where])}"))
+    return tree
+
+
+def _plan_of_duckdb(prepared: Plan, stage: CompiledStage) -> Iterator[str]:
+    worker = Worker(stage.program)
     try:
         yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
         yield worker.explain(prepared.shards)

@@ -62,8 +62,8 @@ def test_sql_prints_the_script_alone(call: Call) -> None:
 def test_explain(call: Call) -> None:
     done = call("sql", "recipe.yaml", "--explain")
     assert done.lines[0] == "stage 1: 3 steps fused into one pass over 1 shard with 1 worker"
-    assert any(line.split()[:3] == ["2", "text_length_filter", "SQL"] and line.endswith(" 8") for line in done.lines)
-    assert "Projection" in done.out
+    assert "├── 2 text_length_filter: SQL, line 8" in done.lines and "Projection" not in done.out
+    assert "Projection" in call("sql", "recipe.yaml", "--explain", "plan").out
 
 
 def test_explain_analyze(call: Call, folder: Path) -> None:
