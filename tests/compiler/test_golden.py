@@ -162,7 +162,6 @@ def read_all(folder: Path) -> dict[str, Any]:
 # One of each input format, deduplicator and kind of step; parts of the others are in these.
 RUN = (
     "csv_table",
-    "groups",
     "keep_stats",
     "line",
     "minhash_between_filters",

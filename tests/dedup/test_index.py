@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 # Other tests, and another kind, cover these.
-COVERED = ("keys", "expression", "bands")
+COVERED = ("keys", "expression", "simhash", "bands")
 kinds = [
     pytest.param(*value, id=kind, marks=pytest.mark.long if kind in COVERED else ()) for kind, value in KINDS.items()
 ]

@@ -303,7 +303,7 @@ def pairs_steps() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("number", [4, *(pytest.param(number, marks=pytest.mark.long) for number in (20, "all")), 0])
+@pytest.mark.parametrize("number", [4, *(pytest.param(number, marks=pytest.mark.long) for number in (20, "all", 0))])
 def test_traces_hold_pairs(tmp_path: Path, number: Any) -> None:
     keys = {"open_tracer": True, "trace_num": number, "shard_size": 300, "np": 2}
     run = refine(tmp_path, PAIRS, pairs_steps(), **keys)

@@ -58,7 +58,7 @@ def test_shards_of_short_rows_are_smaller() -> None:
     assert shard_bytes(1.0, 128 * MB, 30, 1 << 20, 2) == 4 * MB
 
 
-@pytest.mark.parametrize(("length", "count"), [(3, 9000), (24_000, 40)])
+@pytest.mark.parametrize(("length", "count"), [(3, 9000), (15_000, 40)])
 def test_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int, count: int) -> None:
     samples: list[Any] = texts(f"mail me{n}@example.org or {n % 7 * 'word '}" * (length // 3) for n in range(count))
     samples.insert(5, "no json")

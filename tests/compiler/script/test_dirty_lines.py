@@ -76,7 +76,7 @@ KEYS = {"keep_stats_in_res_ds": True, "add_suffix": True}
 @pytest.mark.parametrize(
     ("keys", "more"),
     [
-        pytest.param({}, [], id="plain-one"),
+        pytest.param({}, [], id="plain-one", marks=pytest.mark.long),
         pytest.param({}, MORE, id="plain-stages", marks=pytest.mark.long),
         pytest.param(KEYS, [], id="stats-one", marks=pytest.mark.long),
         pytest.param(KEYS, MORE, id="stats-stages"),
@@ -90,7 +90,9 @@ def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any],
     assert found == quarantine and len(found) == 6
 
 
-@pytest.mark.parametrize("name", ["web_sample", pytest.param("web_dedup", marks=pytest.mark.long), "papers"])
+@pytest.mark.parametrize(
+    "name", ["web_sample", *(pytest.param(name, marks=pytest.mark.long) for name in ("web_dedup", "papers"))]
+)
 def test_shipped_recipes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shipped())
     run, found = both(f"recipes/{name}.yaml", tmp_path, open_tracer=False)

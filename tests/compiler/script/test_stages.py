@@ -71,7 +71,7 @@ FEW_BLOCKS = {"window_size": 1, "num_blocks": 20, "hamming_distance": 16}
         pytest.param({"document_minhash_deduplicator": MINHASH}, id="bands", marks=pytest.mark.long),
         pytest.param({"document_minhash_deduplicator": VERIFIED}, id="verified"),
         pytest.param({"document_simhash_deduplicator": FEW_BLOCKS}, id="hamming", marks=pytest.mark.long),
-        pytest.param({"document_simhash_deduplicator": KEPT}, id="hamming-keep"),
+        pytest.param({"document_simhash_deduplicator": KEPT}, id="hamming-keep", marks=pytest.mark.long),
     ],
 )
 def test_clusters_are_those_of_the_run(step: dict[str, Any], seed: int) -> None:
