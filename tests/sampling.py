@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -28,6 +28,13 @@ def first_of_each(cases: Iterable[Any], kind: Callable[..., Hashable]) -> list[A
         found.append(_parameters(param, this in seen))
         seen.add(this)
     return found
+
+
+def named(cases: Mapping[str, Any], *short: str) -> list[Any]:
+    """Cases by their names as parameters of a test; all but those named `short` are marked `long`."""
+    assert short and cases.keys() >= {*short}
+    params = ((pytest.param(*_parameters(case, False).values, id=name), name) for name, case in cases.items())
+    return [_parameters(param, name not in short) for param, name in params]
 
 
 def _parameters(case: Any, long: bool) -> Any:

@@ -19,6 +19,7 @@ from refinery.errors import DataError, OperatorError
 from refinery.inspect.why.query import RowHistories
 from refinery.operators import local_modules, read_operator
 from tests.runs import exported, operator_folder, settings, texts, write_lines
+from tests.sampling import named
 
 HELPER = "def ending():\n    return '{}'\n"
 
@@ -62,7 +63,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("place", "up", "imports", "call"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(("place", "up", "imports", "call"), named(PLACES, "beside", "elsewhere"))
 def test_code_that_an_operator_imports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, up: str, imports: str, call: str
 ) -> None:
@@ -111,12 +112,11 @@ def test_data_in_the_folder_and_data_that_is_declared(tmp_path: Path) -> None:
     [
         ("open(PATH).read()", "threads"),
         ("WORD[0]", "threads"),
-        ("Path(PATH).read_text()", "threads"),
-        ("late()", "threads"),
-        ("open(PATH).read()", "processes"),
+        ("late()", "processes"),
+        *(pytest.param(body, "threads", marks=pytest.mark.long) for body in ("Path(PATH).read_text()", "late()")),
         *(
             pytest.param(body, "processes", marks=pytest.mark.long)
-            for body in ("WORD[0]", "Path(PATH).read_text()", "late()")
+            for body in ("open(PATH).read()", "WORD[0]", "Path(PATH).read_text()")
         ),
     ],
 )

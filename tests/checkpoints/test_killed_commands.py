@@ -18,6 +18,7 @@ import pytest
 from refinery.storage.run_folder import RunDir
 from tests.checkpoints.forks import Forks
 from tests.runs import settings, texts, write_lines
+from tests.sampling import named
 from tests.soak.machine import left
 
 STEPS: list[Any] = [
@@ -26,7 +27,7 @@ STEPS: list[Any] = [
     {"text_length_filter": {"min_len": 14}},
 ]
 SAMPLES = texts(f"text {k % 60} " + "x" * (k % 9) + " http://a.b/c" * (k % 4 == 0) for k in range(120))
-# Operations at which each command is killed beside its first and last one: the others are like them.
+# Operations at which each command is killed: one of them, or many and the first and the last one.
 some = pytest.mark.parametrize("some", [1, pytest.param(12, marks=pytest.mark.long)])
 
 
@@ -61,9 +62,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory, forks: Forks, source: Pat
 
 
 def moments(count: int, some: int) -> Sequence[int]:
-    """Numbers of operations: the first, the last and some between."""
+    """Numbers of operations: one of them, or the first, the last and some between."""
     assert count > 1
-    return sorted({1, count, *random.Random(count).sample(range(1, count + 1), min(some, count))})
+    ends = {1, count} if some > 1 else set()
+    return sorted({*ends, *random.Random(count).sample(range(1, count + 1), min(some, count))})
 
 
 @some
@@ -113,13 +115,17 @@ def _names(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        {"use_cache": False},
-        {"suffix": "parquet", "workers": "threads"},
-        {"suffix": "parquet", "workers": "threads", "columns": True},
-        {"suffix": "jsonl.gz", "keep_stats_in_res_ds": True},
-    ],
-    ids=["use_cache", "parquet", "parquet-columns", "gzip-stats"],
+    named(
+        {
+            "use_cache": {"use_cache": False},
+            "parquet": {"suffix": "parquet", "workers": "threads"},
+            "parquet-columns": {"suffix": "parquet", "workers": "threads", "columns": True},
+            "gzip-stats": {"suffix": "jsonl.gz", "keep_stats_in_res_ds": True},
+        },
+        "use_cache",
+        "parquet",
+        "gzip-stats",
+    ),
 )
 @some
 def test_ways_to_run(some: int, tmp_path: Path, forks: Forks, source: Path, keys: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from refinery.io.writers.temp_files import aside_of
 from refinery.storage.run_folder import RunDir, seal
 from refinery.workers.worker import Worker
 from tests.runs import content, exported, operator_folder, settings, texts, write_lines
+from tests.sampling import named
 
 # Two stages: texts are written between them, and the export by all shards of the second.
 STEPS: list[Any] = [
@@ -87,7 +88,18 @@ def all_of(run: Run) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "keys", [{}, {"np": 1}, {"open_tracer": True, "trace_num": 3}, {"project_name": "other"}, {"use_checkpoint": True}]
+    "keys",
+    named(
+        {
+            "nothing": {},
+            "np": {"np": 1},
+            "traces": {"open_tracer": True, "trace_num": 3},
+            "project_name": {"project_name": "other"},
+            "use_checkpoint": {"use_checkpoint": True},
+        },
+        "nothing",
+        "traces",
+    ),
 )
 def test_what_changes_nothing_runs_nothing_again(
     first: Path, plain: tuple[Any, bytes], monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any]
@@ -215,7 +227,9 @@ def test_a_broken_barrier_is_found_again(done: Path, plain: tuple[Any, bytes]) -
     assert left(run) == plain and reused(run) == all_of(run)
 
 
-@pytest.mark.parametrize("how", ["changed", "gone", "shorter", "touched"])
+@pytest.mark.parametrize(
+    "how", named({how: how for how in ("changed", "gone", "shorter", "touched")}, "changed", "gone")
+)
 def test_an_export_that_is_not_what_was_written(done: Path, plain: tuple[Any, bytes], how: str) -> None:
     export = refinery.run(asked(done)).outputs[0]
     data = export.read_bytes()
@@ -274,13 +288,14 @@ def test_begin_anew(done: Path) -> None:
 
 
 def test_compressed_parts(tmp_path: Path, plain: tuple[Any, bytes], first: Path) -> None:
-    for form, suffix in (("gzip", ".jsonl.gz"), ("zstd", ".jsonl.zst"), ("lz4", ".jsonl.lz4")):
+    for form, suffix in (("zstd", ".jsonl.zst"), ("lz4", ".jsonl.lz4")):
         keys = {"cache_compress": form, "work_dir": tmp_path / form, "export_path": tmp_path / f"{form}.jsonl"}
         run = refinery.run(asked(first, **keys))
         assert left(run) == plain and (tmp_path / form / ".refinery" / "parts" / "stage_1" / f"00000{suffix}").exists()
         assert set(reused(refinery.run(asked(first, **keys)))) == {2}
 
 
+@pytest.mark.long
 def test_the_clock_does_not_matter(done: Path, plain: tuple[Any, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 1)
     monkeypatch.setattr(time, "time", lambda: 1.0)

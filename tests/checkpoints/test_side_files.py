@@ -20,8 +20,9 @@ from refinery.inspect.why.query import RowHistories
 from refinery.storage.run_folder import RunDir
 from refinery.workers.worker import Worker
 from tests.runs import content, operator_folder, settings, texts, write_lines
+from tests.sampling import named, sampled
 
-SAMPLES = [{"text": f"text {k % 40} of {k % 3}", "k": k % 7} for k in range(300)]
+SAMPLES = [{"text": f"text {k % 40} of {k % 3}", "k": k % 7} for k in range(150)]
 OLD, NEW = "k,w\n1,1\n2,9\n", "k,w\n1,9\n3,1\n5,2\n"
 
 # Steps by what reads the file; SIDE stands for its path.
@@ -59,7 +60,7 @@ def asked(folder: Path, steps: list[Any], name: str = "run", **keys: Any) -> dic
     if not (folder / "in.jsonl").exists():
         write_lines(folder / "in.jsonl", SAMPLES)
     places = {"work_dir": folder / name, "export_path": folder / name / "out.jsonl"}
-    given = {"operators": [str(folder / "operators")], "shard_size": 2_000, "np": 2, "workers": "threads"}
+    given = {"operators": [str(folder / "operators")], "shard_size": 1_000, "np": 2, "workers": "threads"}
     return settings(folder, json.loads(text), **places, **given | keys)
 
 
@@ -76,7 +77,7 @@ def reused(run: Run) -> set[int]:
     return {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards")}
 
 
-@pytest.mark.parametrize("steps", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("steps", named(READERS, "later", "glob", "keep", "own"))
 def test_a_run_is_of_the_file_as_it_is_now(tmp_path: Path, steps: list[Any]) -> None:
     put(tmp_path, OLD)
     before = left(refinery.run(asked(tmp_path, steps)))
@@ -128,7 +129,9 @@ def test_a_killed_run_does_not_mix_with_the_next(tmp_path: Path, monkeypatch: py
     assert left(run) == left(fresh) and reused(run) == {0}
 
 
-@pytest.mark.parametrize("change", [lambda path: path.write_text(NEW), Path.unlink], ids=["written", "gone"])
+@pytest.mark.parametrize(
+    "change", named({"written": lambda path: path.write_text(NEW), "gone": Path.unlink}, "written")
+)
 def test_a_file_that_changes_while_the_run_reads_it_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], Any]
 ) -> None:
@@ -206,7 +209,7 @@ def test_a_word_list_that_changes_while_it_is_used_ends_the_run(
         refinery.run(asked(tmp_path, steps, np=1))
 
 
-@pytest.mark.parametrize(("link", "glob"), [("lists/b", "lists/*/x.csv"), ("lists/a/y.csv", "lists/a/*.csv")])
+@pytest.mark.parametrize(("link", "glob"), sampled([("lists/b", "lists/*/x.csv"), ("lists/a/y.csv", "lists/a/*.csv")]))
 def test_a_glob_of_sql_that_a_link_to_nowhere_matches_is_refused(tmp_path: Path, link: str, glob: str) -> None:
     (tmp_path / "lists" / "a").mkdir(parents=True)
     (tmp_path / "lists" / "a" / "x.csv").write_text(OLD)
@@ -219,7 +222,7 @@ def test_a_glob_of_sql_that_a_link_to_nowhere_matches_is_refused(tmp_path: Path,
         refinery.run(given)
 
 
-@pytest.mark.parametrize("reader", ["glob", "names"])
+@pytest.mark.parametrize("reader", sampled(["names", "glob"]))
 def test_a_glob_that_meets_a_name_that_is_not_utf8(tmp_path: Path, reader: str) -> None:
     given = asked(tmp_path, [{"text_length_filter": {}}, *READERS[reader]])
     (tmp_path / "side" / "list.csv").write_text(OLD)

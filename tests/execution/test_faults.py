@@ -18,6 +18,7 @@ from refinery.errors import DataError, OperatorError, OutputError
 from refinery.storage.run_folder import RunDir
 from tests.conftest import ROOT
 from tests.runs import content, exported, operator_folder, refine, settings, texts, write_lines
+from tests.sampling import named
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 3}}, {"sql_mapper": {"text": "text || '!'"}}]
 SAMPLES = texts(["one", "no", "three"])
@@ -86,7 +87,7 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
 # No more room
 
 
-@pytest.mark.parametrize("limit", [100_000, 700_000], ids=["for samples", "for tables"])
+@pytest.mark.parametrize("limit", named({"for tables": 700_000, "for samples": 100_000}, "for tables"))
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, limit: int) -> None:
     before = refine(tmp_path, SAMPLES, STEPS)
     tables, export, names = content(before), before.outputs[0].read_bytes(), left(before.work_dir)
@@ -212,6 +213,7 @@ def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
     assert [row["text"] for row in exported(run)] == [f"text {k}!" for k in range(600)]
 
 
+@pytest.mark.long
 def test_a_killed_run_can_be_run_again(tmp_path: Path) -> None:
     slow = Slow(tmp_path)
     code, _, _ = slow.stopped(signal.SIGKILL)

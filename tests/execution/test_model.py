@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from tests.examples import share_of
 from tests.runs import exported, refine, rows, texts
 
 
@@ -140,7 +141,7 @@ def refined(samples: list[Sample], steps: list[Meaning]) -> None:
                 break
 
 
-@examples(max_examples=15)
+@examples(max_examples=share_of(15, least=6))
 @given(recipes, documents, st.sampled_from([1, 2]), st.sampled_from([40, 150, 10_000]), st.booleans())
 def test_every_row_meets_the_fate_that_the_recipe_means(
     steps: list[Meaning], documents: list[str], np: int, shard_size: int, fusion: bool

@@ -154,8 +154,15 @@ def test_suffixes_can_be_exported(tmp_path: Path, kind: str) -> None:
 # Where it goes
 
 
-@pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("kind", ["jsonl.gz", "parquet"])
+@pytest.mark.parametrize(
+    ("parallel", "kind"),
+    [
+        (False, "jsonl.gz"),
+        (True, "parquet"),
+        pytest.param(True, "jsonl.gz", marks=pytest.mark.long),
+        pytest.param(False, "parquet", marks=pytest.mark.long),
+    ],
+)
 def test_several_files_hold_what_one_would(tmp_path: Path, parallel: bool, kind: str) -> None:
     samples = texts(f"text number {k} " * (k % 9) for k in range(300))
     keys = {"export_path": tmp_path / f"out.{kind}", "export_in_parallel": parallel, "shard_size": 5_000, "np": 2}

@@ -18,6 +18,7 @@ from refinery.results import delivery
 from tests.execution.ray.runs import samples, traces
 from tests.runs import content, rows, settings, write_lines
 from tests.s3 import make_bucket, s3_server
+from tests.sampling import named, sampled
 
 KEYS = {"shard_size": 15_000, "np": 2, "open_tracer": True, "trace_num": 2}
 FILTERS = ["clean_email_mapper", {"words_num_filter": {"min_num": 10}}]
@@ -76,18 +77,21 @@ def outcome_of(run: Run) -> str:
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        {},
-        {"keep_stats_in_res_ds": True, "process": FILTERS},
-        {"export_shard_size": 8000},
-        pytest.param({"export_type": "json"}, marks=pytest.mark.long),
-        {"export_type": "parquet", "workers": "processes", "process": FILTERS},
-    ],
-    ids=lambda keys: "-".join(keys) or "plain",
+    named(
+        {
+            "plain": {},
+            "statistics": {"keep_stats_in_res_ds": True, "process": FILTERS},
+            "several files": {"export_shard_size": 8000},
+            "an array": {"export_type": "json"},
+            "parquet by processes": {"export_type": "parquet", "workers": "processes", "process": FILTERS, "np": 1},
+        },
+        "several files",
+        "parquet by processes",
+    ),
 )
 def test_a_run_is_the_same(tmp_path: Path, bucket: str, source: str, keys: dict[str, Any]) -> None:
-    steps = keys.pop("process", STAGES)
-    one = refinery.run(settings(tmp_path, steps, **KEYS, **keys))
+    steps, keys = keys.get("process", STAGES), {key: keys[key] for key in keys.keys() - {"process"}}
+    one = refinery.run(settings(tmp_path, steps, **KEYS | keys))
     other = at_url(tmp_path, source, steps, f"{bucket}/out/out.jsonl", **keys)
     assert outcome_of(one) == outcome_of(other)
     assert [Path(path).read_bytes() for path in one.outputs] == [get(path) for path in other.outputs]
@@ -156,6 +160,7 @@ def test_rows_are_retold_and_refiltered_and_compared(tmp_path: Path, bucket: str
     assert texts is not None and texts.exact and texts.compared == fresh.counts.kept and texts.differing == 0
 
 
+@pytest.mark.long
 def test_work_dir_at_a_url_too(tmp_path: Path, bucket: str, source: str) -> None:
     one = refinery.run(settings(tmp_path, STAGES, **KEYS))
     other = at_url(tmp_path, source, STAGES, f"{bucket}/out.jsonl", work_dir=f"{bucket}/run")
@@ -207,7 +212,11 @@ def test_nothing_stays_of_an_export_that_no_tables_account_for(
 
 @pytest.mark.parametrize(
     ("name", "keys"),
-    [("out.jsonl", {}), ("out_stats.jsonl", {}), ("out-00-of-99.jsonl", {"export_shard_size": 4000})],
+    [
+        ("out.jsonl", {}),
+        pytest.param("out_stats.jsonl", {}, marks=pytest.mark.long),
+        ("out-00-of-99.jsonl", {"export_shard_size": 4000}),
+    ],
 )
 def test_objects_of_others_are_not_replaced(
     tmp_path: Path, bucket: str, source: str, name: str, keys: dict[str, Any]
@@ -264,9 +273,9 @@ def test_a_run_that_was_killed_while_it_put_objects_goes_on(
 
 def test_objects_of_an_earlier_export_to_the_same_url_go(tmp_path: Path, bucket: str, source: str) -> None:
     put(f"{bucket}/out-00-of-99.jsonl.bak", b"mine")
-    keys: dict[str, Any] = {"export_shard_size": 2000}
+    keys: dict[str, Any] = {"export_shard_size": 5000}
     many = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", **keys).outputs
-    few = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=6000).outputs
+    few = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=12000).outputs
     assert 1 < len(few) < len(many)
     assert {f"{bucket}/{name}" for name in names(bucket) if "-of-" in name} == {
         *few,
@@ -276,7 +285,7 @@ def test_objects_of_an_earlier_export_to_the_same_url_go(tmp_path: Path, bucket:
     assert names(bucket) == ["in.jsonl", "out-00-of-99.jsonl.bak", "out.jsonl"] and one == (f"{bucket}/out.jsonl",)
 
 
-@pytest.mark.parametrize("name", ["refinery.duckdb", "trace/sample_trace-clean_email_mapper.jsonl"])
+@pytest.mark.parametrize("name", sampled(["refinery.duckdb", "trace/sample_trace-clean_email_mapper.jsonl"]))
 def test_objects_of_others_in_a_work_dir(tmp_path: Path, bucket: str, source: str, name: str) -> None:
     keys: dict[str, Any] = {"work_dir": f"{bucket}/run", "export": f"{bucket}/out.jsonl"}
     mine = f"{bucket}/run/{name}"

@@ -54,7 +54,7 @@ def quarantine(found: Run) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("segfault", "the worker process was killed by SIGSEGV"),
+        pytest.param("segfault", "the worker process was killed by SIGSEGV", marks=pytest.mark.long),
         ("killed", "the worker process was killed by SIGKILL"),
     ],
 )
@@ -85,7 +85,7 @@ def test_rows_that_raise_are_told_of_as_by_threads(tmp_path: Path, operators: Pa
     assert exported(found[0]) == exported(found[1])
 
 
-@pytest.mark.parametrize("name", ["sleeps", "backtracks", "frozen"])
+@pytest.mark.parametrize("name", [pytest.param("sleeps", marks=pytest.mark.long), "backtracks", "frozen"])
 def test_a_row_that_takes_too_long_goes_into_quarantine(tmp_path: Path, operators: Path, name: str) -> None:
     samples = many(100, **{name: 70})
     found = run(tmp_path, operators, samples, name, row_timeout=0.3, workers="threads")

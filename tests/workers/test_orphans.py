@@ -56,7 +56,12 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, None), (signal.SIGKILL, -signal.SIGKILL)]
+    ("sent", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+        (signal.SIGTERM, None),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_no_worker_outlives_its_run(tmp_path: Path, recipe: Path, sent: signal.Signals, code: int | None) -> None:
     command = [sys.executable, "-m", "refinery", "run", str(recipe), "--quiet"]

@@ -16,6 +16,7 @@ from refinery.errors import OperatorError
 from refinery.storage.run_folder import RunDir
 from tests.conftest import ROOT
 from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
+from tests.sampling import named, sampled
 
 DEEDS = {
     "forks": 'if "4" in text: os.fork()\nreturn text + "."',
@@ -84,7 +85,7 @@ def test_it_costs_its_row_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert run.counts.kept == 9
 
 
-@pytest.mark.parametrize("least", [0, 3], ids=["all", "all but the standard ones"])
+@pytest.mark.parametrize("least", named({"all": 0, "all but the standard ones": 3}, "all but the standard ones"))
 def test_a_function_that_closes_everything_is_named(tmp_path: Path, least: int) -> None:
     deed = f'if "7" in text: os.closerange({least}, 500)\nreturn text + "."'
     operators = operator_folder(tmp_path / "operators", closes=deed)
@@ -149,7 +150,9 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize(
+    "name", named({name: name for name in ENDS}, "import", "exit of checks", "replaced", "kernel", "library")
+)
 def test_no_code_of_an_operator_ends_a_command_without_a_word(tmp_path: Path, name: str) -> None:
     parts, said = ENDS[name]
     recipe = own_recipe(tmp_path, **parts)
@@ -160,7 +163,11 @@ def test_no_code_of_an_operator_ends_a_command_without_a_word(tmp_path: Path, na
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [("import", ["check"]), ("exit of the import", ["check"]), ("import", ["run", "--workers", "processes"])],
+    [
+        ("import", ["check"]),
+        pytest.param("exit of the import", ["check"], marks=pytest.mark.long),
+        ("import", ["run", "--workers", "processes"]),
+    ],
 )
 def test_nor_ends_it_a_check_or_a_run_by_processes(tmp_path: Path, name: str, line: list[str]) -> None:
     parts, said = ENDS[name]
@@ -168,7 +175,9 @@ def test_nor_ends_it_a_check_or_a_run_by_processes(tmp_path: Path, name: str, li
     assert done.returncode == 4 and said in done.stderr
 
 
-@pytest.mark.parametrize("top", ["threading.Timer(0.05, end, (0,)).start()", "import atexit; atexit.register(end, 0)"])
+@pytest.mark.parametrize(
+    "top", sampled(["import atexit; atexit.register(end, 0)", "threading.Timer(0.05, end, (0,)).start()"])
+)
 def test_neither_do_threads_and_handlers_that_it_leaves(tmp_path: Path, top: str) -> None:
     done = command("run", own_recipe(tmp_path, top=top, body="import time; time.sleep(0.3); return None"))
     assert done.returncode == 4 and "returned None" in done.stderr

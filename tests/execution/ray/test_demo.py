@@ -35,6 +35,7 @@ def test_both_files_hold_the_same_documents(tmp_path: Path) -> None:
     assert len(kept) == 42 and all("@" not in sample["text"] for sample in kept)
 
 
+@pytest.mark.long
 def test_on_a_cluster(cluster: Any, elsewhere: Path, tmp_path: Path) -> None:
     decoy = elsewhere / "recipes" / "ray_demo" / "data" / "demo-dataset.jsonl"
     decoy.parent.mkdir(parents=True)

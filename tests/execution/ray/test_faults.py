@@ -60,6 +60,7 @@ def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Pat
     assert_same(local(tmp_path, ["slow_mapper", *STEPS], **keys), other)
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_once(driver: Any, tmp_path: Path) -> None:
     once = tmp_path / "once"
     body = f"""
@@ -201,6 +202,7 @@ def test_memory_that_an_operator_runs_out_of(driver: Any, tmp_path: Path) -> Non
     assert found.counts.kept == 100 and rows(found, "steps", "changed") == [(100,)]
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_is_resumed(cluster: Any, driver: Any, tmp_path: Path) -> None:
     own = slow(tmp_path, 0.05)
     write_lines(tmp_path / "in.jsonl", samples(600))

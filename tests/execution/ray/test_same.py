@@ -20,6 +20,7 @@ from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
+from tests.sampling import sampled
 from tests.user_formats import example, folder_with, genes
 
 KEYS = {"shard_size": 20_000, "np": 2}
@@ -62,11 +63,13 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
 
 @pytest.mark.parametrize(
     "step",
-    [
-        {"document_simhash_deduplicator": {"hamming_distance": 4}},
-        {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "verify": True}},
-        {"paragraph_deduplicator": {}},
-    ],
+    sampled(
+        [
+            {"document_simhash_deduplicator": {"hamming_distance": 4}},
+            {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "verify": True}},
+            {"paragraph_deduplicator": {}},
+        ]
+    ),
     ids=str,
 )
 def test_other_deduplicators(driver: Any, tmp_path: Path, step: Any) -> None:

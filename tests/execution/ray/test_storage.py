@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from refinery.storage.drivers import located
 from refinery.storage.open import open_store
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
@@ -20,6 +22,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.long
 def test_parts_on_object_storage(driver: Any, tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", samples(400))
     url = f"{make_bucket('cluster')}/run"
