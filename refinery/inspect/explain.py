@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from refinery.common.fitted import Fitted, broken_name, narrower
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.local_backend import LocalBackend
@@ -27,6 +29,8 @@ from refinery.workers.worker import Worker
 
 # Input bytes that `--explain analyze` runs over.
 _SAMPLE = 16 << 20
+# Widest names in the table of moved filters, which has eight columns.
+_NAME = 28
 
 
 def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
@@ -102,7 +106,13 @@ def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         stats = [stat.column for stat in stage.program.stats if stat.step == need.step]
         named = sorted(need.asked & {name for other in stage.program.stats for name in (other.name, other.column)})
         texts = (", ".join(sorted(need.reads)), need.writes or "", ", ".join(stats), ", ".join(named))
-        table.add_row(str(need.step), need.name, *texts, keeps, f"{scale * found.costs.get(need.step, 0.0):.3g}")
+        table.add_row(
+            str(need.step),
+            broken_name(need.name, _NAME),
+            *texts,
+            keeps,
+            f"{scale * found.costs.get(need.step, 0.0):.3g}",
+        )
     yield table
     names = {info.index: info.name for info in stage.program.steps}
     for move in found.moves:
@@ -137,7 +147,7 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in names:
-        wide = name in ("functions", "shares")
+        wide = name in ("reads", "measures", "names")
         table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not wide)
     return table
 
@@ -222,14 +232,13 @@ def _costs(
     after, findings = stage.planned.stage.after, stage.findings
     found = findings.seconds if findings is not None else 0.0
     total = (sum(spent.values()) + found) or 1e-9
-    numbers = ("step", "rows in", "removed", "seconds", "share", "MB/s")
-    table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
+    lines: list[tuple[str, ...]] = []
 
     def add(step: int | None, name: str, runs: str, given: int, removed: int, seconds: float) -> None:
         speed = f"{size / 1e6 * given / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 and step is not None else ""
         gone = f"{removed:,}" if removed else ""
         share = f"{100 * seconds / total:.0f} %"
-        table.add_row(str(step or ""), name, runs, f"{given:,}", gone, f"{seconds:.3f}", share, speed)
+        lines.append((str(step or ""), name, runs, f"{given:,}", gone, f"{seconds:.3f}", share, speed))
 
     left = rows
     for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
@@ -238,4 +247,13 @@ def _costs(
     if after is not None and findings is not None:
         add(after.index, after.name, "set SQL", left, len(findings.removed), found)
     add(None, "reading and the rest", "", rows, 0, spent[0])
+    return Fitted(partial(_costs_table, lines))
+
+
+def _costs_table(lines: Sequence[tuple[str, ...]], excess: int) -> Any:
+    numbers = ("step", "rows in", "removed", "seconds", "share", "MB/s")
+    table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
+    width = narrower([name for _, name, *_ in lines], excess)
+    for step, name, *others in lines:
+        table.add_row(step, broken_name(name, width), *others)
     return table

@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from refinery.cli.render import analyze, console, reference
-from refinery.cli.render.layout import broken_name, hanging
+from refinery.cli.render.layout import hanging
+from refinery.common.fitted import broken_name
 from refinery.operators import Library
 
 LONGEST = max(Library().operators, key=len)

@@ -87,7 +87,7 @@ def test_samples_that_fail_are_left_out(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def rows(table: Any) -> list[list[str]]:
-    return [list(row) for row in zip(*(list(column.cells) for column in table.columns), strict=True)]
+    return [list(row) for row in zip(*(list(column.cells) for column in table.whole().columns), strict=True)]
 
 
 def names_of(tree: Any) -> list[str]:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from refinery.cli.render import console
-from refinery.cli.render.layout import Fitted, broken_name, narrower
+from refinery.common.fitted import Fitted, broken_name, narrower
 from refinery.common.paths import shorter
 from refinery.inspect.analyze.analyze import Analysis, StatisticDescription
 from refinery.inspect.analyze.sketch import ERROR, PERCENTS

@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from refinery.cli.render.layout import NARROWEST, Fitted, broken_name, hanging_text, narrower
+from refinery.cli.render.layout import NARROWEST, hanging_text
+from refinery.common.fitted import Fitted, broken_name, narrower
 from refinery.common.numbers import number as number
 from refinery.common.numbers import rate, size
 

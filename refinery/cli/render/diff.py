@@ -8,7 +8,7 @@ from typing import Any
 
 from refinery.cli.render import console
 from refinery.cli.render.analyze import short
-from refinery.cli.render.layout import Fitted, broken_name, narrower
+from refinery.common.fitted import Fitted, broken_name, narrower
 from refinery.inspect.diff.diff import ComparedRun, Difference, Fate, StatisticChange, StatisticPair
 from refinery.inspect.diff.outputs import DifferentTexts
 from refinery.inspect.diff.recipes import StepChange

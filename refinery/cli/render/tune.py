@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refinery.cli.render import console
-from refinery.cli.render.layout import Fitted
+from refinery.common.fitted import Fitted
 from refinery.operators.bounds import is_unlimited
 
 _BAR = 24
