@@ -53,8 +53,8 @@ class RecipeCommand(HelpedCommand):
 
 
 def _refuse_misspelt(ctx: click.Context, known: Mapping[str, click.Option]) -> None:
-    """Raise an error for an unknown option that resembles one of the command, and none of the recipe's keys."""
-    from refinery.errors import suggestion
+    """Raise RecipeError for an unknown option that resembles one of the command, and none of the recipe's keys."""
+    from refinery.errors import Problem, RecipeError, suggestion
     from refinery.recipe.keys import KEYS
 
     for argument in (ctx.params.get("recipe") or "", *ctx.params.get("overrides", ())):
@@ -62,7 +62,7 @@ def _refuse_misspelt(ctx: click.Context, known: Mapping[str, click.Option]) -> N
         if not name.startswith("--") or name == "--" or "." in name or name[2:].replace("-", "_") in KEYS:
             continue
         if suggestion(name[2:], KEYS) is None and (near := suggestion(name, known)):
-            raise click.UsageError(f"No such option '{name}'. {near}", ctx)
+            raise RecipeError([Problem(name, "there is no such option or key of a recipe", near)])
 
 
 def _place_of_recipe(args: list[str], known: Mapping[str, click.Option]) -> int | None:
