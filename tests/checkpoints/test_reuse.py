@@ -23,7 +23,7 @@ from refinery.io.writers.temp_files import aside_of
 from refinery.storage.run_folder import RunDir, seal
 from refinery.workers.worker import Worker
 from tests.runs import content, exported, operator_folder, settings, texts, write_lines
-from tests.sampling import named
+from tests.sampling import named, sampled
 
 # Two stages: texts are written between them, and the export by all shards of the second.
 STEPS: list[Any] = [
@@ -287,12 +287,14 @@ def test_begin_anew(done: Path) -> None:
     assert set(reused(refinery.run(recipe))) == {0}
 
 
-def test_compressed_parts(tmp_path: Path, plain: tuple[Any, bytes], first: Path) -> None:
-    for form, suffix in (("zstd", ".jsonl.zst"), ("lz4", ".jsonl.lz4")):
-        keys = {"cache_compress": form, "work_dir": tmp_path / form, "export_path": tmp_path / f"{form}.jsonl"}
-        run = refinery.run(asked(first, **keys))
-        assert left(run) == plain and (tmp_path / form / ".refinery" / "parts" / "stage_1" / f"00000{suffix}").exists()
-        assert set(reused(refinery.run(asked(first, **keys)))) == {2}
+@pytest.mark.parametrize(
+    ("form", "suffix"), sampled([("zstd", ".jsonl.zst"), ("gzip", ".jsonl.gz"), ("lz4", ".jsonl.lz4")])
+)
+def test_compressed_parts(tmp_path: Path, plain: tuple[Any, bytes], first: Path, form: str, suffix: str) -> None:
+    keys = {"cache_compress": form, "work_dir": tmp_path / form, "export_path": tmp_path / f"{form}.jsonl"}
+    run = refinery.run(asked(first, **keys))
+    assert left(run) == plain and (tmp_path / form / ".refinery" / "parts" / "stage_1" / f"00000{suffix}").exists()
+    assert set(reused(refinery.run(asked(first, **keys)))) == {2}
 
 
 @pytest.mark.long

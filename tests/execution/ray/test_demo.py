@@ -7,31 +7,51 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from refinery.cli.main import cli
 from tests.conftest import ROOT
 
 RECIPE = "recipes/ray_demo/configs/demo.yaml"
 
 
-def demo(folder: Path, *options: str) -> list[Any]:
-    """Samples that a run of the demo keeps, started in a folder with the recipe at its place in the checkout."""
+def started(folder: Path) -> Path:
+    """The folder with the recipe at its place in the checkout."""
     shutil.copytree(ROOT / "recipes" / "ray_demo", folder / "recipes" / "ray_demo")
-    command = [sys.executable, "-m", "refinery", "run", RECIPE, *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return folder
+
+
+def on_cluster(folder: Path, address: str) -> list[Any]:
+    """Samples that a run of the demo on a cluster keeps, by a process in the folder."""
+    command = [sys.executable, "-m", "refinery", "run", RECIPE, "--ray_address", address]
+    done = subprocess.run(command, cwd=started(folder), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    return kept_in(folder)
+
+
+def here(folder: Path, *options: str) -> list[Any]:
+    """Samples that a run of the demo on this machine keeps, in this process."""
+    with chdir(started(folder)):
+        done = CliRunner().invoke(cli, ["run", RECIPE, "--executor_type", "default", *options])
+    assert done.exit_code == 0, done.output
+    return kept_in(folder)
+
+
+def kept_in(folder: Path) -> list[Any]:
     target = folder / "outputs" / "ray_demo" / "demo-processed"
     files = sorted(target.iterdir()) if target.is_dir() else [target]
     return [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
 
 
 def test_both_files_hold_the_same_documents(tmp_path: Path) -> None:
-    kept = demo(tmp_path / "lines", "--executor_type", "default")
+    kept = here(tmp_path / "lines")
     dataset = "recipes/ray_demo/data/demo-dataset.json"
-    assert demo(tmp_path / "array", "--executor_type", "default", "--dataset_path", dataset) == kept
+    assert here(tmp_path / "array", "--dataset_path", dataset) == kept
     assert len(kept) == 42 and all("@" not in sample["text"] for sample in kept)
 
 
@@ -40,9 +60,9 @@ def test_on_a_cluster(cluster: Any, elsewhere: Path, tmp_path: Path) -> None:
     decoy = elsewhere / "recipes" / "ray_demo" / "data" / "demo-dataset.jsonl"
     decoy.parent.mkdir(parents=True)
     decoy.write_text('{"id": "decoy", "text": "another data set of the same name where the cluster was started"}\n')
-    kept = demo(tmp_path / "cluster", "--ray_address", cluster.address)
+    kept = on_cluster(tmp_path / "cluster", cluster.address)
     shutil.rmtree(elsewhere / "recipes")
-    assert kept == demo(tmp_path / "here", "--executor_type", "default")
+    assert kept == here(tmp_path / "here")
     assert list(elsewhere.iterdir()) == []
 
 

@@ -7,13 +7,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from refinery.cli.main import cli
 from refinery.errors import DataError, OperatorError
 from refinery.execution.ray import environment
 from refinery.io.model import Shard, Source
@@ -81,10 +84,10 @@ def test_all_is_that_of_the_folder_of_the_run(cluster: Any, decoys: Path, tmp_pa
     assert {path: path.read_bytes() for path in decoys.rglob("*") if path.is_file()} == before
     assert f"kept samples   {Path('out', 'kept')}" in done.stdout.replace("\n", " ")
     shutil.rmtree(tmp_path / "seen")
-    here = run(
-        tmp_path, "--work_dir", "here", "--export_path", "here/kept.jsonl", "--stat_summary.export", "here/stats"
-    )
-    assert here.returncode == 0, here.stderr
+    options = ["--work_dir", "here", "--export_path", "here/kept.jsonl", "--stat_summary.export", "here/stats"]
+    with chdir(tmp_path):
+        here = CliRunner().invoke(cli, ["run", "recipe.yaml", *options])
+    assert here.exit_code == 0, here.output
     assert kept(tmp_path / "here" / "kept.jsonl") == found
 
 
