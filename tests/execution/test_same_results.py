@@ -91,7 +91,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     named(
         VARIANTS,
         "many shards, two workers",
-        "very many shards",
         "two processes with timeouts",
         "nothing shared, many shards, two workers",
     ),

@@ -91,6 +91,7 @@ def test_all_is_that_of_the_folder_of_the_run(cluster: Any, decoys: Path, tmp_pa
     assert kept(tmp_path / "here" / "kept.jsonl") == found
 
 
+@pytest.mark.long
 def test_options_are_relative_to_the_folder_of_the_run(cluster: Any, decoys: Path, tmp_path: Path) -> None:
     project(tmp_path, "mine", "spam", range(200))
     plain = {"process": ["clean_email_mapper"], "executor_type": "ray", "ray_address": cluster.address}
