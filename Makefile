@@ -36,6 +36,7 @@ demo: $(VENV)/core  ## Run a real recipe on the bundled documents and show what 
 # Sources are compiled first: tests start hundreds of processes, and where Python may not write bytecode each would compile them.
 test: $(VENV)/ready lint  ## Run every check and test
 	$(BIN)/python -m compileall -q refinery udfs
+	$(BIN)/python -m refinery.kernels.build
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 SECONDS ?= 3600

@@ -13,12 +13,12 @@ from typing import Any
 
 import click
 
-from refinery import kernels
 from refinery.cli.render import console
 from refinery.common.paths import shorter
 from refinery.errors import RefineryError
 from refinery.execution.preflight import ready
 from refinery.execution.run import Outcome, begin_anew, execute
+from refinery.kernels.core.compiling import observe
 from refinery.recipe import Recipe
 from refinery.results.stdout import pour
 from refinery.workers.threads import keep_memory
@@ -38,7 +38,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     recipe, library = opened
     if not quiet:
         _print_notes(recipe)
-        _announce_compiling(recipe, library)
+        observe(_compiling)
     keep_memory()
     if fresh:
         begin_anew(recipe)
@@ -63,13 +63,13 @@ def _print_notes(recipe: Recipe) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def _announce_compiling(recipe: Recipe, library: Any) -> None:
-    if kernels.core.cache.cold() and any(_calls_kernels(library.operators[step.name]) for step in recipe.steps):
-        print("compiling the kernels for this machine, once: about half a minute", file=sys.stderr, flush=True)
-
-
-def _calls_kernels(operator: Any) -> bool:
-    return bool(operator.functions) or "feature(" in operator.sql
+def _compiling(done: int, total: int) -> None:
+    """Print how many kernels are compiled; of a first run only."""
+    if sys.stderr.isatty():
+        end = "" if done < total else "\n"
+        print(f"\rcompiling {done} of {total} kernels for this processor (once)", end=end, file=sys.stderr, flush=True)
+    elif not done:
+        print(f"compiling {total} kernels for this processor (once)", file=sys.stderr, flush=True)
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def analyze(request: Any, as_json: bool) -> None:
     from refinery.inspect.analyze.analyze import analyze
 
     _print_notes(request.recipe)
-    _announce_compiling(request.recipe, request.library)
+    observe(_compiling)
     keep_memory()
     with console.progress(as_json) as progress:
         found = analyze(request, progress)

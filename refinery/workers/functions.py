@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import ints
+from refinery.kernels.core.jit import compile_missing
 from refinery.operators import Function, is_shipped
 from refinery.workers.function_results import Contract, checked
 from refinery.workers.process_guard import guarded
@@ -39,7 +40,8 @@ def register(
     run: gives the code of each function. around: wraps the checked function.
     Statements that call the functions must run within `kept` of the returned Contract.
 
-    Imports the files of the functions, with their dependencies; numba kernels are compiled at their first call.
+    Imports the files of the functions, with their dependencies, and compiles those of their kernels that are not yet
+    compiled: the time is no step's.
     """
     contract = Contract()
     for function in functions:
@@ -48,6 +50,7 @@ def register(
         call = checked(function, run(function), contract)
         call = around(function, call) if around is not None else call
         con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
+    compile_missing()
     return contract
 
 

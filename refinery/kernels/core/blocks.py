@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import extending, types
 
-from refinery.kernels.core.jit import inlined
+from refinery.kernels.core.jit import inlined, intrinsic, types
 
 BLOCK = 64
 HALF = 32
-
-intrinsic: Any = extending.intrinsic  # numba's own type omits the leading typing context
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 

@@ -38,9 +38,5 @@ def _usable(folder: Path) -> Path:
     return folder
 
 
-CACHE = _usable(cache_root() / f"kernels-{_sources_digest()}")
-
-
-def cold() -> bool:
-    """True if no kernel has been compiled yet on this machine for these sources."""
-    return not any((CACHE / "numba").rglob("*.nbc"))
+SOURCES = _sources_digest()
+CACHE = _usable(cache_root() / f"kernels-{SOURCES}")

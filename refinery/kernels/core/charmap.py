@@ -9,7 +9,7 @@ import numpy as np
 from refinery.kernels.core.arrow import CHANGED
 from refinery.kernels.core.blocks import BLOCK, equal_to, first_set
 from refinery.kernels.core.charclass import SPACE
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import before, copy, decode
 
 FIRSTS = 5  # number of bytes searched for in a block at once
@@ -50,7 +50,7 @@ def char_map(table: dict[str, str]) -> CharMap:
     return CharMap(starts, which, pieces, ends)
 
 
-@kernel
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] uint8[] uint8[] int64[] bool uint8[]")
 def map_rows(data, offsets, valid, out, out_offsets, state, starts, which, pieces, ends, strip, classes):
     """Kernel of `arrow.delta`: strip the text if `strip` (by `classes`), then replace the mapped characters."""
     w = 0

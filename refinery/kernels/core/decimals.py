@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import types
 
-from refinery.kernels.core.blocks import first_set, intrinsic, last_set, load_word
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.blocks import first_set, last_set, load_word
+from refinery.kernels.core.jit import entry, inlined, intrinsic, kernel, types
 from refinery.kernels.core.scan import byte_at
 
 # States that `number` returns beside the value.
@@ -148,7 +147,7 @@ def _nearest(w, q):
     return (mantissa & ~(np.uint64(1) << np.uint64(52))) | (np.uint64(exponent) << np.uint64(52))
 
 
-@inlined
+@entry("uint8[] int64 int64")
 def number(data, i, end):
     """The JSON number that starts at i: (value, position after it, FINE, HARD or NONE).
 

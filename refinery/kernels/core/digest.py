@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from refinery.kernels.core.blocks import BLOCK, load_word
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined
 
 _P1, _P2, _P3 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
 _SEEDS = np.array([0x60EA27EEADC0B5D6, 0xC2B2AE3D27D4EB4F, 0, 0x61C8864E7A143579, 0x27D4EB2F165667C5, 0x85EBCA77C2B2AE63,
@@ -26,7 +26,7 @@ def _mixed(lane, word):
     return ((x << np.uint64(31)) | (x >> np.uint64(33))) * _P1
 
 
-@kernel
+@entry("uint8[] int64 int64 uint64[]")
 def absorb(data, start, end, lanes):
     """Absorb the bytes [start, end), a whole number of blocks of 64."""
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
@@ -47,7 +47,7 @@ def _avalanche(x):
     return x ^ (x >> np.uint64(32))
 
 
-@kernel
+@entry("uint64[] int64 uint64[]")
 def finish(lanes, size, out):
     """Write the two words of the digest of `size` bytes to out."""
     first = np.uint64(size) * _P1

@@ -1,85 +1,169 @@
-"""Compilation of kernels, and the cache of their machine code."""
+"""Kernels: Python functions that numba compiles to machine code.
 
-from collections.abc import Callable
-from functools import partial
+numba is imported only where machine code is missing: it takes a third of a second.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
-import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.runtime import rtsys
-
-from refinery.kernels.core.cache import CACHE
+from refinery.kernels.core import machine_code
+from refinery.kernels.core.compiling import compile_apart
+from refinery.kernels.core.signatures import VOID, NotDeclared, Number, packed, parse
 
 _PACKAGE = "refinery.kernels."
+_compiling = threading.RLock()
+HELPER_OPTIONS: dict[str, bool] = {}  # of numba; `numba_compiler` adds to them in the process that it compiles in
+_declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
 
 
-class _KernelPlace:
-    """Folder of a kernel's machine code: one for all installations of the same sources, wherever they are.
+class Kernel:
+    """A function that other kernels call; Python may call it too, if it is declared by `entry`.
 
-    Numba takes the path of the source file, so every virtual environment would compile anew.
+    Without numba's reference counts: a kernel only borrows its array arguments, and atomic counting at every call of a
+    helper costs more than most helpers. Such a kernel cannot allocate.
     """
 
-    def __init__(self, module: str, line: int) -> None:
-        self._folder = CACHE / "numba" / numba.__version__ / module.removeprefix(_PACKAGE)
-        self._line = line
+    def __init__(
+        self, function: Callable[..., Any], declared: str | None = None, records: Sequence[type] = (), **options: Any
+    ) -> None:
+        self.py_func = function
+        self.declared = declared
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self._records = records
+        self._options = options
+        self._code: machine_code.MachineCode | None = None
+        self._failed = self._known = False
+        if declared is not None:
+            _declared[self.name] = self
 
-    def ensure_cache_path(self) -> None:
-        """Make the folder."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+    @property
+    def name(self) -> str:
+        """Module in this package, and function."""
+        return f"{self.__module__.removeprefix(_PACKAGE)}.{self.__name__}"
 
-    def get_cache_path(self) -> str:
-        """The folder."""
-        return str(self._folder)
+    @cached_property
+    def dispatcher(self) -> Any:
+        """numba's view of the function."""
+        import numba
 
-    def get_source_stamp(self) -> str:
-        """Nothing: the name of CACHE has a digest of all sources."""
-        return ""
+        compiled: Any = numba.njit
+        return compiled(nogil=True, _nrt=False, **self._options, **HELPER_OPTIONS)(self.py_func)
 
-    def get_disambiguator(self) -> str:
-        """The line of the function."""
-        return str(self._line)
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
 
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], _: str) -> "_KernelPlace | None":
-        """The place of a kernel of this package; None for a function of another file, whose changes numba follows."""
-        ours = function.__module__.startswith(_PACKAGE)
-        return cls(function.__module__, function.__code__.co_firstlineno) if ours else None
+    @cached_property
+    def _arguments(self) -> Sequence[Any]:
+        return parse(self.declared or "", self._records)
 
+    def __call__(self, *args: Any) -> Any:
+        """Call machine code; with other types of arguments than declared, code that numba makes for them."""
+        code = self._code or (self._load() if self.declared else None)
+        if code is None:
+            return self.dispatcher(*args)
+        try:
+            values = packed(self._arguments, args)
+        except NotDeclared:
+            return self.dispatcher(*args)
+        return _results(code.results, code(values))
 
-class _KernelFiles(CompileResultCacheImpl):
-    _locator_classes = [_KernelPlace, *CompileResultCacheImpl._locator_classes]
+    def _load(self) -> machine_code.MachineCode | None:
+        """Machine code of the declared arguments, compiled if it is nowhere; None if that fails."""
+        with _compiling:
+            if self._code is None and not self._failed:
+                if not machine_code.is_known(self.name):
+                    compile_missing()
+                self._code = machine_code.load(self.name)
+                self._failed = self._code is None
+            return self._code
 
+    def is_missing(self) -> bool:
+        """True if a call would have to compile the kernel."""
+        self._known = self._known or self._code is not None or machine_code.is_known(self.name)
+        return not self._known and not self._failed
 
-class KernelCache(FunctionCache):
-    """Numba's cache, without loading what only compiling needs.
+    def compile_to(self, folder: Any) -> None:
+        """Compile the kernel for its declared arguments and write its object file to a folder."""
+        from refinery.kernels.core.numba_compiler import compile_kernel
 
-    Numba fills its tables of all functions that it can compile before it loads a cached kernel: half a second of a
-    start, for nothing. Compiling fills them by itself.
-    """
-
-    _impl_class = _KernelFiles
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel of a signature, or None."""
-        rtsys.initialize(target_context)  # the memory functions that machine code refers to
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator of a kernel that may allocate memory. options: of `numba.njit`, besides `nogil` and `cache`."""
-    return partial(_compiled, options)
-
-
-def _compiled(options: dict[str, Any], function: Callable[..., Any]) -> Any:
-    dispatcher: Any = numba.njit(nogil=True, cache=True, **options)(function)
-    dispatcher._cache = KernelCache(function)
-    return dispatcher
+        machine_code.store(self.name, folder, *compile_kernel(self.dispatcher, self._arguments))
 
 
-# Without numba's reference counts: a kernel only borrows its array arguments, and atomic counting at every call of a
-# helper costs more than most helpers. Such a kernel cannot allocate.
-kernel = njit(_nrt=False)
+def compile_missing() -> None:
+    """Compile all kernels of the imported modules that are compiled nowhere, on all processors, once per machine."""
+    with _compiling:
+        names = [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
+        if names:
+            compile_apart(names, machine_code.user_folder())
+            for name in names:
+                _declared[name]._failed = not machine_code.is_known(name)
+
+
+class Intrinsic:
+    """An instruction that a kernel uses; see numba's `intrinsic`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic
+
+        made = intrinsic(self._function)
+        cpu_target.typing_context.refresh()
+        return cpu_target.typing_context.resolve_value_type(made)
+
+
+class _Types:
+    """numba's types, imported on first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        from numba.core import types
+
+        return getattr(types, name)
+
+
+types: Any = _Types()
+intrinsic: Callable[[Callable[..., Any]], Any] = Intrinsic
+
+
+def _results(names: list[str], bits: list[int]) -> Any:
+    if len(names) == 1:
+        return _UNPACK[names[0]](bits[0])
+    return tuple(_UNPACK[name](value) for name, value in zip(names, bits, strict=True))
+
+
+_UNPACK: dict[str, Callable[[int], Any]] = {
+    VOID: lambda bits: None,
+    **{name: Number(name).unpack for name in ("bool", "float64", "int64", "uint64", "int32", "uint32", "uint8")},
+}
+
+
+def _decorated(
+    declared: str | None, records: Sequence[type], options: dict[str, Any], function: Callable[..., Any]
+) -> Any:
+    if function.__module__.startswith(_PACKAGE):
+        return Kernel(function, declared, records, **options)
+    import numba  # a function of a user's file, whose machine code numba stores
+
+    compiled: Any = numba.njit
+    return compiled(nogil=True, cache=True, _nrt=False, **options)(function)
+
+
+# A function that other kernels call.
+kernel: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), {})
 
 # The same for a helper in the innermost loop: a call passes seven numbers per array, so it is inlined.
-inlined = njit(_nrt=False, forceinline=True)
+inlined: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), {"forceinline": True})
+
+
+def entry(declared: str, *records: type) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator of a kernel that Python calls. declared: types of its arguments, as in `signatures`; records: in it."""
+    return partial(_decorated, declared, records, {})

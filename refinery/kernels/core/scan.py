@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 
-from refinery.kernels.core.blocks import BLOCK, address, any_of, first_set, intrinsic, is_byte, lanes, splat, within
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.blocks import BLOCK, address, any_of, first_set, is_byte, lanes, splat, within
+from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
 
 _BYTES = ir.VectorType(ir.IntType(8), BLOCK)
 

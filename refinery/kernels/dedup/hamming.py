@@ -25,7 +25,7 @@ from itertools import combinations
 
 import numpy as np
 
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.dedup.unionfind import find, join
 
 BITS = 64
@@ -181,7 +181,7 @@ def _blocks(free: int, number: int) -> list[int]:
     return [sum(bits[ends[i] : ends[i + 1]]) for i in range(number)]
 
 
-@njit()
+@entry("uint64[] uint64[] int64[] uint64[]")
 def _move_bits(values, masks, shifts, out):
     """Write the sum over all masks of values & mask, shifted up (or down where the shift is negative)."""
     step = 4096  # values that stay in the CPU cache while all masks are applied
@@ -194,7 +194,7 @@ def _move_bits(values, masks, shifts, out):
                 out[i] |= (values[i] & mask) << up >> down
 
 
-@njit()
+@entry("uint64[] int64 int64 int64 int64 uint64[] uint64[]")
 def _near_in_runs(keys, at, shift, distance, longest, a, b):
     """From keys[at] on, write the near pairs of runs with equal keys[i] >> shift to a and b.
 
@@ -214,7 +214,7 @@ def _near_in_runs(keys, at, shift, distance, longest, a, b):
     return at, 0, used
 
 
-@njit()
+@kernel
 def _run_end(keys, at, shift):
     if shift >= 64:  # no key: one run
         return len(keys)
@@ -224,7 +224,7 @@ def _run_end(keys, at, shift):
     return end
 
 
-@njit()
+@kernel
 def _connect(keys, start, end, distance, a, b, used):
     """Write the pairs of a spanning forest of keys[start:end], reordered as done, reached, and not reached keys."""
     head, reached = start, start
@@ -242,7 +242,7 @@ def _connect(keys, start, end, distance, a, b, used):
     return used
 
 
-@njit()
+@kernel
 def _ones(x):
     """Number of set bits; compilers recognise this code and emit a single instruction."""
     x = x - (x >> np.uint64(1) & np.uint64(0x5555555555555555))
@@ -251,7 +251,7 @@ def _ones(x):
     return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
-@njit()
+@entry("uint64[] int64[] int64 uint64[] int64[]")
 def _find_values(values, starts, shift, wanted, out):
     """Find the index of each wanted value, all present; starts: first index of each value >> shift."""
     for i in range(len(wanted)):
@@ -266,7 +266,7 @@ def _find_values(values, starts, shift, wanted, out):
         out[i] = low
 
 
-@njit()
+@entry("int64[] int64[]")
 def _one_tree(parents, members):
     root = find(parents, members[0])
     for member in members[1:]:

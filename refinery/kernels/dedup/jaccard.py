@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry
 
 
 def jaccard(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -50,7 +50,7 @@ def _blobs(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(data or b"", np.uint8), starts
 
 
-@njit()
+@entry("uint64[] int64[] uint64[] int64[] float64[]")
 def _jaccard(a, a_offsets, b, b_offsets, result):
     for row in range(len(result)):
         i, i_end = a_offsets[row], a_offsets[row + 1]
@@ -64,7 +64,7 @@ def _jaccard(a, a_offsets, b, b_offsets, result):
         result[row] = shared / (total - shared) if total else 1.0
 
 
-@njit()
+@entry("uint8[] int64[] uint8[] int64[] float64[]")
 def _estimate(a, a_offsets, b, b_offsets, result):
     for row in range(len(result)):
         i, j = a_offsets[row], b_offsets[row]

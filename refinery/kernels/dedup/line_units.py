@@ -13,19 +13,17 @@ import re
 import string
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from llvmlite import ir
 
 from refinery.kernels.core.arrow import CHANGED, Texts, delta, ints, texts
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import SPACE, classes
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, inlined, intrinsic, kernel, types
+from refinery.kernels.core.sorting import sort, stack
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.text.lines import count_lines
 
@@ -95,7 +93,8 @@ def remove_parts(
     column: pa.Array | pa.ChunkedArray, removed: pa.Array | pa.ChunkedArray, separator: np.ndarray
 ) -> pa.Array:
     """`remove_lines` for parts that `separator` (uint8, not empty) divides."""
-    return delta(column, without, separator, *numbers(removed))
+    places, offsets = numbers(removed)
+    return delta(column, without, separator, places.copy(), offsets, stack())
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,23 +155,20 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _product_typed(typingctx, a, b):
-    """Type and code of `_fold_product`."""
+@intrinsic
+def _fold_product(typingctx, a, b):
+    """XOR of the two halves of the 128-bit product of two uint64."""
 
-    def codegen(context, builder, signature, args):
-        wide = cgutils.ir.IntType(128)
+    def generate(context, builder, signature, args):
+        wide = ir.IntType(128)
         product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
         high = builder.lshr(product, wide(64))
-        return builder.trunc(builder.xor(product, high), cgutils.ir.IntType(64))
+        return builder.trunc(builder.xor(product, high), ir.IntType(64))
 
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-# XOR of the two halves of the 128-bit product of two uint64.
-_fold_product: Any = intrinsic(_product_typed)
+    return types.uint64(types.uint64, types.uint64), generate
 
 
-@njit()
+@kernel
 def key_of(data, start, end):
     """Hash of data[start:end], never 0: multiply and fold 16 bytes at a time, as in wyhash."""
     one, two = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
@@ -193,13 +189,13 @@ def key_of(data, start, end):
     return word if word != np.uint64(0) else np.uint64(1)
 
 
-@njit()
+@entry("uint8[] int64[] uint64[]")
 def _keys_of(data, offsets, keys):
     for i in range(len(keys)):
         keys[i] = key_of(data, offsets[i], offsets[i + 1])
 
 
-@njit()
+@kernel
 def stripped(data, start, end, class_table):
     """Bounds of data[start:end] without the white space at its ends (str.strip)."""
     while start < end:
@@ -220,7 +216,7 @@ def stripped(data, start, end, class_table):
     return start, end
 
 
-@njit()
+@kernel
 def shorter(data, start, end, length):
     """True if data[start:end] has fewer than `length` code points."""
     if end - start >= 4 * length:
@@ -231,7 +227,7 @@ def shorter(data, start, end, length):
     return count < length
 
 
-@njit()
+@kernel
 def fold(data, start, end, how, table, room):
     """Write the folded data[start:end], which has no white space at its ends, to room[0:]; returns its length.
 
@@ -274,7 +270,7 @@ def fold(data, start, end, how, table, room):
     return w
 
 
-@njit()
+@kernel
 def _fold_ascii(part, how, table, room):
     lowered = np.uint8(32) if how & LOWER else np.uint8(0)
     w = 0
@@ -292,7 +288,7 @@ def _fold_ascii(part, how, table, room):
     return len(part)
 
 
-@njit()
+@kernel
 def folded_key(data, start, end, how, table, room, left, unit):
     """Key of the folded data[start:end]; when folding needs Python, its bounds go to left[unit]."""
     if how == 0:
@@ -304,14 +300,14 @@ def folded_key(data, start, end, how, table, room, left, unit):
     return key_of(room, 0, length)
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int64[]")
 def _count_lines(data, offsets, valid, firsts):
     for row in range(len(valid)):
         lines = count_lines(data, offsets[row], offsets[row + 1]) + 1 if valid[row] else 0
         firsts[row + 1] = firsts[row] + lines
 
 
-@njit()
+@kernel
 def find(data, start, end, separator):
     """Position of the first `separator` in data[start:end], or -1."""
     length = len(separator)
@@ -339,7 +335,7 @@ def find(data, start, end, separator):
     return -1
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int64[] uint64[] int64 int64 uint8[] int64 uint8[] uint8[] int64[,]")
 def _line_keys(
     data, offsets, valid, firsts, keys, min_length, skipped, class_table, how, table, room, left
 ):  # fmt: skip
@@ -355,7 +351,7 @@ def _line_keys(
             i = stop + 1
 
 
-@njit(inline="always")
+@inlined
 def _line_end(data, i, end):
     """End of the line that starts at i: a line feed, or `end`."""
     ones, line_feeds = np.uint64(0x0101010101010101), np.uint64(0x0A0A0A0A0A0A0A0A)
@@ -369,7 +365,7 @@ def _line_end(data, i, end):
     return i
 
 
-@njit()
+@kernel
 def _skips(data, start, end, skipped):
     """True if the stripped line data[start:end] is of a kind in `skipped`."""
     if start == end:
@@ -386,7 +382,7 @@ def _skips(data, start, end, skipped):
     return skipped & SKIP_BRACKETS != 0 and _brackets_only(data, start, end)
 
 
-@njit()
+@kernel
 def _brackets_only(data, start, end):
     for i in range(start, end):
         b = data[i]
@@ -395,7 +391,7 @@ def _brackets_only(data, start, end):
     return True
 
 
-@njit()
+@kernel
 def _begins(data, start, end, word):
     if end - start < len(word):
         return False
@@ -405,7 +401,7 @@ def _begins(data, start, end, word):
     return True
 
 
-@njit()
+@kernel
 def _is_tag(data, start, end):
     """True if data[start:end] is one HTML tag, closed or not: `<`, an optional slash, a letter, no tag end inside.
 
@@ -426,15 +422,16 @@ def _is_tag(data, start, end):
     return True
 
 
-@njit()
-def without(data, offsets, valid, out, out_offsets, state, separator, removed, removed_offsets):
-    """Kernel of `arrow.delta`: leave out parts of each text by their numbers; `separator` divides parts."""
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64[] int64[]")
+def without(data, offsets, valid, out, out_offsets, state, separator, removed, removed_offsets, stack):
+    """Kernel of `arrow.delta`: leave out parts of each text by their numbers, which are sorted; `separator` divides parts."""
     w = 0
     for row in range(len(valid)):
         count = removed_offsets[row + 1] - removed_offsets[row]
         if valid[row] and count > 0:
             start, end = offsets[row], offsets[row + 1]
-            wanted = np.sort(removed[removed_offsets[row] : removed_offsets[row + 1]])
+            sort(removed, removed_offsets[row], removed_offsets[row + 1], stack)
+            wanted = removed[removed_offsets[row] : removed_offsets[row + 1]]
             used = _leave_out(data, start, end, wanted, separator, out, w)
             if used - w != end - start:
                 state[row] = CHANGED
@@ -443,7 +440,7 @@ def without(data, offsets, valid, out, out_offsets, state, separator, removed, r
     return w
 
 
-@njit()
+@kernel
 def _leave_out(data, start, end, wanted, separator, out, w):
     """Write data[start:end] without the parts `wanted` (ascending) to out[w:]; returns the position after it."""
     part, begin, run, next_wanted, some = 0, start, start, 0, False
@@ -465,7 +462,7 @@ def _leave_out(data, start, end, wanted, separator, out, w):
     return w
 
 
-@njit()
+@kernel
 def _joined(data, start, end, separator, out, w, some):
     if some:
         w = copy(separator, 0, len(separator), out, w)

@@ -12,9 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.dedup.minhash_shingles import GOLDEN, MIX, ring, shingle_hashes
-from refinery.kernels.dedup.sha1 import sha1_32
+from refinery.kernels.dedup.sha1 import scratch, sha1_32
 from refinery.kernels.dedup.shingles import Tokens
 
 BLOCK = 1024  # shingles whose hashes are permuted together: 4 KiB, which fits the L1 cache
@@ -35,7 +35,7 @@ def fast_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarr
     hashes = np.empty(int(np.diff(split.firsts).max(initial=1)), np.uint64)
     minima, present = np.empty((rows, len(factors)), np.uint32), np.zeros(rows, np.bool_)
     table = split[:4]
-    _fast_minima(*table, window, ring(window), factors, terms, hashes, minima, present)
+    _fast_minima(*table, window, ring(window), factors, terms, hashes, np.empty(BLOCK, np.uint32), minima, present)
     return minima[:, :permutations], present
 
 
@@ -53,9 +53,8 @@ def permutation_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
     return x[0::2] | np.uint32(1), x[1::2].copy()
 
 
-@njit()
-def _fast_minima(data, starts, firsts, gap, window, ring, factors, terms, hashes, minima, present):
-    block = np.empty(BLOCK, np.uint32)
+@entry("uint8[] int64[] int64[] int64 int64 uint64[] uint32[] uint32[] uint64[] uint32[] uint32[,] bool[]")
+def _fast_minima(data, starts, firsts, gap, window, ring, factors, terms, hashes, block, minima, present):
     for row in range(len(firsts) - 1):
         first, n = firsts[row], firsts[row + 1] - firsts[row] - 1
         if n == 0:
@@ -72,7 +71,7 @@ def _fast_minima(data, starts, firsts, gap, window, ring, factors, terms, hashes
             _permute(block, filled, factors, terms, minima[row])
 
 
-@njit()
+@kernel
 def _permute(hashes, n, factors, terms, least):
     """Lower `least` to the minima over hashes[:n] of each permutation."""
     for j in range(0, len(least), GROUP):
@@ -96,7 +95,10 @@ def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[n
     """
     factors, terms = data_juicer_parameters(permutations)
     minima = np.full((len(split.valid), permutations), NONE, np.uint32)
-    _data_juicer_minima(*split[:4], window, factors, terms, minima)
+    bounds, wide = np.empty((2, BLOCK), np.int64), np.empty(BLOCK, np.uint64)
+    _data_juicer_minima(
+        *split[:4], window, factors, terms, bounds[0], bounds[1], np.empty(BLOCK, np.uint32), wide, *scratch(), minima
+    )
     return minima, split.valid
 
 
@@ -109,10 +111,12 @@ def data_juicer_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
     return factors.copy(), terms.copy()
 
 
-@njit()
-def _data_juicer_minima(data, starts, firsts, gap, window, factors, terms, minima):
-    begins, ends = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    hashes, wide = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint64)
+@entry(
+    "uint8[] int64[] int64[] int64 int64 uint64[] uint64[] int64[] int64[] uint32[] uint64[] uint32[,] uint32[,] int64[] uint32[,]"
+)
+def _data_juicer_minima(
+    data, starts, firsts, gap, window, factors, terms, begins, ends, hashes, wide, words, state, lanes, minima
+):
     for row in range(len(firsts) - 1):
         first, shingles = firsts[row], firsts[row + 1] - firsts[row] - window
         for start in range(0, shingles, BLOCK):
@@ -120,7 +124,7 @@ def _data_juicer_minima(data, starts, firsts, gap, window, factors, terms, minim
             for i in range(used):
                 begins[i] = starts[first + start + i]
                 ends[i] = starts[first + start + i + window] - gap
-            sha1_32(data, begins, ends, hashes[:used])
+            sha1_32(data, begins, ends, hashes[:used], words, state, lanes)
             for i in range(used):
                 wide[i] = np.uint64(hashes[i])
             filled = (used + LANES - 1) // LANES * LANES
@@ -128,7 +132,7 @@ def _data_juicer_minima(data, starts, firsts, gap, window, factors, terms, minim
             _permute_wide(wide, filled, factors, terms, minima[row])
 
 
-@njit()
+@kernel
 def _permute_wide(hashes, n, factors, terms, least):
     prime, low = np.uint64(MERSENNE), np.uint64(NONE)
     for j in range(len(least)):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import flags, ints, structs
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry
 from refinery.kernels.dedup.minhash_shingles import GOLDEN, PRIME_1, mixed
 
 MOST_NODES = 512
@@ -60,7 +60,7 @@ def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: in
     return structs(present, bands=lists, signature=blobs)
 
 
-@njit()
+@entry("uint32[,] int64 uint64[,]")
 def _band_keys(minima, rows_per_band, keys):
     for row in range(keys.shape[0]):
         for band in range(keys.shape[1]):

@@ -18,7 +18,7 @@ import regex
 
 from refinery.kernels.core.arrow import EXACT, flags, of_texts, strings, texts
 from refinery.kernels.core.charclass import CODE_POINTS
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import decode, encode
 
 PUNCTUATION = "!/—”:％１〈&(、━\\【#%「」，】；+^]~“《„';’{|∶´[=-`*．（–？！：$～«〉,><》)?）。…@_.\"}►»" + "".join(
@@ -84,7 +84,7 @@ def _entry(char: str) -> int:
     return ord(new) << 3 | PLAIN
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int32[] uint8[] int64[] uint8[]")
 def _simplify(data, offsets, valid, table, out, out_offsets, state):
     w = 0
     for row in range(len(valid)):
@@ -96,7 +96,7 @@ def _simplify(data, offsets, valid, table, out, out_offsets, state):
         out_offsets[row + 1] = w
 
 
-@njit()
+@kernel
 def _simplify_row(data, i, end, table, out, w):
     """Write data[i:end] normalised to out[w:]; returns the position after it, -1 where it needs Python."""
     first, spaced = w, False
@@ -122,7 +122,7 @@ def _simplify_row(data, i, end, table, out, w):
     return w
 
 
-@njit()
+@kernel
 def _after_number(data, i, end, table):
     """Position after a number whose first digit ends before byte i."""
     pointed = False

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import ints
 from refinery.kernels.core.blocks import load_word
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.sorting import sort, stack
 from refinery.kernels.dedup.shingles import Tokens
 
 # Odd constants with well mixed bits: the 64-bit golden ratio, primes of xxHash64, and a multiplier of splitmix64.
@@ -21,7 +22,7 @@ MIX = 0xBF58476D1CE4E5B9
 LOAD = 8  # bytes of one load
 
 
-@njit(inline="always")
+@inlined
 def low_bytes(word, n):
     """First n bytes of a loaded word, the others zero; n above 8 takes all, below 1 none."""
     kept = min(max(n, 0), LOAD)
@@ -30,7 +31,7 @@ def low_bytes(word, n):
     return (word << drop << drop) >> drop >> drop
 
 
-@njit(inline="always")
+@inlined
 def token_hash(data, start, end):
     """Hash of data[start:end]; 16 bytes from any start below `end` on must be readable."""
     n = end - start
@@ -44,7 +45,7 @@ def token_hash(data, start, end):
     return x ^ (x >> np.uint64(32))
 
 
-@njit()
+@kernel
 def _long(data, i, end, x):
     while i + LOAD <= end:
         x = ((x ^ (x >> np.uint64(31))) + load_word(data, i)) * np.uint64(PRIME_2)
@@ -53,7 +54,7 @@ def _long(data, i, end, x):
     return ((x ^ (x >> np.uint64(31))) + load_word(data, end - LOAD)) * np.uint64(PRIME_3)
 
 
-@njit(inline="always")
+@inlined
 def mixed(x):
     """Value of a polynomial with all its bits mixed."""
     x = (x ^ (x >> np.uint64(32))) * np.uint64(MIX)
@@ -61,7 +62,7 @@ def mixed(x):
     return x ^ (x >> np.uint64(32))
 
 
-@njit()
+@kernel
 def power(window):
     """Base of the polynomial to the power of `window`."""
     result = np.uint64(1)
@@ -84,12 +85,12 @@ def shingle_sets(split: Tokens, window: int) -> pa.Array:
     """
     room = np.maximum(np.diff(split.firsts) - 1, 0)
     hashes, sizes = np.empty(int(room.sum()), np.uint64), np.zeros(len(room) + 1, np.int64)
-    _sets(split.data, split.starts, split.firsts, split.gap, window, ring(window), hashes, sizes)
+    _sets(split.data, split.starts, split.firsts, split.gap, window, ring(window), stack(), hashes, sizes)
     offsets = ints(np.cumsum(sizes).astype(np.int32), np.append(split.valid, True))
     return pa.ListArray.from_arrays(offsets, ints(hashes[: int(sizes.sum())]))
 
 
-@njit()
+@kernel
 def shingle_hashes(data, starts, first, n, gap, window, ring, out):
     """Write the hashes of the shingles of n tokens from number `first` on to out; returns their number.
 
@@ -111,13 +112,13 @@ def shingle_hashes(data, starts, first, n, gap, window, ring, out):
     return n - window + 1
 
 
-@njit()
-def _sets(data, starts, firsts, gap, window, ring, out, sizes):
+@entry("uint8[] int64[] int64[] int64 int64 uint64[] int64[] uint64[] int64[]")
+def _sets(data, starts, firsts, gap, window, ring, stack, out, sizes):
     w = 0
     for row in range(len(firsts) - 1):
         n = shingle_hashes(data, starts, firsts[row], firsts[row + 1] - firsts[row] - 1, gap, window, ring, out[w:])
         end = w + n
-        out[w:end].sort()
+        sort(out, w, end, stack)
         first = w
         for i in range(w, end):
             if i == first or out[i] != out[w - 1]:

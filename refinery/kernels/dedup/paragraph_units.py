@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.charclass import classes
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry
 from refinery.kernels.dedup.line_units import CaseFolder, find, folded_key, lists, remove_parts, shorter, stripped
 
 
@@ -47,7 +47,7 @@ def _bytes(separator: str) -> np.ndarray:
     return np.frombuffer(separator.encode(), np.uint8)
 
 
-@njit()
+@entry("uint8[] int64[] bool[] uint8[] int64[]")
 def _count(data, offsets, valid, separator, firsts):
     for row in range(len(valid)):
         count = 0
@@ -59,7 +59,7 @@ def _count(data, offsets, valid, separator, firsts):
         firsts[row + 1] = firsts[row] + count
 
 
-@njit()
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint64[] int64 uint8[] int64 uint8[] uint8[] int64[,]")
 def _paragraph_keys(
     data, offsets, valid, separator, firsts, keys, min_length, class_table, how, table, room, left
 ):  # fmt: skip

@@ -20,7 +20,7 @@ import pyarrow as pa
 import regex
 
 from refinery.kernels.core.arrow import texts
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.dedup.line_units import key_of, lists
 
 LOWER, SPACES, PUNCTUATION, DIACRITICS, NUMBERS, WEEKDAYS, MONTHS = 1, 2, 4, 8, 16, 32, 64  # flags of `normalised`
@@ -361,11 +361,15 @@ def _keys(text: str, sentences: str, language: str, n: int, how: int) -> np.ndar
         return _NO_KEYS
     if how == USUAL and text.isascii() and "\0" not in text:
         joined = "\0".join(pieces).encode()
-        return _ascii_keys(np.frombuffer(joined, np.uint8), len(pieces), n)
+        keys, room = np.zeros(len(pieces) - n + 1, np.uint64), np.empty(len(joined) + 1, np.uint8)
+        _ascii_keys(np.frombuffer(joined, np.uint8), len(pieces), n, room, np.zeros(len(pieces) + 1, np.int64), keys)
+        return keys
     encoded = [normalised(piece, how).encode() for piece in pieces]
     starts = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(piece) + 1 for piece in encoded], out=starts[1:])
-    return _span_keys(np.frombuffer(b" ".join(encoded) + b" ", np.uint8), starts, n)
+    keys = np.zeros(len(starts) - n, np.uint64)
+    _span_keys(np.frombuffer(b" ".join(encoded) + b" ", np.uint8), starts, n, keys)
+    return keys
 
 
 def remove_sentences(
@@ -433,22 +437,18 @@ def _not_blank(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]
     return [(start, end) for start, end in found if not text[start:end].isspace()]
 
 
-@njit()
-def _span_keys(data, starts, n):
-    """Key of every n sentences, sentence i being data[starts[i]:starts[i + 1] - 1]; 0 when all of them are empty."""
-    keys = np.zeros(len(starts) - n, np.uint64)
+@entry("uint8[] int64[] int64 uint64[]")
+def _span_keys(data, starts, n, keys):
+    """Write the key of every n sentences, sentence i being data[starts[i]:starts[i + 1] - 1]; 0 when all are empty."""
     for i in range(len(keys)):
         end = starts[i + n] - 1
         if end - starts[i] > n - 1:
             keys[i] = key_of(data, starts[i], end)
-    return keys
 
 
-@njit()
-def _ascii_keys(data, sentences, n):
+@entry("uint8[] int64 int64 uint8[] int64[] uint64[]")
+def _ascii_keys(data, sentences, n, room, starts, keys):
     """`_span_keys` of raw ASCII sentences with a zero byte between two, normalised here by the flags USUAL."""
-    room = np.empty(len(data) + 1, np.uint8)
-    starts = np.zeros(sentences + 1, np.int64)
     w, i, gap = 0, 0, False
     for sentence in range(sentences):
         gap = False
@@ -472,10 +472,10 @@ def _ascii_keys(data, sentences, n):
         w += 1
         i += 1
         starts[sentence + 1] = w
-    return _span_keys(room, starts, n)
+    _span_keys(room, starts, n, keys)
 
 
-@njit()
+@kernel
 def _number_end(data, i):
     """End of the number whose first digit is data[i - 1]: digits, and once a point or comma and digits."""
     while i < len(data) and 48 <= data[i] <= 57:

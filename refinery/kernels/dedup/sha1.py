@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import kernel
 
 GROUP = 64  # strings hashed together
 WORDS = 16  # 32-bit words of a block
@@ -18,12 +18,17 @@ K_CHOOSE, K_PARITY, K_MAJORITY, K_LAST = 0x5A827999, 0x6ED9EBA1, 0x8F1BBCDC, 0xC
 START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0)
 
 
-@njit()
-def sha1_32(data, begins, ends, out):
-    """Write the first four bytes of the SHA-1 of data[begins[k]:ends[k]], little-endian, to out[k] (uint32)."""
-    words = np.empty((WORDS, GROUP), np.uint32)
-    state = np.empty((5, GROUP), np.uint32)
-    lanes = np.empty(GROUP, np.int64)
+def scratch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room for `sha1_32`: words and states of a group's strings (uint32), and their numbers (int64)."""
+    return np.empty((WORDS, GROUP), np.uint32), np.empty((5, GROUP), np.uint32), np.empty(GROUP, np.int64)
+
+
+@kernel
+def sha1_32(data, begins, ends, out, words, state, lanes):
+    """Write the first four bytes of the SHA-1 of data[begins[k]:ends[k]], little-endian, to out[k] (uint32).
+
+    words, state, lanes: of `scratch`.
+    """
     for base in range(0, len(out), GROUP):
         active = min(GROUP, len(out) - base)
         for lane in range(active):
@@ -40,7 +45,7 @@ def sha1_32(data, begins, ends, out):
             block += 1
 
 
-@njit()
+@kernel
 def _finished(begins, ends, block, lanes, active, state, out):
     """Store the results of strings that end with this block, compact the others and return their number."""
     left = 0
@@ -60,7 +65,7 @@ def _finished(begins, ends, block, lanes, active, state, out):
     return left
 
 
-@njit()
+@kernel
 def _fill(data, begin, end, block, words, lane):
     """Write block number `block` of the padded data[begin:end] as big-endian words."""
     size = end - begin
@@ -86,7 +91,7 @@ def _fill(data, begin, end, block, words, lane):
         words[15, lane] = np.uint32((size * 8) & 0xFFFFFFFF)
 
 
-@njit()
+@kernel
 def _compress(words, state):
     """Update the state of every string of the group by its block."""
     for lane in range(np.uint64(GROUP)):
@@ -126,12 +131,12 @@ def _compress(words, state):
         state[4, lane] = np.uint32(start[4] + s[4])
 
 
-@njit()
+@kernel
 def _left(x, n):
     return np.uint32(np.uint32(x << np.uint32(n)) | np.uint32(x >> np.uint32(32 - n)))
 
 
-@njit()
+@kernel
 def _schedule(w):
     """Compute the next sixteen words of the message schedule."""
     w0 = _left(w[13] ^ w[8] ^ w[2] ^ w[0], 1)
@@ -153,12 +158,12 @@ def _schedule(w):
     return w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15
 
 
-@njit()
+@kernel
 def _round(s, f, k, w):
     return np.uint32(_left(s[0], 5) + f + s[4] + np.uint32(k) + w), s[0], _left(s[1], 30), s[2], s[3]
 
 
-@njit()
+@kernel
 def _choose(s, w0, w1, w2, w3):
     s = _round(s, np.uint32(s[3] ^ (s[1] & (s[2] ^ s[3]))), K_CHOOSE, w0)
     s = _round(s, np.uint32(s[3] ^ (s[1] & (s[2] ^ s[3]))), K_CHOOSE, w1)
@@ -166,7 +171,7 @@ def _choose(s, w0, w1, w2, w3):
     return _round(s, np.uint32(s[3] ^ (s[1] & (s[2] ^ s[3]))), K_CHOOSE, w3)
 
 
-@njit()
+@kernel
 def _parity(s, k, w0, w1, w2, w3):
     s = _round(s, np.uint32(s[1] ^ s[2] ^ s[3]), k, w0)
     s = _round(s, np.uint32(s[1] ^ s[2] ^ s[3]), k, w1)
@@ -174,7 +179,7 @@ def _parity(s, k, w0, w1, w2, w3):
     return _round(s, np.uint32(s[1] ^ s[2] ^ s[3]), k, w3)
 
 
-@njit()
+@kernel
 def _majority(s, w0, w1, w2, w3):
     s = _round(s, np.uint32((s[1] & s[2]) | (s[3] & (s[1] | s[2]))), K_MAJORITY, w0)
     s = _round(s, np.uint32((s[1] & s[2]) | (s[3] & (s[1] | s[2]))), K_MAJORITY, w1)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from refinery.kernels.core.arrow import Texts, flags, of_texts, texts
 from refinery.kernels.core.blocks import BLOCK, HALF, blanks, copy_block, copy_lower, first_set, low_bits, wide
 from refinery.kernels.core.charclass import CODE_POINTS
-from refinery.kernels.core.jit import inlined, njit
+from refinery.kernels.core.jit import entry, inlined
 from refinery.kernels.core.utf8 import decode, encode
 from refinery.kernels.words import subwords, words
 
@@ -200,7 +200,7 @@ def _matching(pattern: str) -> np.ndarray:
 # Kernels
 
 
-@njit()
+@entry("uint8[] int64[] bool[] bool[] int32[] bool[]")
 def _find_exact(data, offsets, valid, leads, rules, todo):
     """Mark the rows with a character whose rule is -1; returns their number."""
     found = 0
@@ -225,7 +225,7 @@ def _find_exact(data, offsets, valid, leads, rules, todo):
     return found
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] bool bool uint8[] int64[] int64[]")
 def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain, lower, out, starts, firsts):
     """Split at runs of separators; returns the bytes written and the entries of `starts`.
 
@@ -297,7 +297,7 @@ def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
     return k
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] uint8[] int64[] int64[]")
 def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
     """Split at every separator; tokens may be empty."""
     w, k = 0, 0
@@ -335,7 +335,7 @@ def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, s
     return w, k
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] uint8[] int64[] int64[]")
 def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
     """Split into characters: every character is a token."""
     w, k = 0, 0
@@ -362,7 +362,7 @@ def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out
     return w, k
 
 
-@njit(inline="always")
+@inlined
 def _write(data, i, after, cp, new, out, w):
     if new != cp:
         return encode(new, out, w)

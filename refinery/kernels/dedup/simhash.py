@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.signatures import record
 from refinery.kernels.dedup.shingles import Tokens
 
 LANES = 64  # MD5s at a time: several registers, so that the others hide the latency of one
@@ -23,6 +24,8 @@ ONE_BLOCK = 55  # bytes that fit one block with the padding
 GROUP = 1 << 13  # shingles hashed before they are counted, so that the hashes stay in the cache
 PLANES = 48  # bits of a counter
 SIZES = 64  # distinct numbers of blocks
+
+START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
 
 
 class Md5Constants(NamedTuple):
@@ -37,6 +40,9 @@ class Md5Constants(NamedTuple):
     words: np.ndarray
     masks: np.ndarray
     marks: np.ndarray
+
+
+record(Md5Constants, "uint32[] int64[] uint8[] uint8[]")
 
 
 def _tables() -> Md5Constants:
@@ -58,47 +64,71 @@ def simhash(tokens: Tokens, window: int) -> np.ndarray:
     if window < 1:
         raise ValueError(f"window_size is {window}; a shingle has at least one token")
     out = np.zeros(len(tokens.valid), np.uint64)
-    data = tokens.data.view()
-    data.flags.writeable = False  # numba compiles a kernel anew for arrays that it may write to
-    _simhashes(data, tokens.starts, tokens.firsts, tokens.gap, window, _TABLES, out)
+    room = max(GROUP, int(np.diff(tokens.firsts).max(initial=0)) - window)
+    lanes = np.zeros((LANES, 16), np.uint32)
+    scratch = Scratch(
+        np.empty((3, room), np.int64),
+        np.empty(room, np.uint64),
+        np.empty(PLANES, np.uint64),
+        lanes,
+        lanes.view(np.uint8).ravel(),
+        np.empty((4, LANES), np.uint32),
+        np.empty((4, LANES), np.uint32),
+        np.empty((16, LANES), np.uint32),
+        np.empty(SIZES + 1, np.int64),
+    )
+    _simhashes(tokens.data, tokens.starts, tokens.firsts, tokens.gap, window, _TABLES, scratch, out)
     return out
 
 
-@njit()
-def _simhashes(data, starts, firsts, gap, window, tables, out):
-    rows, room = len(out), GROUP
-    for row in range(rows):
-        room = max(room, _shingles(firsts, row, window))
-    queue, hashes = np.empty((3, room), np.int64), np.empty(room, np.uint64)
-    planes, lanes = np.empty(PLANES, np.uint64), np.zeros((LANES, 16), np.uint32)
-    first = 0
+class Scratch(NamedTuple):
+    """Room for the shingles that are hashed together: their queue, hashes, and the state of MD5 by lane."""
+
+    queue: np.ndarray
+    hashes: np.ndarray
+    planes: np.ndarray
+    lanes: np.ndarray
+    raw: np.ndarray  # the lanes as bytes
+    state: np.ndarray
+    work: np.ndarray
+    message: np.ndarray
+    ends: np.ndarray
+
+
+record(Scratch, "int64[,] uint64[] uint64[] uint32[,] uint8[] uint32[,] uint32[,] uint32[,] int64[]")
+
+
+@entry("uint8[] int64[] int64[] int64 int64 Md5Constants Scratch uint64[]", Md5Constants, Scratch)
+def _simhashes(data, starts, firsts, gap, window, tables, scratch, out):
+    rows, first = len(out), 0
+    queue, hashes = scratch.queue, scratch.hashes
     while first < rows:
         last, total = first, 0
-        while last < rows and total + _shingles(firsts, last, window) <= room:
+        while last < rows and total + _shingles(firsts, last, window) <= len(hashes):
             total += _shingles(firsts, last, window)
             last += 1
-        _fill_queue(starts, firsts, first, last, gap, window, queue)
+        _fill_queue(starts, firsts, first, last, gap, window, queue, scratch.ends)
         for i in range(0, total, LANES):
-            _hash_lanes(data, queue[:, i : min(i + LANES, total)], tables, lanes, hashes)
+            _hash_lanes(data, queue[:, i : min(i + LANES, total)], tables, scratch, hashes)
         end = 0
         for row in range(first, last):
             start, end = end, end + _shingles(firsts, row, window)
-            out[row] = _majority(hashes[start:end], planes)
+            out[row] = _majority(hashes[start:end], scratch.planes)
         first = last
 
 
-@njit()
+@kernel
 def _shingles(firsts, row, window):
     return max(firsts[row + 1] - firsts[row] - window, 0)
 
 
-@njit()
-def _fill_queue(starts, firsts, first, last, gap, window, queue):
+@kernel
+def _fill_queue(starts, firsts, first, last, gap, window, queue, ends):
     """Queue the shingles of rows first to last - 1: number, start and length of each.
 
     Shingles of the same number of blocks are grouped, because finished lanes wait for the others.
     """
-    ends = np.zeros(SIZES + 1, np.int64)
+    ends[:] = 0
     for row in range(first, last):
         for i in range(firsts[row], firsts[row + 1] - window):
             ends[_size(starts[i + window] - gap - starts[i]) + 1] += 1
@@ -115,7 +145,7 @@ def _fill_queue(starts, firsts, first, last, gap, window, queue):
             number += 1
 
 
-@njit()
+@kernel
 def _size(length):
     return min((length + 8) // BLOCK, SIZES - 1)
 
@@ -123,26 +153,27 @@ def _size(length):
 # Hashes of shingles
 
 
-@njit()
-def _hash_lanes(data, queue, tables, lanes, hashes):
+@kernel
+def _hash_lanes(data, queue, tables, scratch, hashes):
     """Write the MD5 of up to LANES shingles in the queue to hashes[number]."""
-    state, message = np.empty((4, LANES), np.uint32), np.empty((16, LANES), np.uint32)
-    state[0], state[1], state[2], state[3] = 0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476
+    state, message, lanes = scratch.state, scratch.message, scratch.lanes
+    for k in range(4):
+        state[k, :] = START[k]
     filled, longest = queue.shape[1], 0
     for lane in range(filled):
         longest = max(longest, queue[2, lane])
     for block in range((longest + 8) // BLOCK + 1):
-        _load(data, queue, block, tables.masks, tables.marks, lanes.view(np.uint8).reshape(-1), lanes)
+        _load(data, queue, block, tables.masks, tables.marks, scratch.raw, lanes)
         for word in range(16):
             for lane in range(LANES):
                 message[word, lane] = lanes[lane, word]
-        _compress(message, state, tables.sines, tables.words)
+        _compress(message, state, scratch.work, tables.sines, tables.words)
         for lane in range(filled):
             if (queue[2, lane] + 8) // BLOCK == block:
                 hashes[queue[0, lane]] = np.uint64(state[0, lane]) | np.uint64(state[1, lane]) << np.uint64(32)
 
 
-@njit()
+@kernel
 def _load(data, queue, block, masks, marks, raw, lanes):
     """Write a block of each padded shingle, one after the other; raw: the lanes as bytes."""
     for lane in range(queue.shape[1]):
@@ -163,17 +194,19 @@ def _load(data, queue, block, masks, marks, raw, lanes):
             lanes[lane, 15] = np.uint32(length >> 29 & 0xFFFFFFFF)
 
 
-@njit(inline="always")
+@inlined
 def _step(a, b, bits):
     """End of one round: a rotated left by `bits`, plus b, in 32 bits (numba computes with 64)."""
     a = np.uint32(a)
     return np.uint32(b + np.uint32(a << np.uint32(bits) | a >> np.uint32(32 - bits)))
 
 
-@njit()
-def _compress(message, state, sines, words):
+@kernel
+def _compress(message, state, work, sines, words):
     """Run one block of MD5 in every lane, four rounds at a time, which restores the order of the four state words."""
-    work = state.copy()
+    for k in range(4):
+        for i in range(LANES):
+            work[k, i] = state[k, i]
     A, B, C, D = work[0], work[1], work[2], work[3]
     for r in range(0, 16, 4):
         k0, k1, k2, k3 = sines[r], sines[r + 1], sines[r + 2], sines[r + 3]
@@ -215,20 +248,22 @@ def _compress(message, state, sines, words):
             c = _step(c + (a ^ (d | ~b)) + k2 + message[w2, i], d, 15)
             b = _step(b + (d ^ (c | ~a)) + k3 + message[w3, i], c, 21)
             A[i], B[i], C[i], D[i] = a, b, c, d
-    state += work
+    for k in range(4):
+        for i in range(LANES):
+            state[k, i] += work[k, i]
 
 
 # Counting
 
 
-@njit(inline="always")
+@inlined
 def _sum(a, b, c):
     """Bitwise sum a + b + c: the ones and the twos."""
     ab = a ^ b
     return ab ^ c, (a & b) | (ab & c)
 
 
-@njit()
+@kernel
 def _majority(hashes, planes):
     """Bits set in more than half of the hashes; bytes from last to first, as MD5 is read big-endian."""
     count, used = len(hashes), 3
@@ -255,7 +290,7 @@ def _majority(hashes, planes):
     return _reversed_bytes(_above(planes, used, count // 2))
 
 
-@njit()
+@kernel
 def _above(planes, used, limit):
     """Bits whose counter is above `limit`."""
     above, equal = np.uint64(0), ~np.uint64(0)
@@ -268,7 +303,7 @@ def _above(planes, used, limit):
     return above
 
 
-@njit()
+@kernel
 def _reversed_bytes(x):
     result = np.uint64(0)
     for _ in range(8):

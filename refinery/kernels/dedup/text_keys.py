@@ -18,7 +18,7 @@ import pyarrow as pa
 from refinery.kernels.core.arrow import ints, of_texts, texts
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import CODE_POINTS, DIGIT, RE_SPACE, SPACE, classes
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import before, decode, encode
 from refinery.kernels.words import words
 
@@ -92,7 +92,7 @@ def fold(text: str, lowercase: bool, ignore_non_character: bool) -> str:
     return text.strip()
 
 
-@njit()
+@entry("uint8[] int64[] bool[] uint8[] uint64[,]")
 def _keys(data, offsets, valid, class_table, keys):
     for row in range(len(valid)):
         if valid[row]:
@@ -100,7 +100,7 @@ def _keys(data, offsets, valid, class_table, keys):
             _murmur(data, start, end, keys, row)
 
 
-@njit()
+@entry("uint8[] int64[] bool[] int32[] uint8[] int64[] uint8[] uint8[] uint64[,] bool[]")
 def _folded_keys(data, offsets, valid, rules, ascii, kept, class_table, room, keys, left):
     """Write keys of folded texts; texts with a character without a rule are marked in `left`."""
     for row in range(len(valid)):
@@ -114,7 +114,7 @@ def _folded_keys(data, offsets, valid, rules, ascii, kept, class_table, room, ke
         _murmur(room, start, end, keys, row)
 
 
-@njit()
+@kernel
 def _fold(data, i, end, rules, ascii, kept, room):
     """Write the folded data[i:end] to room[0:]; returns its length, or -1 when a character has no rule."""
     w = 0
@@ -134,7 +134,7 @@ def _fold(data, i, end, rules, ascii, kept, room):
     return w
 
 
-@njit()
+@kernel
 def _stripped(data, start, end, class_table):
     while start < end:
         cp, after = decode(data, start)
@@ -153,12 +153,12 @@ def _stripped(data, start, end, class_table):
 # MurmurHash3
 
 
-@njit(inline="always")
+@inlined
 def _turn(x, bits):
     return x << np.uint64(bits) | x >> np.uint64(64 - bits)
 
 
-@njit()
+@kernel
 def _rest(data, i, end):
     """Up to eight bytes from i on, before `end`, as a word."""
     word = np.uint64(0)
@@ -167,14 +167,14 @@ def _rest(data, i, end):
     return word
 
 
-@njit()
+@kernel
 def _mixed(x):
     x = (x ^ x >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ x >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
     return x ^ x >> np.uint64(33)
 
 
-@njit()
+@kernel
 def _murmur(data, start, end, keys, row):
     """Hash data[start:end] to keys[row]."""
     one, two = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)

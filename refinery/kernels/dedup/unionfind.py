@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, kernel
 
 PENDING = 1 << 20  # pairs collected before they are joined
 
@@ -72,7 +72,7 @@ def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a, b
 
 
-@njit()
+@kernel
 def find(parents, row):
     """Root of a row's tree."""
     while parents[row] != row:
@@ -81,7 +81,7 @@ def find(parents, row):
     return row
 
 
-@njit()
+@entry("int64[] int64[] int64[] bool[]")
 def join(parents, a, b, joined):
     """Join the trees of a[i] and b[i] for every i; joined[i]: True if they were separate. Returns the joins made."""
     count = 0
@@ -96,7 +96,7 @@ def join(parents, a, b, joined):
     return count
 
 
-@njit()
+@entry("int64[]")
 def flatten(parents):
     """Make every row's parent its root."""
     for row in range(len(parents)):  # a parent is never above its row, so it is already flat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from refinery.kernels.core.blocks import BLOCK, first_set
-from refinery.kernels.core.jit import kernel, njit
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.scan import byte_at, specials
 from refinery.kernels.json.jsonkeys import FULL, LONGEST, NEW, ROOM, forget, remember
 from refinery.kernels.json.jsontext import MAX_DEPTH, escaped, hex4, skip_space
@@ -205,23 +205,30 @@ def _is_object(data, i, end, stack, owners, table, used, text):
     return OTHER
 
 
-@njit()
-def objects(data, starts, ends, kinds):
+def objects(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, kinds: np.ndarray) -> int:
     """Write the kind of each data[starts[i]:ends[i]]: OBJECT (NaN and Infinity allowed), REPEATING, or OTHER.
 
-    kinds: uint8. Returns the number of texts that are not OBJECT. An object is REPEATING when it has a key twice at any
-    depth, in any spelling; rarely also without a repeated key.
+    data, kinds: uint8. starts, ends: int64. Returns the number of texts that are not OBJECT. An object is REPEATING when
+    it has a key twice at any depth, in any spelling; rarely also without a repeated key.
     """
-    stack, owners = np.zeros(MAX_DEPTH, np.uint8), np.zeros(MAX_DEPTH, np.int64)
-    table, used = np.zeros(4 * ROOM, np.uint64), np.zeros(ROOM, np.int64)
-    text = np.zeros(LONGEST + 2 * BLOCK, np.uint8)
-    others = 0
-    for i in range(len(kinds)):
+    stack, owners, text = (
+        np.zeros(MAX_DEPTH, np.uint8),
+        np.zeros(MAX_DEPTH, np.int64),
+        np.zeros(LONGEST + 2 * BLOCK, np.uint8),
+    )
+    done, room = 0, ROOM
+    while done < len(kinds):
+        table, used = np.zeros(4 * room, np.uint64), np.zeros(room, np.int64)
+        done, room = _objects(data, starts, ends, kinds, done, stack, owners, table, used, text), 4 * room
+    return int(np.count_nonzero(kinds != OBJECT))
+
+
+@entry("uint8[] int64[] int64[] uint8[] int64 uint8[] int64[] uint64[] int64[] uint8[]")
+def _objects(data, starts, ends, kinds, first, stack, owners, table, used, text):
+    """Write the kinds from number `first` on; returns the number of the first object with more keys than `used` holds."""
+    for i in range(first, len(kinds)):
         kind = _is_object(data, starts[i], ends[i], stack, owners, table, used, text)
-        while kind == CROWDED:
-            table, used = np.zeros(4 * len(table), np.uint64), np.zeros(4 * len(used), np.int64)
-            kind = _is_object(data, starts[i], ends[i], stack, owners, table, used, text)
+        if kind == CROWDED:
+            return i
         kinds[i] = kind
-        if kind != OBJECT:
-            others += 1
-    return others
+    return len(kinds)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from refinery.kernels.core.blocks import BLOCK
-from refinery.kernels.core.jit import kernel, njit
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.scan import copy_block
 from refinery.kernels.core.utf8 import copy
 from refinery.kernels.json.jsontext import is_space, same_key, skip_space, skip_string, skip_value
@@ -151,7 +153,7 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
     return -2
 
 
-@njit()
+@entry("uint8[] int64[] int64[] int64[,]")
 def runs(data, offsets, rows, found):
     """Write runs of neighbouring lines among `rows` as [start, end) in `data` to `found`; returns their number.
 
@@ -173,17 +175,25 @@ def runs(data, offsets, rows, found):
     return count
 
 
-@njit()
-def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets):
+def splice(*arguments: Any) -> int:
     """Write lines `rows`, with member `path` of the k-th line set to value k (unchanged where value k is invalid).
 
     spans: int64 (rows, 2), start and end of the member's value in each line, -1 where the kernel must search for it.
     path: the keys' bytes one after another, key k ends at ends[k]. quote: the values are texts, to be written as JSON
     strings; else they are JSON. White space after a line is dropped, one line feed ends each. Returns the bytes
     written; -1 without room; -2 - k when something on the path is no object in the k-th line.
+
+    arguments: data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets.
     """
+    matched = np.zeros(len(arguments[5]) + 1, np.bool_)
+    used: int = _splice(*arguments, matched)
+    return used
+
+
+@entry("uint8[] int64[] int64[] int64[,] uint8[] int64[] uint8[] int64[] bool[] bool uint8[] uint8[] int64[] bool[]")
+def _splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets, matched):
+    """`splice`, with room for a flag per level of the path."""
     w = 0
-    matched = np.zeros(len(ends) + 1, np.bool_)
     for k in range(len(rows)):
         start, end = offsets[rows[k]], offsets[rows[k] + 1]
         while end > start and is_space(data[end - 1]):
@@ -209,7 +219,7 @@ def splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, qu
     return w
 
 
-@kernel
+@entry("uint8[] int64[] int64[,] uint8[] int64[]")
 def emptied(data, offsets, spans, out, out_offsets):
     """Write each line data[offsets[k]:offsets[k + 1]] to `out` with "" for its value at spans[k]; -1: unchanged.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from refinery.kernels.core.blocks import BLOCK
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.scan import byte_at, copy_block, is_special, skip_flat, skip_text
 from refinery.kernels.core.utf8 import decode, encode
 
@@ -18,7 +18,7 @@ def is_space(b):
     return b == 32 or b == 10 or b == 13 or b == 9
 
 
-@kernel
+@entry("uint8[] int64 int64")
 def skip_space(data, i, end):
     while i < end and is_space(data[i]):
         i += 1
@@ -80,7 +80,7 @@ def skip_value(data, i, end):
 FULL, MORE, UNFINISHED, CLOSED = 0, 1, 2, 3
 
 
-@kernel
+@entry("uint8[] int64 int64 bool bool int64[] int64[]")
 def elements(data, start, end, array, final, starts, ends):
     """Find the values of a sequence: the elements of an array (after its bracket), or consecutive values.
 
@@ -109,7 +109,7 @@ def elements(data, start, end, array, final, starts, ends):
         i = p
 
 
-@kernel
+@entry("uint8[] int64[] int64[] uint8[] int64[]")
 def one_line(data, starts, ends, out, offsets):
     """Copy values to `out`, each as one line: line breaks between tokens are left out.
 
@@ -311,7 +311,7 @@ def _member_text(data, i, end, key, span, out, w):
     return text_end if i < end and data[i] == 125 else -1
 
 
-@kernel
+@entry("uint8[] int64[] uint8[] int64[,] uint8[] int64[] bool[]")
 def member_texts(data, offsets, key, spans, out, out_offsets, valid):
     """Extract the text of the last member `key` from each line, data[offsets[k]:offsets[k + 1]], a JSON object.
 
@@ -352,7 +352,7 @@ def _has_member(data, i, end, key):
     return False
 
 
-@kernel
+@entry("uint8[] int64[] uint8[] bool[]")
 def lacking(data, offsets, key, absent):
     """Mark each line data[offsets[k]:offsets[k + 1]], a JSON object, that has no member `key`."""
     for k in range(len(absent)):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry
 
 
-@kernel
+@entry("int64[] float64[] bool[] int64[] float64[] float64[] float64[] int64[] int64[]")
 def add(codes, values, valid, n, total, low, high, nans, infinities):
     """Add values to the sums of their keys. valid: per value, or empty when all are valid."""
     for i in range(len(values)):
@@ -23,7 +23,7 @@ def add(codes, values, valid, n, total, low, high, nans, infinities):
             infinities[key] += 1
 
 
-@kernel
+@entry("int64[] float64[] bool[] float64[] float64[] float64[]")
 def spread(codes, values, valid, near, rest, squares):
     """Sum the distances of finite values from a value near the mean of their key, and their squares."""
     for i in range(len(values)):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from refinery.kernels.core.blocks import load_word, low_bits
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.scan import byte_at
 from refinery.kernels.stats.stat_entries import (
     DONE,
@@ -198,7 +198,9 @@ def _fetch(first, end, facts, table, known, arena, ahead):
     ahead[0] = seen  # else the compiler would drop the loads
 
 
-@kernel
+@entry(
+    "int64 int64 int64 uint8[] uint8[] int64[,] float64[,] int32[] int64[,] float64[,] uint8[] int64[] float64[] int64[] int64[]"
+)
 def add(
     first, count, file_number, data, texts, facts, numbers, table, known, values, arena, sizes, out, tallies, ahead
 ):
@@ -240,7 +242,7 @@ def add(
     return count, DONE
 
 
-@kernel
+@entry("int32[] int64[,] int64")
 def fill(table, known, count):
     """Enter the first `count` keys into an empty (-1) table."""
     mask = len(table) - 1

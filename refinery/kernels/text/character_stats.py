@@ -23,7 +23,7 @@ from refinery.kernels.core.blocks import (
 from refinery.kernels.core.charclass import ALPHA as ALPHAS
 from refinery.kernels.core.charclass import SPACE as SPACES
 from refinery.kernels.core.charclass import classes
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.dedup.sentence_units import MARKS
 
@@ -59,7 +59,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
     return bits, added
 
 
-@kernel
+@entry("uint8[] int64[] bool[] uint8[] int64[] int64[,]")
 def count_rows(data, offsets, valid, bits, added, counts):
     """Fill counts, int64 (7, rows), in the order of FIELDS; invalid rows are left alone.
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from refinery.kernels.core import arrow
 from refinery.kernels.core.arrow import CHANGED
 from refinery.kernels.core.blocks import BLOCK, at_signs, first_set
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import copy, same
 from refinery.kernels.text.patterns import sub, whole_match_pieces
 from refinery.kernels.text.replacing import emit, template
@@ -92,7 +92,7 @@ def _replace_row(data, low, high, out, w, literals, bounds, kinds):
     return True, copy(data, done, high, out, w)
 
 
-@kernel
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] uint8[]")
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, kinds):
     """Kernel for `arrow.delta`: replace addresses by `literals` and `bounds` (see `replacing.template`)."""
     w = 0

@@ -20,7 +20,7 @@ from refinery.kernels.core import arrow
 from refinery.kernels.core.arrow import CHANGED
 from refinery.kernels.core.blocks import BLOCK, digits, equal_to, first_set, letters, wide
 from refinery.kernels.core.charclass import DIGIT, RE_SPACE, WORD, classes
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import before, copy, decode, same
 from refinery.kernels.text.patterns import sub, whole_match_pieces
 from refinery.kernels.text.replacing import emit, template
@@ -398,7 +398,7 @@ def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes
     return True, copy(data, done, high, out, w)
 
 
-@kernel
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64 uint8[] uint8[]")
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, what, units, classes):
     """Kernel for `arrow.delta`: replace links or addresses (`what`) by `literals` and `bounds` (see `template`)."""
     w = 0

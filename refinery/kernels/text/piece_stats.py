@@ -10,7 +10,7 @@ import pyarrow as pa
 from refinery.kernels.core.arrow import ints, structs, texts
 from refinery.kernels.core.blocks import BLOCK, count_set, first_set, lanes, line_feeds, low_bits, within
 from refinery.kernels.core.charclass import classes
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.dedup.line_units import key_of, stripped
 from refinery.kernels.words import text_set
@@ -52,7 +52,7 @@ def lists(values: np.ndarray) -> pa.Array:
     return pa.ListArray.from_buffers(pa.list_(pa.int64()), rows, [None, offsets], 0, 0, [ints(values.ravel())])
 
 
-@kernel
+@entry("int64 int64[,] int64[] uint8[] int64[] bool[] bool bool int64[] int64[] uint8[] int64[,] int64[,] int64[,]")
 def _measure(
     row, table, scratch, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
 ):  # fmt: skip

@@ -19,7 +19,7 @@ from refinery.kernels.core.blocks import (
     wide,
 )
 from refinery.kernels.core.charclass import ALNUM, ALPHA, LINE_END, SPECIAL, classes
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import decode
 
 FIELDS = ("chars", "alnum", "alpha", "special", "lines", "longest_line")
@@ -49,7 +49,7 @@ def tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return by_byte, by_class, table
 
 
-@kernel
+@entry("uint8[] int64[] bool[] int64[] int64[] uint8[] int64[,]")
 def count_rows(data, offsets, valid, by_byte, by_class, table, counts):
     """Fill counts, int64 (6, rows), in the order of FIELDS; invalid rows are left alone."""
     for row in range(len(valid)):

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from refinery.kernels.core.jit import kernel, njit
+from refinery.kernels.core.jit import entry, kernel
+from refinery.kernels.core.sorting import sort, stack
 from refinery.kernels.core.utf8 import decode
 
 # Odd, so that a multiplication loses no information.
@@ -27,42 +28,51 @@ STRIDE = 4096  # characters, or more for longer n-grams, that are hashed at a ti
 OFTEN = 1 << 16  # n-grams that occur more often are few enough for a list
 
 
-@njit()
-def ratio_rows(data, offsets, valid, n, at_once, ratios):
+def ratio_rows(
+    data: np.ndarray, offsets: np.ndarray, valid: np.ndarray, n: int, at_once: int, ratios: np.ndarray
+) -> None:
     """Fill ratios, float64 (rows), with the repetition ratio of n-grams of n characters; see `_share`.
 
     Texts of more than `at_once` bytes take several passes, each for a part of their n-grams.
     """
-    longest = 0
+    sizes = np.diff(offsets)
+    longest = int(sizes[valid & (sizes <= at_once)].max(initial=0))
+    _ratio_rows(
+        data, offsets, valid, n, at_once, ratios, np.empty(longest, np.uint32), np.empty((2, longest), np.uint64),
+        np.empty((2, longest + 1), np.uint32), np.empty(longest // 2 + 1, np.uint32), np.empty(longest + 1, np.uint32),
+        np.empty(1 << _bits(longest), np.uint32),
+    )  # fmt: skip
+    for row in np.flatnonzero(valid & (sizes > at_once)):
+        ratios[row] = _ratio_in_parts(data[offsets[row] : offsets[row + 1]], n, at_once)
+
+
+def _bits(grams: int) -> int:
+    """Bits of a slot in a table with room for SLOTS_PER_GRAM of so many n-grams, at least."""
+    return max(4, (SLOTS_PER_GRAM * grams).bit_length())
+
+
+@entry("uint8[] int64[] bool[] int64 int64 float64[] uint32[] uint64[,] uint32[,] uint32[] uint32[] uint32[]")
+def _ratio_rows(
+    data, offsets, valid, n, at_once, ratios, points, hashes, counts, repeated, frequencies, table
+):  # fmt: skip
+    """`ratio_rows` for texts of at most `at_once` bytes, with room for the longest of them."""
     for row in range(len(valid)):
-        if valid[row] and offsets[row + 1] - offsets[row] <= at_once:
-            longest = max(longest, offsets[row + 1] - offsets[row])
-    points = np.empty(longest, np.uint32)
-    hashes = np.empty((2, longest), np.uint64)
-    counts = np.empty((2, longest + 1), np.uint32)
-    repeated = np.empty(longest // 2 + 1, np.uint32)
-    frequencies = np.empty(longest + 1, np.uint32)
-    table = np.empty(1 << _table_bits(longest), np.uint32)
-    for row in range(len(valid)):
-        if not valid[row]:
+        if not valid[row] or offsets[row + 1] - offsets[row] > at_once:
             continue
         text = data[offsets[row] : offsets[row + 1]]
         ratios[row] = 0.0
         if len(text) < n:
             continue
-        if len(text) > at_once:
-            ratios[row] = _ratio_in_parts(text, n, at_once)
-            continue
         if _is_ascii(text):
-            grams = _hash_windows(text, n, hashes[0], hashes[1])
+            count, place = _hash_windows(text, n, hashes)
         else:
             length = _decode(text, points)
             if length < n:
                 continue
-            grams = _hash_windows(points[:length], n, hashes[0], hashes[1])
-        different, again = _count(grams, table, counts[0], counts[1], repeated)
+            count, place = _hash_windows(points[:length], n, hashes)
+        different, again = _count(hashes[place, :count], table, counts[0], counts[1], repeated)
         most = _histogram(counts[1], repeated[:again], frequencies)
-        ratios[row] = _share(frequencies[: most + 1], different, again, 0, 0) / len(grams)
+        ratios[row] = _share(frequencies[: most + 1], different, again, 0, 0) / count
 
 
 @kernel
@@ -82,32 +92,33 @@ def _decode(text, points):
     return length
 
 
-@njit()
-def _hash_windows(units, n, room, spare):
-    """64-bit hashes of every window of n units, in a part of `room` or of `spare`.
+@kernel
+def _hash_windows(units, n, rooms):
+    """Write the 64-bit hash of every window of n units; returns their number and the row of `rooms` that holds them.
 
     Built from the highest bit of n down: windows of k units become windows of 2k, then, where n has that bit, 2k + 1.
     Source and target never overlap, else the loops would not be vectorised. No unit counts as 0: `_join` keeps a 0 on
     its left as it is, so windows that begin with such units would collide with others.
     """
     length = len(units)
+    place = 0
     for j in range(length):
-        room[j] = MIX * (np.uint64(units[j]) + ONE)
+        rooms[0, j] = MIX * (np.uint64(units[j]) + ONE)
     k = bit = 1
     while bit * 2 <= n:
         bit *= 2
     while bit > 1:
         bit //= 2
         length -= k
-        _join(room[:length], room[k : k + length], spare[:length])
-        room, spare = spare, room
+        _join(rooms[place, :length], rooms[place, k : k + length], rooms[1 - place, :length])
+        place = 1 - place
         k *= 2
         if n & bit:
             length -= 1
-            _append(room[:length], units[k : k + length], spare[:length])
-            room, spare = spare, room
+            _append(rooms[place, :length], units[k : k + length], rooms[1 - place, :length])
+            place = 1 - place
             k += 1
-    return room[:length]
+    return length, place
 
 
 @kernel
@@ -200,9 +211,19 @@ def _histogram(again, repeated, frequencies):
     return most
 
 
-@njit()
-def _ratio_in_parts(text, n, at_once):
+def _ratio_in_parts(text: np.ndarray, n: int, at_once: int) -> float:
     """Ratio of one text in constant memory: the range of the hashes is processed in parts."""
+    slots, room = 1 << _bits(at_once), n - 1 + max(STRIDE, n)
+    ratio: float = _parts(
+        text, n, at_once, np.empty(slots, np.uint64), np.empty(slots, np.uint32), np.empty(room, np.uint32),
+        np.empty((2, room), np.uint64), np.zeros(OFTEN, np.uint32), np.empty(len(text) // OFTEN + 1, np.int64), stack(),
+    )  # fmt: skip
+    return ratio
+
+
+@entry("uint8[] int64 int64 uint64[] uint32[] uint32[] uint64[,] uint32[] int64[] int64[]")
+def _parts(text, n, at_once, keys, counts, units, hashes, frequencies, often, stack):
+    """`_ratio_in_parts` with its room. often: counts that are too large for `frequencies`."""
     chars = 0
     for byte in text:
         chars += byte & 0xC0 != 0x80
@@ -212,26 +233,10 @@ def _ratio_in_parts(text, n, at_once):
     parts = 1
     while parts * at_once < total:
         parts *= 2
-    slots = 1 << _table_bits(at_once)
-    keys, counts = np.empty(slots, np.uint64), np.empty(slots, np.uint32)
-    room = n - 1 + max(STRIDE, n)
-    units, hashes = np.empty(room, np.uint32), np.empty((2, room), np.uint64)
-    frequencies = np.zeros(OFTEN, np.uint32)
-    often = np.empty(total // OFTEN + 1, np.int64)  # counts that are too large for `frequencies`
     different = again = oftener = 0
     for part in range(parts):
         counts[:] = 0
-        i = filled = 0
-        while i < len(text):
-            while i < len(text) and filled < room:
-                units[filled], i = decode(text, i)
-                filled += 1
-            if filled < n:
-                break
-            grams = _hash_windows(units[:filled], n, hashes[0], hashes[1])
-            different += _count_part(grams, part, parts, keys, counts)
-            units[: n - 1] = units[filled - n + 1 : filled]
-            filled = n - 1
+        different += _count_text(text, n, part, parts, keys, counts, units, hashes)
         for count in counts:
             if count > OFTEN:
                 often[oftener] = count
@@ -239,8 +244,29 @@ def _ratio_in_parts(text, n, at_once):
             elif count > 1:
                 frequencies[count - 1] += 1
             again += count > 1
-    oftenest = np.sort(often[:oftener])[::-1][: int(math.sqrt(different))]
-    return _share(frequencies, different, again, len(oftenest), oftenest.sum()) / total
+    sort(often, 0, oftener, stack)
+    taken, covered = min(oftener, int(math.sqrt(different))), 0
+    for k in range(oftener - taken, oftener):
+        covered += often[k]
+    return _share(frequencies, different, again, taken, covered) / total
+
+
+@kernel
+def _count_text(text, n, part, parts, keys, counts, units, hashes):
+    """Count the n-grams of one part of the range in a text; returns the number of different ones."""
+    different = i = filled = 0
+    while i < len(text):
+        while i < len(text) and filled < len(units):
+            units[filled], i = decode(text, i)
+            filled += 1
+        if filled < n:
+            break
+        count, place = _hash_windows(units[:filled], n, hashes)
+        different += _count_part(hashes[place, :count], part, parts, keys, counts)
+        for j in range(n - 1):
+            units[j] = units[filled - n + 1 + j]
+        filled = n - 1
+    return different
 
 
 @kernel

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import structs, texts
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.text.piece_stats import lists
+from refinery.kernels.words.lexicon import Lexicon
 from refinery.kernels.words.word_exceptions import rules
 from refinery.kernels.words.word_rules import PUNCT, SPACE, TERMINAL
 from refinery.kernels.words.word_tokens import cut_piece
@@ -41,7 +42,10 @@ def sentence_stats(column: pa.Array | pa.ChunkedArray, short: Sequence[int], lon
     return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
 
 
-@kernel
+@entry(
+    "int64 int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] int64[] int64[] int64[,] int64[,] int64[,]",
+    Lexicon,
+)
 def _measure(row, room, data, offsets, valid, classes, known, pairs, phrases, short, long, counts, shorter, longer):
     """Measure rows from `row` on; returns the row reached and the numbers that `room` must hold for it."""
     while row < len(valid):

@@ -15,7 +15,7 @@ import numpy as np
 
 from refinery.kernels.core.arrow import CHANGED, EXACT, UNCHANGED
 from refinery.kernels.core.blocks import BLOCK, ampersands, controls, first_set, tabs_and_line_feeds, wide
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import copy, decode
 from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FIRST, MAPPED, MATCH_KEY, NAME_BITS, SECOND, FixTables
 
@@ -223,7 +223,9 @@ def _fix(data, start, end, markup, out, w, info, classes, pairs, thirds, mapped,
     return CHANGED, after
 
 
-@kernel
+@entry(
+    "uint8[] int64[] bool[] int64 uint8[] int64[] uint8[] uint16[] uint8[] uint8[] bool[] int32[] int32[] uint8[] bool[] int64[]"
+)
 def _fix_all(
     data,
     offsets,
@@ -255,14 +257,14 @@ def _fix_all(
     return w
 
 
-@kernel
+@entry("uint8[] int64 uint8[] uint16[] uint8[] uint8[] bool[] int32[] int32[] uint8[] bool[] int64[]")
 def _once(data, mode, out, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
     if _scan(data, 0, len(data), 0, mode, info, classes, pairs, thirds, names, longest[0]) == EXACT:
         return -2
     return _rewrite(data, 0, len(data), out, 0, info, mapped, ends, pool)
 
 
-@kernel
+@entry("uint8[] int64 int64[]")
 def _cut(data, longest, bounds):
     """Write the ends of ftfy's segments; returns their number and the start of the first with `<` (else the end)."""
     count = 0

@@ -9,7 +9,8 @@ import numpy as np
 
 from refinery.kernels.core.arrow import of_texts, texts
 from refinery.kernels.core.blocks import load_word, low_bits
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.signatures import record
 from refinery.kernels.dedup.line_units import key_of
 
 WORD = 8  # bytes that are compared at once
@@ -29,6 +30,9 @@ class Lexicon(NamedTuple):
     entries: np.ndarray
     data: np.ndarray
     gate: np.ndarray
+
+
+record(Lexicon, "uint64[] int64[,] uint8[] uint8[,]")
 
 
 def lexicon(entries: Mapping[str, int], ungated: Container[str] = ()) -> Lexicon:
@@ -56,7 +60,7 @@ def lexicon(entries: Mapping[str, int], ungated: Container[str] = ()) -> Lexicon
     return Lexicon(keys, table, data, gate)
 
 
-@kernel
+@entry("uint8[] int64[] uint64[]")
 def _keys(data, offsets, keys):
     for row in range(len(keys)):
         keys[row] = word_key(data, offsets[row], offsets[row + 1])

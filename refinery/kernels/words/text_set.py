@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from refinery.kernels.core.jit import inlined
+from refinery.kernels.core.jit import entry
 from refinery.kernels.words.lexicon import equal
 
 SMALLEST = 1 << 12  # initial capacity of a table, which may be half full
@@ -41,7 +41,7 @@ def fill(rows: int, kernel: Callable[..., tuple[int, int]], *args: Any, room: in
             capacity *= 4
 
 
-@inlined
+@entry("int64[,] uint8[] uint64 int64 int64 int64")
 def add(table, data, key, start, end, text):
     """Add data[start:end], whose hash is `key`; returns True if it was in the set. text: start of the text."""
     mask = len(table) - 1

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import ints, texts
-from refinery.kernels.core.jit import kernel
+from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import copy, same
 from refinery.kernels.words import wordlists
 from refinery.kernels.words.word_repetition import GOLDEN, PRIME, most_words, slots_for
@@ -62,7 +62,7 @@ def listed_ratio(
     return ints(ratios, view.valid)
 
 
-@kernel
+@entry("uint8[] int64[] int64[]")
 def _fill(data, offsets, slots):
     mask = len(slots) - 1
     for member in range(len(offsets) - 1):
@@ -97,7 +97,7 @@ def _member(word, data, start, end, members, member_offsets, slots):
     return 0
 
 
-@kernel
+@entry("uint8[] int64[] bool[] uint8[] int64[] int64[] int64[] uint8[] uint8[] int64[] float64[]")
 def _listed_ratios(data, offsets, valid, members, member_offsets, slots, sizes, join, scratch, starts, ratios):
     for row in range(len(valid)):
         if not valid[row] or offsets[row] == offsets[row + 1]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import CHANGED, UNCHANGED, delta
 from refinery.kernels.core.charclass import SPECIAL, classes
-from refinery.kernels.core.jit import njit
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.words.words import NEWLINE, SEPARATOR, SPACE, TAB, tables
 
@@ -43,7 +43,7 @@ def remove_words_with(column: pa.Array | pa.ChunkedArray, substrings: list[str])
     return delta(column, _remove_with, marks, needles, offsets, classes())
 
 
-@njit()
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] int64[] uint8[] int64 int64")
 def _remove_long(data, offsets, valid, out, out_offsets, state, kinds, class_table, min_len, max_len):
     w = 0
     for row in range(len(valid)):
@@ -64,7 +64,7 @@ def _remove_long(data, offsets, valid, out, out_offsets, state, kinds, class_tab
     return w
 
 
-@njit()
+@kernel
 def _stripped_length(data, begin, end, class_table):
     """Number of code points of the word without the special characters at its ends."""
     begin, end = _stripped(data, begin, end, class_table)
@@ -74,7 +74,7 @@ def _stripped_length(data, begin, end, class_table):
     return length
 
 
-@njit()
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] uint8[] int64[] uint8[]")
 def _remove_with(data, offsets, valid, out, out_offsets, state, marks, needles, needle_offsets, class_table):
     w = 0
     for row in range(len(valid)):
@@ -94,7 +94,7 @@ def _remove_with(data, offsets, valid, out, out_offsets, state, marks, needles, 
     return w
 
 
-@njit()
+@kernel
 def _begins(data, i, end, needles, needle_offsets):
     """True if one of the substrings is at the start of data[i:end]."""
     for needle in range(len(needle_offsets) - 1):
@@ -107,7 +107,7 @@ def _begins(data, i, end, needles, needle_offsets):
     return False
 
 
-@njit()
+@kernel
 def _holds(data, begin, end, needles, needle_offsets, class_table):
     """True if one of the substrings is in the word without the special characters at its ends."""
     begin, end = _stripped(data, begin, end, class_table)
@@ -117,7 +117,7 @@ def _holds(data, begin, end, needles, needle_offsets, class_table):
     return False
 
 
-@njit()
+@kernel
 def _stripped(data, begin, end, class_table):
     """Bounds of the word without the special characters at its ends."""
     while begin < end:
@@ -133,7 +133,7 @@ def _stripped(data, begin, end, class_table):
     return begin, end
 
 
-@njit(inline="always")
+@inlined
 def _append(data, begin, end, run, run_end, out, w):
     """Append the word data[begin:end] to the uncopied run data[run:run_end] (run_end -1: no run yet).
 
@@ -149,7 +149,7 @@ def _append(data, begin, end, run, run_end, out, w):
     return begin, end, w
 
 
-@njit()
+@kernel
 def _joint(data, start, end):
     """Strongest separator in data[start:end]."""
     strongest = SPACE
@@ -161,7 +161,7 @@ def _joint(data, start, end):
     return strongest
 
 
-@njit()
+@kernel
 def _finish(data, start, end, run, run_end, out, first, w):
     """Write the last run of a row whose output begins at `first`; returns the position after it and the row's state."""
     if run_end - run == end - start and w == first:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import EXACT, ints, numbers, texts
 from refinery.kernels.core.blocks import BLOCK, load_word
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.words.words import SPACE, lowered, refine_row, tables
 
 # Odd constants with well mixed bits: the 64-bit golden ratio, and two of the primes of xxHash64.
@@ -40,7 +40,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
     return ints(ratios, view.valid)
 
 
-@kernel
+@entry("int64")
 def slots_for(n):
     """Capacity of a hash table for n entries: a power of two, at most half full."""
     slots = 2
@@ -49,7 +49,7 @@ def slots_for(n):
     return slots
 
 
-@kernel
+@entry("uint8[] int64[] bool[]")
 def most_words(data, offsets, valid):
     most = 0
     for row in range(len(valid)):
@@ -61,7 +61,7 @@ def most_words(data, offsets, valid):
     return most
 
 
-@kernel
+@entry("uint8[] int64[] bool[] int64 int64[] uint8[] int32[] uint8[] int64[] uint64[] int32[] float64[] uint8[]")
 def _repetition(
     data, offsets, valid, n, kinds, lower, code_points, words, starts, prefixes, slots, ratios, state
 ):  # fmt: skip

@@ -21,7 +21,7 @@ from refinery.kernels.core.blocks import (
     wide,
     within,
 )
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.text.piece_stats import lists
 from refinery.kernels.words import text_set
@@ -75,7 +75,10 @@ def word_stats(
     return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
 
 
-@kernel
+@entry(
+    "int64 int64[,] int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] Lexicon int64[] int64[] int64[,] int64[,] int64[,]",
+    Lexicon,
+)
 def _measure(
     row, table, room, data, offsets, valid, classes, known, pairs, phrases, stops, short, long, counts, shorter, longer
 ):  # fmt: skip

@@ -32,7 +32,7 @@ from refinery.kernels.core.blocks import (
     wide,
 )
 from refinery.kernels.core.charclass import CODE_POINTS, SPECIAL, classes, kept
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import decode, encode
 
 LETTER, SEPARATOR = 1, 2  # kinds of an ASCII character; a special character that does not separate has neither bit
@@ -156,7 +156,7 @@ def _letters(data, i):
     return letters(data, i) | (controls(data, i) & ~spacing(data, i))
 
 
-@kernel
+@entry("uint8[] int64[] bool[] int64[] uint8[] int64[]")
 def _count(data, offsets, valid, kinds, class_table, counts):
     for row in range(len(valid)):
         n, inside = 0, 0
@@ -198,7 +198,7 @@ def _count_block(between, letter, inside):
     return count_set(first), 0 if waiting else 1
 
 
-@kernel
+@entry("uint8[] int64[] bool[] int64[] uint8[] int32[] uint8[] int64[] int64[] uint8[] int64[]")
 def _refine(data, offsets, valid, kinds, lowered, code_points, out, out_offsets, counts, state, starts):
     w = 0
     for row in range(len(valid)):

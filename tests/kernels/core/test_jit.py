@@ -1,62 +1,112 @@
-"""The cache of kernels: machine code is loaded without numba's tables of functions, which only compiling needs."""
+"""Machine code of kernels: it runs without numba, is stored by sources, and is not loaded where it is damaged."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import refinery
-from refinery import kernels
+from refinery.kernels.core import decimals, jit, machine_code
+from refinery.kernels.core.signatures import NotDeclared, packed, parse
+from refinery.kernels.text.lines import classify, line_ends
+from refinery.kernels.words import lexicon
 
 _RUN = """
+import sys
 import numpy as np
 from refinery import kernels
+from refinery.kernels.core.machine_code import user_folder
 
 data, ends = np.frombuffer(bytearray(b"a\\nbc\\n"), np.uint8), np.zeros(4, np.int64)
 assert kernels.text.lines.line_ends(data, 0, 5, ends) == 2 and ends[:2].tolist() == [2, 5]
-
-from numba import njit
-from numba.core.registry import cpu_target
-
-tables = len(cpu_target.target_context._registries)
-
-@njit
-def total(numbers):
-    return np.sum(numbers)
-
-assert total(np.array([1, 2, 2])) == 5
-print(tables, len(cpu_target.target_context._registries) > 0)
+print("numba" in sys.modules, user_folder() / "text.lines.line_ends.o")
 """
 
 
-def run() -> str:
-    return subprocess.run([sys.executable, "-c", _RUN], check=True, capture_output=True, text=True).stdout
+def run(folder: Path | None = None, **env: str) -> tuple[bool, Path]:
+    """Whether numba is loaded after the call of a kernel, and the place of its machine code."""
+    env = {**os.environ, **env}
+    done = subprocess.run([sys.executable, "-c", _RUN], cwd=folder, env=env, check=True, capture_output=True, text=True)
+    loaded, place = done.stdout.split()
+    return loaded == "True", Path(place)
 
 
-def test_a_kept_kernel_loads_nothing_for_compiling_and_compiling_still_works() -> None:
-    kernels.text.lines.line_ends(np.zeros(1, np.uint8), 0, 1, np.zeros(4, np.int64))  # compiled now, if not before
-    assert run() == "0 True\n"
+def test_a_compiled_kernel_runs_without_numba() -> None:
+    run()  # may have to compile it, in other processes
+    assert run()[0] is False
 
 
-_PLACES = """
-import refinery
-from refinery import kernels
-
-cache = kernels.text.lines.line_ends._cache
-print(cache._cache_path, cache._cache_file._index_name, cache._cache_file._source_stamp, sep="\\n")
-"""
+def copied(folder: Path) -> Path:
+    """The package in another folder, with few kernels, so that little is compiled."""
+    target = folder / "refinery"
+    shutil.copytree(Path(refinery.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
 
 
 def test_other_installations_of_the_same_sources_use_the_same_machine_code(tmp_path: Path) -> None:
-    shutil.copytree(Path(refinery.__file__).parent, tmp_path / "refinery")
-    places = [
-        subprocess.run([sys.executable, "-c", _PLACES], cwd=folder, check=True, capture_output=True, text=True).stdout
-        for folder in (Path(refinery.__file__).parent.parent, tmp_path)
-    ]
-    assert places[0] == places[1]
-    changed = tmp_path / "refinery" / "kernels" / "core" / "utf8.py"  # the kernel calls it
+    copy = copied(tmp_path)
+    _, place = run()
+    assert run(tmp_path) == (False, place)
+    changed = copy / "kernels" / "core" / "utf8.py"  # the kernel calls it
     changed.write_bytes(changed.read_bytes() + b"\n")
-    after = subprocess.run([sys.executable, "-c", _PLACES], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert after.stdout != places[0]
+    cache = str(tmp_path / "cache")
+    _, after = run(tmp_path, REFINERY_CACHE_DIR=cache)
+    assert after.relative_to(cache).parts[0] != place.parts[-4] and after.is_file()
+
+
+def test_damaged_machine_code_is_not_loaded() -> None:
+    line_ends(np.zeros(1, np.uint8), 0, 1, np.zeros(1, np.int64))
+    place = machine_code.user_folder() / "text.lines.line_ends.o"
+    head, code = place.read_bytes().split(b"\n", 1)
+    assert machine_code._checked(head + b"\n" + code) is not None
+    assert machine_code._checked(head + b"\n" + code[:-1]) is None
+    assert machine_code._checked(head + b"\n" + code[:100] + bytes([code[100] ^ 1]) + code[101:]) is None
+    assert machine_code._checked(b"") is None and machine_code._checked(b"{}\nx") is None
+
+
+def test_packed_arguments() -> None:
+    data, table = np.zeros(3, np.uint8), np.zeros((2, 5), np.int64)
+    values = packed(parse("uint8[] int64[,] int64 uint64 bool float64"), (data, table, -1, (1 << 64) - 2, True, 1.0))
+    address = [array.__array_interface__["data"][0] for array in (data, table)]
+    assert values == [address[0], 3, address[1], 2, 5, -1, -2, 1, 0x3FF0000000000000]
+    tables = lexicon.lexicon({"a": 1})
+    fields = parse("Lexicon", (lexicon.Lexicon,))
+    assert len(packed(fields, (tables,))) == sum(1 + field.ndim for field in tables)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("uint8[]", np.zeros(3, np.int8)),
+        ("uint8[]", np.zeros((3, 1), np.uint8)),
+        ("uint8[]", np.zeros(6, np.uint8)[::2]),
+        ("uint8[]", b"abc"),
+        ("int64", 1.5),
+        ("int64", "1"),
+    ],
+)
+def test_other_types_than_declared(declared: str, value: object) -> None:
+    with pytest.raises(NotDeclared):
+        packed(parse(declared), (value,))
+
+
+def test_an_unknown_type_is_refused() -> None:
+    with pytest.raises(ValueError, match="'unit8' is no type"):
+        parse("unit8")
+
+
+def test_other_types_than_declared_give_the_same_results() -> None:
+    data = np.frombuffer(b"a\n\nb\n", np.uint8)
+    ends, small, states = np.zeros(4, np.int64), np.zeros(4, np.int32), np.zeros(4, np.uint8)
+    assert line_ends(data, 0, 5, ends) == line_ends(data, 0, 5, small) == 3
+    assert small.tolist() == ends.tolist()
+    assert classify(data, 0, ends, 3, states, False) == classify(data, 0, small, 3, np.zeros(4, np.int64), 0) == 1
+
+
+def test_every_number_of_a_result_has_its_type() -> None:
+    code = decimals.number._load()
+    assert code is not None and len(code.results) > 1 and set(code.results) <= set(jit._UNPACK)

@@ -108,7 +108,9 @@ def test_sha1_is_that_of_hashlib(values):
     ends = np.cumsum([len(value) for value in values])
     begins = ends - [len(value) for value in values]
     out = np.zeros(len(values), np.uint32)
-    sha1.sha1_32(np.frombuffer(bytearray(b"".join(values)) or bytearray(1), np.uint8), begins, ends, out)
+    sha1.sha1_32(
+        np.frombuffer(bytearray(b"".join(values)) or bytearray(1), np.uint8), begins, ends, out, *sha1.scratch()
+    )
     assert out.tolist() == [struct.unpack("<I", hashlib.sha1(value).digest()[:4])[0] for value in values]
 
 

@@ -1,0 +1,73 @@
+"""Compilation of every declared kernel: `python -m refinery.kernels.build` fills the user's cache."""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from refinery.kernels.core.compiling import compile_apart, observe
+from refinery.kernels.core.jit import HELPER_OPTIONS, Kernel
+from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
+
+_HOME = Path(__file__).parent
+
+
+def declared() -> Iterator[Kernel]:
+    """The kernels that Python calls."""
+    for path in sorted(_HOME.glob("*/*.py")):
+        module = f"{path.parent.name}.{path.stem}"
+        if path.stem != "__init__" and module not in ("core.numba_compiler",):
+            items = vars(importlib.import_module(f"refinery.kernels.{module}")).values()
+            yield from (
+                item
+                for item in items
+                if isinstance(item, Kernel) and item.declared and item.name.startswith(f"{module}.")
+            )
+
+
+def serve(folder: str) -> None:
+    """Compile the kernels named in each line of standard input; answers with a line for each."""
+    HELPER_OPTIONS.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    for line in sys.stdin:
+        for name in line.split():
+            module, _, function = name.rpartition(".")
+            answer = _attempt(vars(importlib.import_module(f"refinery.kernels.{module}"))[function], Path(folder))
+            print(answer, flush=True)
+
+
+def _attempt(kernel: Kernel, folder: Path) -> str:
+    try:
+        kernel.compile_to(folder)
+    except Exception as error:  # numba raises many kinds; the kernel is compiled when it is called, or fails then
+        return f"failed {kernel.name}: {error}".replace("\n", " ")
+    return kernel.name
+
+
+def _print(done: int, total: int) -> None:
+    if sys.stdout.isatty() or done == total:
+        print(f"\rcompiled {done} of {total} kernels", end="" if done < total else "\n", flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compile the kernels that are not yet compiled; returns 1 if one of them fails."""
+    parser = argparse.ArgumentParser(prog="python -m refinery.kernels.build", description=main.__doc__)
+    parser.add_argument("--into", type=Path, help="folder for machine code that a wheel brings along")
+    parser.add_argument("--kind", choices=KINDS, default="generic", help="the processors that it is for")
+    given = parser.parse_args(arguments)
+    folder = shipped_folder(given.kind, given.into) if given.into else user_folder()
+    if given.into:
+        os.environ["NUMBA_CPU_NAME"] = given.kind
+        os.environ["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in KINDS[given.kind])
+    names = [kernel.name for kernel in declared() if given.into or not is_known(kernel.name)]
+    observe(_print)
+    compile_apart(names, folder)
+    failed = [name for name in names if not (folder / f"{name}.o").is_file()]
+    if failed:
+        print(f"not compiled: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
