@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """In CI the recorded results must be there: a run without them would prove nothing."""
     if os.environ.get("CI") == "true" and not (RECORDED / "data_juicer").is_dir():
         raise pytest.UsageError(f"no recorded results at {RECORDED}; set REFINERY_CONFORMANCE to their folder")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile`, all files that need the cluster go to one process, as if they were one file."""
+    if config.getoption("dist", "no") != "loadfile":
+        return None
+    from tests.distribution import ClusterOnce
+
+    return ClusterOnce(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -63,7 +63,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("place", "up", "imports", "call"), named(PLACES, "beside", "elsewhere"))
+@pytest.mark.parametrize(("place", "up", "imports", "call"), named(PLACES, "elsewhere"))
 def test_code_that_an_operator_imports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, up: str, imports: str, call: str
 ) -> None:
@@ -111,7 +111,7 @@ def test_data_in_the_folder_and_data_that_is_declared(tmp_path: Path) -> None:
     ("body", "workers"),
     [
         ("open(PATH).read()", "threads"),
-        ("WORD[0]", "threads"),
+        pytest.param("WORD[0]", "threads", marks=pytest.mark.long),
         ("late()", "processes"),
         *(pytest.param(body, "threads", marks=pytest.mark.long) for body in ("Path(PATH).read_text()", "late()")),
         *(
@@ -259,6 +259,7 @@ def test_machine_code_of_a_kernel_is_of_what_it_calls_now(tmp_path: Path) -> Non
         assert done.stdout == f"[({number},)]\n"
 
 
+@pytest.mark.long
 def test_an_archive_that_an_operator_imports_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path / "apart" / "code.zip"), *sys.path])
     folder_of(tmp_path, "import packed_of_test.inner as inner\nreturn f'{text} {inner.ending()}'")

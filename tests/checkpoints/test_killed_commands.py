@@ -124,7 +124,6 @@ def _names(folder: Path) -> list[str]:
         },
         "use_cache",
         "parquet",
-        "gzip-stats",
     ),
 )
 @some

@@ -77,7 +77,7 @@ def reused(run: Run) -> set[int]:
     return {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards")}
 
 
-@pytest.mark.parametrize("steps", named(READERS, "later", "glob", "keep", "own"))
+@pytest.mark.parametrize("steps", named(READERS, "later", "names", "keep"))
 def test_a_run_is_of_the_file_as_it_is_now(tmp_path: Path, steps: list[Any]) -> None:
     put(tmp_path, OLD)
     before = left(refinery.run(asked(tmp_path, steps)))
@@ -147,6 +147,7 @@ def test_a_file_that_changes_while_the_run_reads_it_ends_the_run(
     assert left(run) == left(fresh)
 
 
+@pytest.mark.long
 def test_worker_processes_notice_it_too(tmp_path: Path) -> None:
     put(tmp_path, OLD)
     edits = f"""
@@ -179,7 +180,11 @@ def test_what_is_stored_is_not_used_with_another_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
-        ({"sql_filter": {"where": "k IN (SELECT k FROM read_csv('a' || text))"}}, "sql_filter: .*is computed"),
+        pytest.param(
+            {"sql_filter": {"where": "k IN (SELECT k FROM read_csv('a' || text))"}},
+            "sql_filter: .*is computed",
+            marks=pytest.mark.long,
+        ),
         (
             {"sql_mapper": {"text": "(SELECT any_value(x) FROM query('SELECT 1 AS x'))"}},
             "sql_mapper: .*runs a statement",

@@ -66,13 +66,13 @@ def test_only_the_rows_that_raise_are_set_aside(tmp_path: Path, operators: Path)
 
 
 def test_every_row_of_a_batch_can_raise(tmp_path: Path, operators: Path) -> None:
-    samples = texts(f"x{k}" for k in range(200)) + texts(["good"])
+    samples = texts(f"x{k}" for k in range(60)) + texts(["good"])
     run = refine(tmp_path, samples, [LENGTH, {"picky_mapper": None}], operators=[str(operators)])
-    assert run.counts.quarantined == 200 and exported(run) == [{"id": 0, "text": "good!"}]
+    assert run.counts.quarantined == 60 and exported(run) == [{"id": 0, "text": "good!"}]
     errors = rows(run, "quarantine", "error", "operator = 'picky_mapper' AND step = 2")
-    assert errors[0] == ("ValueError: no x, please: x0",) and len(errors) == 200
-    only = refine(tmp_path, samples[:100], [{"picky_mapper": None}], operators=[str(operators)])
-    assert only.counts.quarantined == 100 and exported(only) == []
+    assert errors[0] == ("ValueError: no x, please: x0",) and len(errors) == 60
+    only = refine(tmp_path, samples[:30], [{"picky_mapper": None}], operators=[str(operators)])
+    assert only.counts.quarantined == 30 and exported(only) == []
 
 
 def test_each_row_is_charged_to_the_step_that_fails_first(tmp_path: Path, operators: Path) -> None:
@@ -166,7 +166,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("shard_size", [60, 1_000_000])
+@pytest.mark.parametrize("shard_size", [120, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_bad_lines_are_found_where_they_stand(tmp_path: Path, shard_size: int) -> None:
     expected = []
     for name, stride in (("b", 2), ("a", 3)):
@@ -240,7 +240,7 @@ def test_only_bad_lines(tmp_path: Path) -> None:
 EMPTY = ("in.jsonl", "in.json", "in.csv", "in.tsv", "in.jsonl.gz")
 
 
-@pytest.mark.parametrize("name", named({name: name for name in EMPTY}, "in.json", "in.csv", "in.jsonl.gz"))
+@pytest.mark.parametrize("name", named({name: name for name in EMPTY}, "in.json", "in.csv"))
 def test_an_empty_file_is_an_empty_data_set(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"")
     steps = [LENGTH, {"clean_email_mapper": None}, {"sql_filter": {"where": "id % 2 = 0 AND score > text_len"}}]
@@ -253,10 +253,10 @@ def test_an_empty_file_is_an_empty_data_set(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "typed"),
     [
-        *((kind, False) for kind in ("jsonl", "json", "parquet")),
+        *((kind, False) for kind in ("json", "parquet")),
         ("jsonl.gz", True),
         *(pytest.param(kind, True, marks=pytest.mark.long) for kind in ("jsonl", "jsonl.zst", "json", "parquet")),
-        *(pytest.param(kind, False, marks=pytest.mark.long) for kind in ("jsonl.gz", "jsonl.zst")),
+        *(pytest.param(kind, False, marks=pytest.mark.long) for kind in ("jsonl", "jsonl.gz", "jsonl.zst")),
     ],
 )
 def test_an_empty_result_is_a_valid_file(tmp_path: Path, kind: str, typed: bool) -> None:

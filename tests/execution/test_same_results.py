@@ -90,7 +90,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "keys",
     named(
         VARIANTS,
-        "many shards, two workers",
         "two processes with timeouts",
         "nothing shared, many shards, two workers",
     ),

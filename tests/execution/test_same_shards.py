@@ -91,7 +91,7 @@ FORMS = ["jsonl", "jsonl.gz", "jsonl.zst", "json", "json.zst", "csv", "csv.gz", 
     "form",
     named(
         {form: form for form in (*FORMS, "many.jsonl", "many.csv")},
-        *("jsonl.gz", "json", "csv", "parquet", "arrow", "many.csv"),
+        *("jsonl.gz", "json", "csv", "parquet", "arrow"),
     ),
 )
 def test_shards_and_workers_change_nothing(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from refinery.io.mixture import choose
 from refinery.planning import plan
 from refinery.workers.worker import Worker
 from tests.runs import content, exported, refine, rows, settings, texts, write_lines
+from tests.sampling import sampled
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 4}}, {"sql_mapper": {"text": "upper(text)"}}]
 
@@ -43,7 +44,7 @@ def sources(tmp_path: Path) -> dict[str, str]:
 # Mixtures
 
 
-@pytest.mark.parametrize("keys", [{}, {"shard_size": 300, "np": 2}])
+@pytest.mark.parametrize("keys", sampled([{"shard_size": 300, "np": 2}, {}]))
 def test_weights_and_a_limit_choose_the_samples(tmp_path: Path, sources: dict[str, str], keys: dict[str, Any]) -> None:
     configs = [
         {"path": sources["a"], "weight": 3},
@@ -134,7 +135,7 @@ def test_suffixes_choose_among_the_files_of_a_folder(tmp_path: Path) -> None:
     assert run.counts.read == 2 and any("skipped" in warning for warning in run.warnings)
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("kind", sampled(["jsonl", "parquet"]))
 def test_suffixes_can_be_exported(tmp_path: Path, kind: str) -> None:
     (tmp_path / "data").mkdir()
     for name in ("a.md", "b.txt", "c.txt", "d.md"):

@@ -12,6 +12,7 @@ from refinery.api import Run
 from refinery.errors import OperatorError
 from refinery.inspect.why.query import RowHistories
 from tests.runs import exported, operator_folder, refine, rows, settings, texts
+from tests.sampling import named
 
 # What each operator does to a text that names it, besides ending all others with a full stop.
 DEEDS = {
@@ -59,21 +60,21 @@ def quarantine(found: Run) -> list[tuple[Any, ...]]:
     ],
 )
 def test_a_crash_costs_its_row(tmp_path: Path, operators: Path, name: str, error: str) -> None:
-    samples = many(150, **{name: 111})
-    found = run(tmp_path, operators, samples, "raises", name, shard_size=2000)
-    assert quarantine(found) == [(111, 3, f"{name}_mapper", error)]
+    samples = many(60, **{name: 41})
+    found = run(tmp_path, operators, samples, "raises", name, shard_size=800)
+    assert quarantine(found) == [(41, 3, f"{name}_mapper", error)]
     [(raw, file, line)] = rows(found, "quarantine", "raw, file, line")
-    assert f"here is {name} 111" in raw and file.endswith("in.jsonl") and line == 112
-    assert [row["text"] for row in exported(found)] == [text + ".." for k, text in enumerate(samples) if k != 111]
+    assert f"here is {name} 41" in raw and file.endswith("in.jsonl") and line == 42
+    assert [row["text"] for row in exported(found)] == [text + ".." for k, text in enumerate(samples) if k != 41]
     assert found.sql("SELECT count(*) FROM shards")[0][0] > 2
 
 
 def test_several_crashes_of_a_shard_cost_their_rows(tmp_path: Path, operators: Path) -> None:
-    samples = many(40, segfault=3, leaves=29, raises=30)
+    samples = many(16, segfault=3, leaves=11, raises=12)
     samples[4] = "another segfault"
     found = run(tmp_path, operators, samples, "leaves", "segfault", "raises", np=1)
-    assert [(row, step) for row, step, *_ in quarantine(found)] == [(3, 3), (4, 3), (29, 2), (30, 4)]
-    assert found.counts.kept == 36
+    assert [(row, step) for row, step, *_ in quarantine(found)] == [(3, 3), (4, 3), (11, 2), (12, 4)]
+    assert found.counts.kept == 12
     assert quarantine(found)[2][3] == "the worker process ended with exit status 7"
 
 
@@ -85,14 +86,15 @@ def test_rows_that_raise_are_told_of_as_by_threads(tmp_path: Path, operators: Pa
     assert exported(found[0]) == exported(found[1])
 
 
-@pytest.mark.parametrize("name", [pytest.param("sleeps", marks=pytest.mark.long), "backtracks", "frozen"])
+@pytest.mark.parametrize("name", named({name: name for name in ("sleeps", "backtracks", "frozen")}, "frozen"))
 def test_a_row_that_takes_too_long_goes_into_quarantine(tmp_path: Path, operators: Path, name: str) -> None:
-    samples = many(100, **{name: 70})
+    samples = many(12, **{name: 7})
     found = run(tmp_path, operators, samples, name, row_timeout=0.3, workers="threads")
-    assert quarantine(found) == [(70, 2, f"{name}_mapper", "took longer than 0.3 seconds (row_timeout)")]
-    assert found.counts.kept == 99
+    assert quarantine(found) == [(7, 2, f"{name}_mapper", "took longer than 0.3 seconds (row_timeout)")]
+    assert found.counts.kept == 11
 
 
+@pytest.mark.long
 def test_a_worker_that_stops_itself_goes_on(tmp_path: Path, operators: Path) -> None:
     found = run(tmp_path, operators, many(100, stops=70), "stops")
     assert quarantine(found) == [] and found.counts.kept == 100
@@ -111,6 +113,7 @@ def test_a_crash_that_no_row_is_to_blame_for_ends_the_run(tmp_path: Path, operat
         run(tmp_path, folder, many(40), "worn")
 
 
+@pytest.mark.long
 def test_samples_in_memory_reach_processes(tmp_path: Path, operators: Path) -> None:
     import pyarrow as pa
 
@@ -125,7 +128,7 @@ def test_samples_in_memory_reach_processes(tmp_path: Path, operators: Path) -> N
 
 
 def test_why_tells_of_a_crash_without_crashing(tmp_path: Path, operators: Path) -> None:
-    found = run(tmp_path, operators, many(20, segfault=7), "raises", "segfault")
+    found = run(tmp_path, operators, many(9, segfault=7), "raises", "segfault", np=1)
     with RowHistories(found.work_dir) as histories:
         history = histories.of(7)
     assert history.fate == "quarantined" and history.error == "the worker process was killed by SIGSEGV"

@@ -59,7 +59,7 @@ def recipe(tmp_path: Path) -> Path:
     ("sent", "code"),
     [
         pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
-        (signal.SIGTERM, None),
+        pytest.param(signal.SIGTERM, None, marks=pytest.mark.long),
         (signal.SIGKILL, -signal.SIGKILL),
     ],
 )

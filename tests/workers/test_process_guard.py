@@ -24,7 +24,7 @@ DEEDS = {
 }
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
+@pytest.mark.parametrize("workers", named({name: name for name in ("threads", "processes")}, "threads"))
 def test_a_copy_of_the_process_ends_and_the_folder_stays(
     tmp_path: Path, workers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,7 @@ LEAVING = {
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("name", LEAVING)
+@pytest.mark.parametrize("name", named({name: name for name in LEAVING}, "catches", "elsewhere"))
 def test_a_function_cannot_end_a_run_by_threads_without_a_word(tmp_path: Path, name: str) -> None:
     operators = operator_folder(tmp_path / "operators", **{name: LEAVING[name]})
     keys = {"workers": "threads", "operators": str(operators)}
@@ -150,9 +150,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize(
-    "name", named({name: name for name in ENDS}, "import", "exit of checks", "replaced", "kernel", "library")
-)
+@pytest.mark.parametrize("name", named({name: name for name in ENDS}, "exit of checks", "kernel", "library"))
 def test_no_code_of_an_operator_ends_a_command_without_a_word(tmp_path: Path, name: str) -> None:
     parts, said = ENDS[name]
     recipe = own_recipe(tmp_path, **parts)
@@ -166,7 +164,7 @@ def test_no_code_of_an_operator_ends_a_command_without_a_word(tmp_path: Path, na
     [
         ("import", ["check"]),
         pytest.param("exit of the import", ["check"], marks=pytest.mark.long),
-        ("import", ["run", "--workers", "processes"]),
+        pytest.param("import", ["run", "--workers", "processes"], marks=pytest.mark.long),
     ],
 )
 def test_nor_ends_it_a_check_or_a_run_by_processes(tmp_path: Path, name: str, line: list[str]) -> None:

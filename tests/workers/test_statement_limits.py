@@ -64,15 +64,17 @@ def test_sql_without_end_runs_into_the_limit_once(
     assert given == ([3.0, 2.0] if around else [3.0])  # all at once; then only to find the step among others
 
 
-def stuck(folder: Path) -> dict[str, Any]:
-    write_lines(folder / "in.jsonl", [{"text": f"text {k}", "n": 3_000_000 if k == 4 else 3} for k in range(6)])
+def stuck(folder: Path, count: int = 6) -> dict[str, Any]:
+    """A recipe over so many rows, the last of which cannot be interrupted."""
+    samples = [{"text": f"text {k}", "n": 3_000_000 if k == count - 1 else 3} for k in range(count)]
+    write_lines(folder / "in.jsonl", samples)
     return settings(folder, [LENGTH, {"sql_filter": {"where": STUCK}}, LENGTH])
 
 
 def test_a_row_that_cannot_be_interrupted_costs_itself_in_a_process(tmp_path: Path) -> None:
-    run = refinery.run(stuck(tmp_path) | {"workers": "processes"})
-    assert rows(run, "quarantine", "_row, step, operator, error") == [(4, 2, "sql_filter", TOLD)]
-    assert run.counts.kept == 5
+    run = refinery.run(stuck(tmp_path, 2) | {"workers": "processes"})
+    assert rows(run, "quarantine", "_row, step, operator, error") == [(1, 2, "sql_filter", TOLD)]
+    assert run.counts.kept == 1
 
 
 def test_a_statement_that_does_not_come_back_ends_a_run_by_threads(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def slow(folder: Path, seconds: float) -> Path:
 def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Path) -> None:
     own = slow(tmp_path, 0.1)
     keys = KEYS | {"operators": [str(own)]}
-    write_lines(tmp_path / "in.jsonl", samples(600))
+    write_lines(tmp_path / "in.jsonl", samples(400))
     node = cluster.add_node(**SMALL)
 
     def leave() -> None:
@@ -92,6 +92,7 @@ def test_a_row_that_always_kills_its_process_costs_itself(driver: Any, tmp_path:
     assert found.counts.kept == 6
 
 
+@pytest.mark.long
 def test_a_row_that_takes_too_long_costs_itself(driver: Any, tmp_path: Path) -> None:
     body = """
         while text == "for ever":
@@ -232,7 +233,7 @@ def without_reuse(run: Run) -> dict[str, Any]:
 
 
 def test_nothing_is_left_where_a_run_fails(driver: Any, tmp_path: Path) -> None:
-    write_lines(tmp_path / "in.jsonl", samples(100))
+    write_lines(tmp_path / "in.jsonl", samples(60))
     limits = {"document_deduplicator": {"max_removed_share": 0.01}}
     with pytest.raises(OperatorError, match="max_removed_share"):
         on_ray(tmp_path, [limits], **KEYS)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from refinery.errors import OperatorError, RecipeError
+from refinery.execution.ray import connection
 from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.operators import Library
 from refinery.recipe import Step
@@ -21,8 +22,16 @@ from tests.execution.ray.runs import exported, local, on_ray, samples
 from tests.runs import operator_folder, settings, texts, write_lines
 
 
-def refused(tmp_path: Path, address: str) -> tuple[str, float]:
-    """Message of a run that cannot join, and the seconds until it came."""
+def refused(address: str) -> str:
+    """Message of an attempt to join."""
+    ray = pytest.importorskip("ray")
+    with pytest.raises(OperatorError) as caught:
+        connection._join(ray, address, 1)
+    return str(caught.value)
+
+
+def refused_command(tmp_path: Path, address: str) -> tuple[str, float]:
+    """Message of a command that cannot join, and the seconds until it came."""
     write_lines(tmp_path / "in.jsonl", samples(10))
     recipe = settings(tmp_path, ["clean_email_mapper"], executor_type="ray", ray_address=address)
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"export_path": str(tmp_path / "run" / "kept")}))
@@ -37,28 +46,24 @@ def refused(tmp_path: Path, address: str) -> tuple[str, float]:
 def test_an_address_where_nobody_answers(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}"):
-        said, seconds = refused(tmp_path, address)
-        assert "does not answer: Connection refused. Start one with `ray start --head`" in said
-        assert seconds < 40
+    said, seconds = refused_command(tmp_path, f"127.0.0.1:{port}")
+    for message in (said, refused(f"ray://127.0.0.1:{port}")):
+        assert "does not answer: Connection refused. Start one with `ray start --head`" in message
+    assert seconds < 40
 
 
 def test_auto_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray")
-    from refinery.execution.ray import connection
+    pytest.importorskip("ray")
 
     def nothing(address: str) -> str | None:
         raise ConnectionError("could not find any running Ray instance")
 
     monkeypatch.setattr("ray._private.services.canonicalize_bootstrap_address", nothing)
-    with pytest.raises(OperatorError, match="no Ray cluster runs on this machine. Start one with `ray start --head`"):
-        connection._join(ray, "auto", 1)
+    assert "no Ray cluster runs on this machine. Start one with `ray start --head`" in refused("auto")
 
 
-def test_what_is_no_address(tmp_path: Path) -> None:
-    assert (
-        "'somewhere' is no address; it is one of auto, local, host:port or ray://" in refused(tmp_path, "somewhere")[0]
-    )
+def test_what_is_no_address() -> None:
+    assert "'somewhere' is no address; it is one of auto, local, host:port or ray://" in refused("somewhere")
 
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
-from tests.sampling import sampled
 from tests.user_formats import example, folder_with, genes
 
 KEYS = {"shard_size": 20_000, "np": 2}
@@ -49,7 +48,7 @@ def operators(tmp_path: Path) -> Path:
 
 
 def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
-    write_lines(tmp_path / "in.jsonl", samples(400))
+    write_lines(tmp_path / "in.jsonl", samples(300))
     keys = KEYS | {"open_tracer": True, "trace_num": 3, "trace_keys": ["id"], "operators": [str(operators)]}
     keys |= {"stat_summary": {"group_by": {"source": "meta.source"}}, "keep_stats_in_res_ds": True}
     one, other = local(tmp_path, EVERYTHING, **keys), on_ray(tmp_path, EVERYTHING, **keys)
@@ -61,15 +60,14 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
     assert not (tmp_path / "ray" / ".tmp").exists()
 
 
+@pytest.mark.long  # a run of everything has the others
 @pytest.mark.parametrize(
     "step",
-    sampled(
-        [
-            {"document_simhash_deduplicator": {"hamming_distance": 4}},
-            {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "verify": True}},
-            {"paragraph_deduplicator": {}},
-        ]
-    ),
+    [
+        {"document_simhash_deduplicator": {"hamming_distance": 4}},
+        {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "verify": True}},
+        {"paragraph_deduplicator": {}},
+    ],
     ids=str,
 )
 def test_other_deduplicators(driver: Any, tmp_path: Path, step: Any) -> None:
@@ -91,7 +89,7 @@ def test_an_index_goes_on_from_run_to_run(driver: Any, tmp_path: Path) -> None:
 
 
 def test_parquet_in_memory_and_out(driver: Any, tmp_path: Path) -> None:
-    table = pa.Table.from_pylist([sample for sample in samples(300) if isinstance(sample, dict)])
+    table = pa.Table.from_pylist([sample for sample in samples(120) if isinstance(sample, dict)])
     steps = [{"words_num_filter": {"min_num": 5}}, "document_deduplicator", "clean_email_mapper"]
     found = []
     for name, keys in (("local", {}), ("ray", {"executor_type": "ray"})):
@@ -211,6 +209,7 @@ def test_a_temporary_folder_of_a_killed_run_goes_with_the_next(tmp_path: Path) -
     assert (place.temporary / "mine").is_dir()
 
 
+@pytest.mark.long
 def test_the_format_of_a_user(driver: Any, tmp_path: Path) -> None:
     keys = {"dataset_path": genes(tmp_path / "genes"), "operators": [str(folder_with(tmp_path / "own", example()))]}
     steps = [{"text_length_filter": {"min_len": 5}}]
