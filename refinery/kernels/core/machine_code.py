@@ -45,14 +45,16 @@ class MachineCode:
         # ctypes releases the interpreter's lock during the call.
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(address)
         self.results = list(results)
+        self._room: Any = None
 
     def __call__(self, values: list[int]) -> list[int]:
         """The results' bits, as signed integers. Raises RuntimeError when the kernel fails."""
-        room = max(len(values), len(self.results))
-        numbers = (ctypes.c_int64 * room)(*values)
-        unused = (ctypes.c_int64 * 2)()
-        address = ctypes.addressof(unused)
-        status = self._call(address, address + 8, ctypes.addressof(numbers))
+        if self._room is None:
+            self._room = ctypes.c_int64 * (max(len(values), len(self.results)) + 2)
+        numbers = self._room(*values)
+        address = ctypes.addressof(numbers)
+        unused = address + ctypes.sizeof(numbers) - 16  # for numba: a result and an error, of which there are none
+        status = self._call(unused, unused + 8, address)
         if status not in (_OK, _NONE):
             raise RuntimeError(f"machine code of a kernel ended with status {status}")
         return numbers[: len(self.results)]

@@ -35,7 +35,9 @@ class Number:
 
     def pack(self, value: Any, values: list[int]) -> None:
         """Append the bits of a number, as a signed integer of 64 bits."""
-        if self.name == "float64":
+        if type(value) is int and self.name != "float64":
+            values.append(_signed(value))
+        elif self.name == "float64":
             values.append(_WHOLE.unpack(_REAL.pack(value))[0])
         elif isinstance(value, (int, np.integer, np.bool_)):
             values.append(_signed(int(value)))
@@ -57,10 +59,11 @@ class Array:
 
     name: str
     dimensions: int
+    dtype: Any
 
     def pack(self, value: Any, values: list[int]) -> None:
         """Append the address and the lengths."""
-        if type(value) is not np.ndarray or value.dtype != self.name or value.ndim != self.dimensions:
+        if type(value) is not np.ndarray or value.dtype != self.dtype or value.ndim != self.dimensions:
             raise NotDeclared(f"{getattr(value, 'dtype', type(value))} of {np.ndim(value)} dimensions is no {self}")
         if not value.flags.c_contiguous:
             raise NotDeclared("an array that is not contiguous")
@@ -104,7 +107,7 @@ def _argument(word: str, records: Mapping[str, Any]) -> Any:
     found = _WORD.fullmatch(word)
     if not found or not hasattr(np, found[1]):
         raise ValueError(f"{word!r} is no type of a kernel's argument")
-    return Array(found[1], 1 + len(found[3])) if found[2] else Number(found[1])
+    return Array(found[1], 1 + len(found[3]), np.dtype(found[1])) if found[2] else Number(found[1])
 
 
 def packed(types: Sequence[Number | Array | Record], args: Sequence[Any]) -> list[int]:
