@@ -85,6 +85,7 @@ def test_gc(some: int, tmp_path: Path, forks: Forks, finished: Path, source: Pat
         assert left(folder) == before
 
 
+@pytest.mark.long
 @some
 def test_report(some: int, tmp_path: Path, forks: Forks, finished: Path) -> None:
     """A page is there whole or not at all; what a kill leaves in the run's own folder goes with the next run."""
@@ -123,7 +124,6 @@ def _names(folder: Path) -> list[str]:
             "gzip-stats": {"suffix": "jsonl.gz", "keep_stats_in_res_ds": True},
         },
         "use_cache",
-        "parquet",
     ),
 )
 @some

@@ -71,6 +71,7 @@ def stuck(folder: Path, count: int = 6) -> dict[str, Any]:
     return settings(folder, [LENGTH, {"sql_filter": {"where": STUCK}}, LENGTH])
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_interrupted_costs_itself_in_a_process(tmp_path: Path) -> None:
     run = refinery.run(stuck(tmp_path, 2) | {"workers": "processes"})
     assert rows(run, "quarantine", "_row, step, operator, error") == [(1, 2, "sql_filter", TOLD)]

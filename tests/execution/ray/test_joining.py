@@ -115,6 +115,7 @@ def test_a_wrong_declaration_is_reported(tmp_path: Path) -> None:
             Library((own,)).operators["wrong_mapper"]
 
 
+@pytest.mark.long
 def test_the_command_with_a_cluster_of_its_own(cluster: Any, tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", samples(100))
     steps = ["clean_email_mapper", "document_deduplicator"]
