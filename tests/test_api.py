@@ -16,7 +16,7 @@ import yaml
 
 import refinery
 from refinery.errors import DataError, OperatorError, RecipeError
-from tests.runs import content, exported, operator_folder, rows, settings, texts, write_lines
+from tests.runs import content, exported, operator_folder, refine, rows, settings, texts, write_lines
 
 STEPS: list[Any] = [
     {"clean_email_mapper": None},
@@ -102,11 +102,16 @@ FRAMES = {
 }
 
 
+@pytest.fixture(scope="module")
+def from_file(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[Any, ...]]]:
+    """Tables of a run that reads the samples from a file."""
+    return content(refine(tmp_path_factory.mktemp("file"), SAMPLES, STEPS), "shards")
+
+
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
-def test_samples_can_be_handed_over(recipe: dict[str, Any], frame: Any) -> None:
-    expected = content(refinery.run(recipe), "shards")
+def test_samples_can_be_handed_over(recipe: dict[str, Any], frame: Any, from_file: Any) -> None:
     run = refinery.run(without_input(recipe), dataset=frame())
-    assert content(run, "shards") == expected
+    assert content(run, "shards") == from_file
     assert exported(run) == [
         {"id": 0, "text": "write to"},
         {"id": 3, "text": "four five six"},

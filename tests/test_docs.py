@@ -20,7 +20,9 @@ import pytest
 from refinery.cli.render import key_tables, reference
 from refinery.kernels.dedup.unionfind import components
 from refinery.recipe.keys import KEYS
+from tests.commands import command
 from tests.conftest import ROOT
+from tests.sampling import first_of_each
 
 README = ROOT / "README.md"
 DEDUPLICATION = ROOT / "docs" / "deduplication.md"
@@ -51,7 +53,10 @@ def python(folder: Path, *arguments: str) -> str:
 
 
 def refinery(folder: Path, *arguments: str) -> str:
-    return python(folder, "-m", "refinery", *arguments)
+    """Run a command in this process; what it prints."""
+    code, printed = command(*arguments, folder=folder)
+    assert code == 0, f"{arguments}\n{printed}"
+    return printed
 
 
 def test_operators_page_is_current() -> None:
@@ -139,7 +144,11 @@ def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("arguments", commands(README, "Use"), ids=" ".join)
+def first_word(arguments: list[str]) -> str:
+    return arguments[0]
+
+
+@pytest.mark.parametrize("arguments", first_of_each(commands(README, "Use"), first_word), ids=" ".join)
 def test_readme_commands(arguments: list[str], readme: Path) -> None:
     assert refinery(readme, *arguments).strip()
 
@@ -188,7 +197,7 @@ def deduplicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "recipes", folder / "recipes")
     first, *_ = commands(DEDUPLICATION, "Try it")
     assert first == ["run", "recipes/web_dedup.yaml"]
-    assert "524 rows read" in refinery(folder, *first)
+    assert "524 rows read" in python(folder, "-m", "refinery", *first)
     return folder
 
 
@@ -208,6 +217,7 @@ def test_deduplication_sql(deduplicated: Path) -> None:
     assert [int(number) for number in said] == [number for (number,) in removed + shortened]
 
 
+@pytest.mark.long
 def test_deduplication_recipes_run(deduplicated: Path) -> None:
     for number, text in enumerate(blocks(DEDUPLICATION, "yaml")):
         (deduplicated / f"recipe_{number}.yaml").write_text(text, "utf-8")

@@ -83,7 +83,9 @@ def test_deciding_from_stored_numbers_does_without_kernels(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "content", "keys"),
     [
-        ("docs.jsonl", '{"text": "some text", "k": 1}\n{"text": "x", "k": 2}\n', ""),
+        pytest.param(
+            "docs.jsonl", '{"text": "some text", "k": 1}\n{"text": "x", "k": 2}\n', "", marks=pytest.mark.long
+        ),
         ("docs.csv", "text,k\nsome text,1\nx,2\nNA,3\n", ""),
         ("docs.jsonl", '{"text": "some text", "k": 1}\n{"text": "x", "k": 2}\n', "add_suffix: true\n"),
     ],
@@ -98,7 +100,7 @@ def test_sql_over_fields_does_without_pandas(tmp_path: Path, name: str, content:
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
 
 
-@pytest.mark.parametrize("operator", ["minhash", "simhash", "line"])
+@pytest.mark.parametrize("operator", ["minhash", pytest.param("simhash", marks=pytest.mark.long), "line"])
 def test_deduplication_does_without_pandas(tmp_path: Path, operator: str) -> None:
     """Also where a text holds a letter that only Python lowers, and where there are duplicates."""
     lines = [f'{{"text": "some text {n % 3} with ΑΣ a letter\\nand one more line"}}\n' for n in range(12)]

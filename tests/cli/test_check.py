@@ -99,7 +99,7 @@ def test_no_problem_as_json(call: Call) -> None:
         (["--dataset_path", "nothing.jsonl", "--set", "process.3.where=a >"], 2, ["nothing.jsonl", "cannot be read"]),
     ],
 )
-@pytest.mark.parametrize("command", ["check", "run", "sql"])
+@pytest.mark.parametrize("command", ["check", "run", pytest.param("sql", marks=pytest.mark.long)])
 def test_what_is_not_the_recipe_itself(
     call: Call, folder: Path, command: str, options: list[str], code: int, parts: list[str]
 ) -> None:

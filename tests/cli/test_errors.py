@@ -37,7 +37,9 @@ RECIPE_MISTAKES: list[tuple[str, str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("command", ["run", "check", "sql"])
+@pytest.mark.parametrize(
+    "command", ["run", pytest.param("check", marks=pytest.mark.long), pytest.param("sql", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize(
     ("before", "after", "said"), RECIPE_MISTAKES, ids=[after[:40] for _, after, _ in RECIPE_MISTAKES]
 )

@@ -76,7 +76,15 @@ def test_commands_say_that_standard_output_is_closed(words: list[str]) -> None:
     assert done.returncode == OutputError.exit_code
 
 
-@pytest.mark.parametrize(("closed", "code"), [("2>&-", 2), (">&- 2>&-", 2), ("<&- >&- 2>&-", 2), ("<&- 2>&-", 2)])
+@pytest.mark.parametrize(
+    ("closed", "code"),
+    [
+        ("2>&-", 2),
+        pytest.param(">&- 2>&-", 2, marks=pytest.mark.long),
+        ("<&- >&- 2>&-", 2),
+        pytest.param("<&- 2>&-", 2, marks=pytest.mark.long),
+    ],
+)
 def test_closed_standard_files_change_no_exit_code(closed: str, code: int) -> None:
     command = f'exec "$0" -m refinery check nowhere.yaml {closed}'
     assert subprocess.run(["sh", "-c", command, sys.executable]).returncode == code

@@ -17,7 +17,9 @@ import pytest
 
 from refinery.cli.render import console
 from tests.cli.conftest import Call
+from tests.commands import command
 from tests.runs import operator_folder
+from tests.sampling import first_of_each
 
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -164,27 +166,28 @@ def test_as_a_module_from_another_folder(folder: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (folder / "below/out/docs.jsonl").is_file()
-    asked = [*REFINERY, "why", "1", "--run", "out"]
-    why = subprocess.run(asked, capture_output=True, text=True, cwd=folder / "below", env=ENVIRONMENT)
-    assert "removed (../recipe.yaml:8)" in why.stdout
+    _, printed = command("why", "1", "--run", "out", folder=folder / "below")
+    assert "removed (../recipe.yaml:8)" in printed
 
 
-def test_nobody_reads_on(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    first_of_each(
+        [["ops", "--markdown"], ["run", "recipe.yaml"], ["run", "recipe.yaml", "--json"], ["sql", "recipe.yaml"]],
+        lambda words: words[0] == "run",
+    ),
+    ids=" ".join,
+)
+def test_nobody_reads_on(folder: Path, words: list[str]) -> None:
     """A pipe that is closed early, as `| head` does, is no failure."""
-    for command in (
-        ["ops", "--markdown"],
-        ["sql", "recipe.yaml"],
-        ["run", "recipe.yaml"],
-        ["run", "recipe.yaml", "--json"],
-    ):
-        process = subprocess.Popen(
-            [*REFINERY, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder
-        )
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b"", command
-        process.stderr.close()
-        assert process.wait() == 0, command
+    process = subprocess.Popen(
+        [*REFINERY, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0
 
 
 def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,9 +240,9 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
     with (folder / "docs.jsonl").open("a", encoding="utf-8") as file:
         file.writelines(json.dumps({"text": "many words " * 200, "score": 1.0}) + "\n" for _ in range(20_000))
     slow = "length(regexp_replace(repeat(text, 10), '[aeiou]+(.)', 'x', 'g')) > 3"
-    command = [*REFINERY, "run", "recipe.yaml", "--set", f"process.3.where={slow}"]
+    words = [*REFINERY, "run", "recipe.yaml", "--set", f"process.3.where={slow}"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True
     )
     for _ in range(200):
         if (folder / "out/.refinery/parts").exists() or process.poll() is not None:

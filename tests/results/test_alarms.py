@@ -58,7 +58,7 @@ def holds(folder: Path) -> dict[str, bytes]:
     "keys",
     [
         {"export_path": "out.jsonl"},
-        {"export_path": "out.parquet"},
+        pytest.param({"export_path": "out.parquet"}, marks=pytest.mark.long),
         {"export_path": "out.jsonl.gz", "export_shard_size": 40},
         pytest.param({"export_path": "out.json", "workers": "processes"}, marks=pytest.mark.long),
     ],

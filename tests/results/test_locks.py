@@ -58,7 +58,7 @@ def locks(folder: Path, export: str, **keys: Any) -> dict[str, bool]:
 )  # fmt: skip
 def test_what_meets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Any, other: Any, meet: bool) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("refinery.results.locks._PATIENCE", 0.3)
+    monkeypatch.setattr("refinery.results.locks._PATIENCE", 0.05)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to("a")

@@ -12,6 +12,7 @@ import refinery
 from refinery.results import database, tables
 from refinery.results.database import Database
 from tests.runs import content, settings, texts, write_lines
+from tests.sampling import named
 
 FILTERS: list[Any] = [
     {"whitespace_normalization_mapper": {}},
@@ -33,7 +34,7 @@ def samples() -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("name", list(RECIPES))
+@pytest.mark.parametrize("name", named({name: name for name in RECIPES}, "one stage", "units go"))
 def test_pieces_leave_the_same_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_lines(tmp_path / "in.jsonl", samples())
     keys = {"shard_size": 2_000, "open_tracer": True, "trace_num": 20, "use_cache": False}

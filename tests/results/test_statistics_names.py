@@ -157,6 +157,7 @@ def test_tables_of_the_run(pair: Pair, table: str) -> None:
     same(pair, [rows(run, table, TABLES[table]) for run in pair])
 
 
+@pytest.mark.long
 def test_tables_of_the_script(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found: list[Any] = []
@@ -192,6 +193,7 @@ def test_tuning(pair: Pair) -> None:
     assert len({trial.alone.rows for trial in found[0].trials}) > 2
 
 
+@pytest.mark.long
 def test_differences_of_refiltered_runs(pair: Pair, tmp_path: Path) -> None:
     found = []
     for name, run in zip("ab", pair, strict=True):
@@ -204,6 +206,7 @@ def test_differences_of_refiltered_runs(pair: Pair, tmp_path: Path) -> None:
     same(pair, found)
 
 
+@pytest.mark.long
 def test_analysis(pair: Pair, tmp_path: Path) -> None:
     found = []
     for name, recipe in zip("ab", pair.recipes, strict=True):

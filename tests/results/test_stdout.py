@@ -28,7 +28,15 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "recipe.json"
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "-",
+        pytest.param("/dev/stdout", marks=pytest.mark.long),
+        "/dev/fd/1",
+        pytest.param("/proc/self/fd/1", marks=pytest.mark.long),
+    ],
+)
 def test_samples_alone_are_on_standard_output(recipe: str, tmp_path: Path, name: str) -> None:
     done = CliRunner().invoke(cli, ["run", recipe, f"--export_path={name}"])
     assert done.exit_code == 0 and [json.loads(line)["text"] for line in done.stdout.splitlines()] == ["one", "three"]

@@ -67,7 +67,7 @@ def test_all_are_as_many_as_the_waterfall_says(everything: Run) -> None:
     assert per_step(everything)[1] == MAIL
 
 
-@pytest.mark.parametrize("np", [1, 2])
+@pytest.mark.parametrize("np", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.parametrize(("number", "keys"), [(3, {}), (10, {"shard_size": 900}), (1000, {"shard_size": 400})])
 def test_the_first_rows_are_traced_at_any_number_of_workers(
     tmp_path: Path, everything: Run, np: int, number: int, keys: dict[str, Any]
