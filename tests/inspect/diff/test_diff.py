@@ -19,6 +19,7 @@ from refinery.inspect.diff.diff import Difference, compare
 from refinery.inspect.diff.recipes import StepRow, compare_keys, compare_steps
 from tests.inspect.commanded import Call, caller, outcome_of
 from tests.runs import texts, write_lines
+from tests.sampling import named
 
 TEXTS = [
     "mail jane@example.org about it",
@@ -202,7 +203,9 @@ def test_texts_that_differ(found: Difference) -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet"])
+@pytest.mark.parametrize(
+    "kind", named({k: k for k in ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet")}, "jsonl.gz", "parquet")
+)
 def test_exports_of_all_formats(tmp_path: Path, kind: str) -> None:
     write_lines(tmp_path / "in.jsonl", [{"meta": {"body": f"text {n}", "n": n}} for n in range(9)])
     upper = {"sql_mapper": {"text": "CASE WHEN text LIKE '%7' THEN upper(text) ELSE text END"}}

@@ -19,6 +19,7 @@ from refinery.inspect.refilter.refilter import refilter
 from tests.inspect.refilter.refiltered import prepared, same_as_fresh
 from tests.inspect.refilter.test_refilter import SAMPLES
 from tests.inspect.refilter.test_table_patch import KNOWN
+from tests.sampling import sampled
 
 TIGHTER = {"process.4.min_num": 5}
 
@@ -53,22 +54,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return run
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        TIGHTER,
-        {"process.4.min_num": 99},
-        {"process.5.where": "num_words NOT IN (6, 7) AND text_len < 44"},
-        {"open_tracer": True, "trace_num": 4, **TIGHTER},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "keys",
-    [{}, {"keep_stats_in_res_ds": True, "add_suffix": True, "stat_summary": {"groups": ["summary", "histogram"]}}],
-    ids=["plain", "with statistics"],
-)
+KEYS: list[dict[str, Any]] = [
+    {},
+    {"keep_stats_in_res_ds": True, "add_suffix": True, "stat_summary": {"groups": ["summary", "histogram"]}},
+]
+FEWER: list[dict[str, Any]] = [
+    TIGHTER,
+    {"process.5.where": "num_words NOT IN (6, 7) AND text_len < 44"},
+    {},
+    {"process.4.min_num": 99},
+    {"open_tracer": True, "trace_num": 4, **TIGHTER},
+]
+
+
+@pytest.mark.parametrize(("keys", "changes"), sampled([(keys, changes) for changes in FEWER for keys in KEYS], every=3))
 def test_fewer_samples(
     made: Prepared, tmp_path: Path, changes: dict[str, Any], keys: dict[str, Any], copied: Callable[[], list[str]]
 ) -> None:
@@ -79,15 +78,19 @@ def test_fewer_samples(
 @pytest.mark.parametrize(
     ("keys", "changes"),
     [
-        ({}, {"process.5.where": "text_len < 50"}),  # more samples
-        ({}, {"export_type": "jsonl.gz", **TIGHTER}),
-        ({}, {"keep_stats_in_res_ds": True, **TIGHTER}),
-        ({}, {"add_suffix": True, **TIGHTER}),
-        ({"export_type": "jsonl.zst"}, TIGHTER),
-        ({"export_type": "parquet"}, TIGHTER),
-        ({"export_type": "none"}, {"export_type": "jsonl", **TIGHTER}),
+        *sampled(
+            [
+                ({}, {"process.5.where": "text_len < 50"}),  # more samples
+                ({}, {"add_suffix": True, **TIGHTER}),
+                ({}, {"export_type": "jsonl.gz", **TIGHTER}),
+                ({}, {"keep_stats_in_res_ds": True, **TIGHTER}),
+                ({"export_type": "parquet"}, TIGHTER),
+                ({"export_type": "jsonl.zst"}, TIGHTER),
+                ({"export_type": "none"}, {"export_type": "jsonl", **TIGHTER}),
+            ],
+            every=2,
+        )
     ],
-    ids=str,
 )
 def test_what_has_to_be_written_anew(
     made: Prepared, tmp_path: Path, keys: dict[str, Any], changes: dict[str, Any], copied: Callable[[], list[str]]
@@ -96,8 +99,15 @@ def test_what_has_to_be_written_anew(
     assert copied() == []
 
 
-@pytest.mark.parametrize(("name", "left"), [("out.jsonl", []), ("out_stats.jsonl", ["out.jsonl"])])
-@pytest.mark.parametrize("damage", ["gone", "other"])
+@pytest.mark.parametrize(
+    ("name", "left", "damage"),
+    [
+        ("out.jsonl", [], "other"),
+        ("out_stats.jsonl", ["out.jsonl"], "gone"),
+        pytest.param("out.jsonl", [], "gone", marks=pytest.mark.long),
+        pytest.param("out_stats.jsonl", ["out.jsonl"], "other", marks=pytest.mark.long),
+    ],
+)
 def test_files_that_are_not_as_they_were(
     tmp_path: Path, name: str, left: list[str], damage: str, copied: Callable[[], list[str]]
 ) -> None:

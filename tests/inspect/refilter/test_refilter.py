@@ -21,6 +21,7 @@ from refinery.io.readers import json_lines as reading
 from refinery.workers.computed_facts import ComputedFacts
 from tests.inspect.refilter.refiltered import again, as_run, prepared, same_as_fresh
 from tests.runs import content, lines_of, texts, write_lines
+from tests.sampling import named
 
 WORDS = "one two three four five six seven eight nine ten"
 STEPS: list[Any] = [
@@ -63,7 +64,11 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "where"), CHANGES, ids=[" ".join(changes) for changes, _ in CHANGES])
+# One stricter and one looser filter, both at once, conditions on rows, a mapper, statistics, a trace and a summary.
+SHORT = ("0", "1", "2", "5", "9", "10", "13")
+
+
+@pytest.mark.parametrize(("changes", "where"), named({str(at): case for at, case in enumerate(CHANGES)}, *SHORT))
 def test_filters_and_mappers(plain: Path, tmp_path: Path, changes: dict[str, Any], where: str) -> None:
     found = same_as_fresh(plain, tmp_path, changes)
     with duckdb.connect(str(plain.parent / "run" / "refinery.duckdb"), read_only=True) as con:
@@ -132,7 +137,7 @@ def test_without_export_nothing_is_read_twice(tmp_path: Path, monkeypatch: pytes
     assert not list((tmp_path / "again").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("damage", ["gone", "other"])
+@pytest.mark.parametrize("damage", ["other", pytest.param("gone", marks=pytest.mark.long)])
 def test_an_export_that_is_not_as_it_was_is_not_used(tmp_path: Path, damage: str) -> None:
     recipe = prepared(tmp_path, SAMPLES, STEPS)
     export = tmp_path / "run" / "out.jsonl"
@@ -144,8 +149,18 @@ def test_an_export_that_is_not_as_it_was_is_not_used(tmp_path: Path, damage: str
     assert found.again > 10  # what mappers have changed
 
 
-@pytest.mark.parametrize("steps", [STEPS, [*STEPS[:5], STEPS[7]]], ids=["mappers after", "filters after"])
-@pytest.mark.parametrize("writes", [True, False])
+@pytest.mark.parametrize(
+    ("writes", "steps"),
+    named(
+        {
+            f"{'written' if writes else 'decided'}, {name} after": (writes, steps)
+            for writes in (True, False)
+            for name, steps in (("mappers", STEPS), ("filters", [*STEPS[:5], STEPS[7]]))
+        },
+        "written, mappers after",
+        "decided, filters after",
+    ),
+)
 def test_a_condition_that_fails_for_a_stored_sample(
     plain: Path, tmp_path: Path, steps: list[Any], writes: bool
 ) -> None:
