@@ -8,7 +8,7 @@ import click
 
 # Commands by the task that they are for.
 TASKS = {
-    "Start": ("demo", "check", "run"),
+    "Start": ("demo", "init", "check", "run"),
     "See what a run did": ("status", "why", "report", "diff"),
     "Choose bounds": ("analyze", "tune", "refilter"),
     "Look things up": ("ops", "sql", "schema"),
@@ -33,6 +33,7 @@ EXAMPLES = {
     "schema": ("refinery schema > schema.json",),
     "sql": ("refinery sql recipe.yaml > recipe.sql", "refinery sql recipe.yaml --explain"),
     "stats": ("refinery stats merge statistics merged",),
+    "init": ("refinery init docs.jsonl", "refinery init 'data/*.parquet' -o recipe.yaml"),
     "merge": ("refinery stats merge statistics merged", "refinery stats merge s3://bucket/statistics merged"),
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
     "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),

@@ -56,6 +56,17 @@ def demo() -> None:
     commands.run(open_recipe(recipe), quiet=False, as_json=False, show=True)
 
 
+@cli.command()
+@click.argument("data")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="The recipe's file; by default DATA's name.yaml.")
+def init(data: str, output: str | None) -> None:
+    """Write a commented recipe for DATA: a file, folder, pattern or URL, whose fields are looked at."""
+    from refinery.cli import starter
+
+    file = starter.write(data, output)
+    click.echo(f"{file} is written. Check its fields and bounds, then: refinery run {file} --show")
+
+
 @cli.command(cls=RecipeCommand)
 @recipe_options
 @safe_options

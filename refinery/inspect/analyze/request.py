@@ -64,7 +64,7 @@ def from_command_line(
         default = Path(opened.work_dir) / "analysis"
     else:
         opened, library = _of_data(path, changes, operators, names)
-        default = Path("outputs") / f"{_stem(path)}_analysis"
+        default = Path("outputs") / f"{stem(path)}_analysis"
     return AnalysisRequest(_measuring(opened, folder or str(default)), library, tuple(names))
 
 
@@ -81,11 +81,11 @@ def _of_data(
 ) -> tuple[Recipe, Library]:
     library = Library(tuple(operators))
     steps = operators_of(names, library) if names else default_operators(library)
-    content: dict[str, Any] = {"project_name": _stem(path), "dataset_path": [path], "process": list(steps)}
+    content: dict[str, Any] = {"project_name": stem(path), "dataset_path": [path], "process": list(steps)}
     return open_recipe(content, changes, operators=operators)
 
 
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
     """Name of a file, folder or pattern, without suffixes and pattern characters."""
     name = os.path.basename(os.path.normpath(path)).partition(".")[0]
     kept = "".join(c if c.isalnum() or c in "-_" else "_" for c in name).strip("_")
