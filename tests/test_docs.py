@@ -139,6 +139,7 @@ def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "recipes", folder / "recipes")
     [recipe] = blocks(README, "yaml")
     (folder / "recipe.yaml").write_text(recipe, "utf-8")
+    shutil.copy(ROOT / "recipes" / "data" / "web_sample.jsonl", folder / "docs.jsonl")
     [code] = blocks(README, "python")
     assert "rows" in python(folder, "-c", code + "\nprint(run.counts.read, 'rows')")
     return folder
