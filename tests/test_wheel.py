@@ -90,6 +90,7 @@ def test_wheel_holds_the_operators_and_runs(wheel: Path, tmp_path: Path) -> None
         archive.extractall(tmp_path / "site")
     assert {f"refinery/shipped/{name}" for name in SHIPPED} <= names
     assert {f"refinery/inspect/report/templates/{name}" for name in ("page.html", "style.css")} <= names
+    assert "refinery/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
     (tmp_path / "work").mkdir()
     run_a_recipe(tmp_path / "work", tmp_path / "site")
