@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from refinery.kernels.core.compiling import compile_apart, observe
+from refinery.kernels.core.compiling import alone, compile_apart, observe
 from refinery.kernels.core.jit import HELPER_OPTIONS, Kernel
 from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
 
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str]) -> int:
         os.environ["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in KINDS[given.kind])
     names = [kernel.name for kernel in declared() if given.into or not is_known(kernel.name)]
     observe(_print)
-    compile_apart(names, folder)
+    with alone(folder):
+        compile_apart(names, folder)
     failed = [name for name in names if not (folder / f"{name}.o").is_file()]
     if failed:
         print(f"not compiled: {', '.join(failed)}", file=sys.stderr)

@@ -4,11 +4,13 @@ A process of its own keeps the numba of this process as it is: kernels are compi
 break functions of a user (see `numba_compiler`).
 """
 
+import fcntl
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -17,12 +19,27 @@ Report = Callable[[int, int], None]
 _ROOT = Path(__file__).parents[3]
 _CODE = "import sys; sys.path.insert(0, sys.argv[1]); from refinery.kernels.build import serve; serve(sys.argv[2])"
 
+_INSIDE = "REFINERY_COMPILES"  # set for processes that compile
+
 _observers: list[Report] = []
 
 
 def observe(report: Report) -> None:
     """Call `report` with the number of compiled kernels, and of all, while kernels are compiled."""
     _observers[:] = [report]
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process of this computer compiles into a folder, and keep others waiting."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if _INSIDE in os.environ:  # a process that compiles, whose parent has the lock
+        yield
+        return
+    with (folder / "lock").open("w") as file:
+        with suppress(OSError):  # a file system without locks: the same kernels may be compiled twice
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def compile_apart(names: Sequence[str], folder: Path) -> None:
@@ -64,7 +81,12 @@ def _work(modules: Iterator[list[str]], lock: threading.Lock, folder: Path, prog
     command = [sys.executable, "-c", _CODE, str(_ROOT), str(folder)]
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, _INSIDE: "1"},
         )
     except OSError:
         return

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from refinery.kernels.core import machine_code
-from refinery.kernels.core.compiling import compile_apart
+from refinery.kernels.core.compiling import alone, compile_apart
 from refinery.kernels.core.signatures import VOID, NotDeclared, Number, packed, parse
 
 _PACKAGE = "refinery.kernels."
@@ -97,11 +97,19 @@ class Kernel:
 def compile_missing() -> None:
     """Compile all kernels of the imported modules that are compiled nowhere, on all processors, once per machine."""
     with _compiling:
-        names = [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
-        if names:
-            compile_apart(names, machine_code.user_folder())
+        if not _missing():
+            return
+        folder = machine_code.user_folder()
+        with alone(folder):
+            names = _missing()  # another process may have compiled them
+            if names:
+                compile_apart(names, folder)
             for name in names:
                 _declared[name]._failed = not machine_code.is_known(name)
+
+
+def _missing() -> list[str]:
+    return [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
 
 
 class Intrinsic:

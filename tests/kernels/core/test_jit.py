@@ -1,5 +1,6 @@
 """Machine code of kernels: it runs without numba, is stored by sources, and is not loaded where it is damaged."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import refinery
-from refinery.kernels.core import decimals, jit, machine_code
+from refinery.kernels.core import compiling, decimals, jit, machine_code
 from refinery.kernels.core.signatures import NotDeclared, packed, parse
 from refinery.kernels.text.lines import classify, line_ends
 from refinery.kernels.words import lexicon
@@ -66,6 +67,13 @@ def test_damaged_machine_code_is_not_loaded() -> None:
     assert machine_code._checked(head + b"\n" + code[:-1]) is None
     assert machine_code._checked(head + b"\n" + code[:100] + bytes([code[100] ^ 1]) + code[101:]) is None
     assert machine_code._checked(b"") is None and machine_code._checked(b"{}\nx") is None
+
+
+def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
+    with compiling.alone(tmp_path), (tmp_path / "lock").open("w") as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (tmp_path / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_packed_arguments() -> None:
