@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,16 @@ def _print_notes(recipe: Recipe) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
+_announced = count()
+
+
 def _compiling(done: int, total: int) -> None:
     """Print how many kernels are compiled; of a first run only."""
     if sys.stderr.isatty():
         end = "" if done < total else "\n"
         print(f"\rcompiling {done} of {total} kernels for this processor (once)", end=end, file=sys.stderr, flush=True)
-    elif not done:
-        print(f"compiling {total} kernels for this processor (once)", file=sys.stderr, flush=True)
+    elif not done and next(_announced) == 0:
+        print("compiling kernels for this processor (once)", file=sys.stderr, flush=True)
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:
