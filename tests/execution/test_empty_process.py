@@ -31,7 +31,14 @@ def test_a_table(tmp_path: Path) -> None:
     assert exported(run) == [{"text": "a", "n": 1}, {"text": "c", "n": 3}] and run.counts.quarantined == 1
 
 
-@pytest.mark.parametrize("process", [None, "text_length_filter", {"text_length_filter": {"min_len": 2}}])
+@pytest.mark.parametrize(
+    "process",
+    [
+        None,
+        {"text_length_filter": {"min_len": 2}},
+        pytest.param("text_length_filter", marks=pytest.mark.long),
+    ],
+)
 def test_run_and_script(tmp_path: Path, process: Any) -> None:
     (tmp_path / "in.jsonl").write_text(json.dumps({"text": "some words here"}) + "\n")
     recipe = settings(tmp_path, []) | {"process": process}

@@ -181,8 +181,8 @@ class Slow:
             """,
         )
         self.folder = folder
-        self.recipe = settings(folder, [{"slow_mapper": None}], operators=[str(operators)], np=2, shard_size=2_000)
-        write_lines(folder / "in.jsonl", texts(f"text {k}" for k in range(600)))
+        self.recipe = settings(folder, [{"slow_mapper": None}], operators=[str(operators)], np=2, shard_size=700)
+        write_lines(folder / "in.jsonl", texts(f"text {k}" for k in range(300)))
         (folder / "recipe.json").write_text(json.dumps(self.recipe))
 
     def stopped(self, number: int) -> tuple[int, str, float]:
@@ -210,7 +210,7 @@ def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
     assert seconds < 10 and "run the same command again to continue" in messages
     run = refinery.run(slow.recipe)
     assert run.sql("SELECT reused FROM shards WHERE shard = 0") == [(1,)]
-    assert [row["text"] for row in exported(run)] == [f"text {k}!" for k in range(600)]
+    assert [row["text"] for row in exported(run)] == [f"text {k}!" for k in range(300)]
 
 
 @pytest.mark.long

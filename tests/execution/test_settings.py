@@ -61,6 +61,7 @@ def test_weights_and_a_limit_choose_the_samples(tmp_path: Path, sources: dict[st
     assert rows(run, "quarantine", "_row, line") == [(expected.index("b7"), 8)] * ("b7" in expected)
 
 
+@pytest.mark.long  # weights_and_a_limit_choose_the_samples is cut, too
 def test_a_mixture_is_the_same_however_it_is_cut(tmp_path: Path, sources: dict[str, str]) -> None:
     configs = [{"path": sources["b"], "weight": 1}, {"path": sources["a"], "weight": 1}]
     runs = [
@@ -165,11 +166,11 @@ def test_suffixes_can_be_exported(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_several_files_hold_what_one_would(tmp_path: Path, parallel: bool, kind: str) -> None:
-    samples = texts(f"text number {k} " * (k % 9) for k in range(300))
-    keys = {"export_path": tmp_path / f"out.{kind}", "export_in_parallel": parallel, "shard_size": 5_000, "np": 2}
+    samples = texts(f"text number {k} " * (k % 9) for k in range(120))
+    keys = {"export_path": tmp_path / f"out.{kind}", "export_in_parallel": parallel, "shard_size": 4_000, "np": 2}
     whole = tmp_path / "whole"
     refine(tmp_path, samples, STEPS, **keys).outputs[0].rename(whole)  # the next run would supersede it
-    many = refine(tmp_path, samples, STEPS, export_shard_size=8_000, **keys)
+    many = refine(tmp_path, samples, STEPS, export_shard_size=3_000, **keys)
     count = len(many.outputs)
     assert count > 2 and many.outputs[0].name == f"out-00-of-{count:02}.{kind}"
     if kind == "parquet":

@@ -82,11 +82,11 @@ def outcome_of(run: Run) -> str:
             "plain": {},
             "statistics": {"keep_stats_in_res_ds": True, "process": FILTERS},
             "several files": {"export_shard_size": 8000},
+            "several tables": {"export_shard_size": 8000, "export_type": "parquet", "process": STAGES[:3]},
             "an array": {"export_type": "json"},
             "parquet by processes": {"export_type": "parquet", "workers": "processes", "process": FILTERS, "np": 1},
         },
-        "several files",
-        "parquet by processes",
+        "several tables",
     ),
 )
 def test_a_run_is_the_same(tmp_path: Path, bucket: str, source: str, keys: dict[str, Any]) -> None:
@@ -127,26 +127,21 @@ def test_what_holds_is_neither_run_nor_put_again(
     again = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
     assert rows(again, "shards", "min(reused)") == [(1,)] and "out.jsonl" not in uploads
     put(f"{bucket}/out.jsonl", b"somebody else's")
+    with pytest.raises(OutputError, match="out.jsonl: has changed since a run put it there"):
+        at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
+    assert get(f"{bucket}/out.jsonl") == b"somebody else's"
     at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", overwrite=True)
     assert "out.jsonl" in uploads and get(f"{bucket}/out.jsonl") == expected
 
 
-def test_a_changed_object_is_read_anew(tmp_path: Path, bucket: str, source: str) -> None:
-    first = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
-    old = get(first.outputs[0])
-    put(source, get(source).replace(b"alpha", b"omega"))
-    with pytest.raises(DataError, match="the input has changed"):
-        RowHistories(first.work_dir)
-    again = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
-    assert rows(again, "shards", "max(reused)") == [(0,)]
-    assert get(again.outputs[0]) == old.replace(b"alpha", b"omega")
-
-
-def test_rows_are_retold_and_refiltered_and_compared(tmp_path: Path, bucket: str, source: str) -> None:
+def test_rows_are_retold_and_refiltered_and_compared_and_a_changed_object_is_read_anew(
+    tmp_path: Path, bucket: str, source: str
+) -> None:
     from refinery.inspect.diff.diff import compare
     from refinery.inspect.refilter.refilter import refilter
 
     run = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
+    old = get(run.outputs[0])
     with RowHistories(run.work_dir) as histories:
         found = histories.of(1)
     assert found.file == f"{source}:2" and found.sample["id"] == 1
@@ -158,6 +153,12 @@ def test_rows_are_retold_and_refiltered_and_compared(tmp_path: Path, bucket: str
     assert get(f"{bucket}/stricter.jsonl") == get(fresh.outputs[0]) != get(run.outputs[0])
     texts = compare(tmp_path / "stricter", fresh.work_dir).texts
     assert texts is not None and texts.exact and texts.compared == fresh.counts.kept and texts.differing == 0
+    put(source, get(source).replace(b"alpha", b"omega"))
+    with pytest.raises(DataError, match="the input has changed"):
+        RowHistories(run.work_dir)
+    again = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl")
+    assert rows(again, "shards", "max(reused)") == [(0,)]
+    assert get(again.outputs[0]) == old.replace(b"alpha", b"omega")
 
 
 @pytest.mark.long
@@ -211,16 +212,20 @@ def test_nothing_stays_of_an_export_that_no_tables_account_for(
 
 
 @pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("out.jsonl", {}),
-        pytest.param("out_stats.jsonl", {}, marks=pytest.mark.long),
-        pytest.param("out-00-of-99.jsonl", {"export_shard_size": 4000}, marks=pytest.mark.long),
-    ],
+    ("name", "keys", "then"),
+    sampled(
+        [
+            ("out.jsonl", {}, False),
+            ("out.jsonl", {}, True),
+            ("out_stats.jsonl", {}, True),
+            ("out-00-of-99.jsonl", {"export_shard_size": 4000}, True),
+        ]
+    ),
 )
 def test_objects_of_others_are_not_replaced(
-    tmp_path: Path, bucket: str, source: str, name: str, keys: dict[str, Any]
+    tmp_path: Path, bucket: str, source: str, name: str, keys: dict[str, Any], then: bool
 ) -> None:
+    """then: the object is the run's afterwards, and changed by somebody again."""
     mine, export = f"{bucket}/{name}", f"{bucket}/out.jsonl"
     put(mine, b"mine")
     with pytest.raises(OutputError, match=f"{name}: was not put there by a run.*--overwrite") as caught:
@@ -231,6 +236,8 @@ def test_objects_of_others_are_not_replaced(
         assert get(mine) == b"mine", "not a part of the export"
         return
     assert get(mine) != b"mine"
+    if not then:
+        return
     at_url(tmp_path, source, FILTERS, export, **keys)  # now it is the run's
     put(mine, b"mine, too")
     with pytest.raises(OutputError, match=f"{name}: has changed since a run put it there"):
@@ -271,28 +278,44 @@ def test_a_run_that_was_killed_while_it_put_objects_goes_on(
     at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=9000)
 
 
-def test_objects_of_an_earlier_export_to_the_same_url_go(tmp_path: Path, bucket: str, source: str) -> None:
+@pytest.mark.parametrize("fewer", sampled([False, True]))
+def test_objects_of_an_earlier_export_to_the_same_url_go(tmp_path: Path, bucket: str, source: str, fewer: bool) -> None:
+    """fewer: the export has fewer parts before it has only one."""
     put(f"{bucket}/out-00-of-99.jsonl.bak", b"mine")
     keys: dict[str, Any] = {"export_shard_size": 5000}
     many = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", **keys).outputs
-    few = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=12000).outputs
-    assert 1 < len(few) < len(many)
-    assert {f"{bucket}/{name}" for name in names(bucket) if "-of-" in name} == {
-        *few,
-        f"{bucket}/out-00-of-99.jsonl.bak",
-    }
+    assert len(many) > 2
+    if fewer:
+        few = at_url(tmp_path, source, FILTERS, f"{bucket}/out.jsonl", export_shard_size=12000).outputs
+        assert 1 < len(few) < len(many)
+        assert {f"{bucket}/{name}" for name in names(bucket) if "-of-" in name} == {
+            *few,
+            f"{bucket}/out-00-of-99.jsonl.bak",
+        }
     one = at_url(tmp_path, source, ["clean_email_mapper"], f"{bucket}/out.jsonl").outputs
     assert names(bucket) == ["in.jsonl", "out-00-of-99.jsonl.bak", "out.jsonl"] and one == (f"{bucket}/out.jsonl",)
 
 
-@pytest.mark.parametrize("name", sampled(["refinery.duckdb", "trace/sample_trace-clean_email_mapper.jsonl"]))
-def test_objects_of_others_in_a_work_dir(tmp_path: Path, bucket: str, source: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "then"),
+    sampled(
+        [
+            ("refinery.duckdb", False),
+            ("refinery.duckdb", True),
+            ("trace/sample_trace-clean_email_mapper.jsonl", True),
+        ]
+    ),
+)
+def test_objects_of_others_in_a_work_dir(tmp_path: Path, bucket: str, source: str, name: str, then: bool) -> None:
+    """then: the object is written over on demand, and changed by somebody afterwards."""
     keys: dict[str, Any] = {"work_dir": f"{bucket}/run", "export": f"{bucket}/out.jsonl"}
     mine = f"{bucket}/run/{name}"
     put(mine, b"mine")
     with pytest.raises(OutputError, match=f"{name}: was not put there by a run") as caught:
         at_url(tmp_path, source, FILTERS, **keys)
     assert caught.value.exit_code == 6 and get(mine) == b"mine"
+    if not then:
+        return
     at_url(tmp_path, source, FILTERS, overwrite=True, **keys)
     assert get(mine) != b"mine"
     at_url(tmp_path, source, FILTERS, **keys)
