@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -25,31 +26,28 @@ WORDS = "the quick brown fox jumps over the lazy dog and then it runs away from 
 
 def histories(run: Run) -> list[RowHistory]:
     with RowHistories(run.work_dir) as found:
-        return [found.of(row) for row in range(rows(run, "runs", "rows_read")[0][0])]
+        return [found.of(row) for row in range(run.counts.read)]
 
 
-def outcome_of(run: Run, row: int) -> str:
+def printed(history: RowHistory) -> str:
     """The history of a row, as a user reads it."""
-    with RowHistories(run.work_dir) as found:
-        out = console()
-        with out.capture() as captured:
-            out.print(history_text(found.of(row)))
+    out = console()
+    with out.capture() as captured:
+        out.print(history_text(history))
     return captured.get()
-
-
-def event(run: Run, row: int, step: int) -> Event:
-    with RowHistories(run.work_dir) as found:
-        return found.of(row).events[step - 1]
 
 
 def check_against_tables(run: Run) -> list[RowHistory]:
     """The ways of all rows say what the tables and the exported samples say."""
     found = histories(run)
-    columns = [name for name, *_ in run.sql("DESCRIBE stats") if name not in ("_row", "kept")]
-    stats = {row: dict(zip(columns, values, strict=True)) for row, _, *values in rows(run, "stats")}
-    ledger = {row: rest for row, *rest in rows(run, "ledger", "_row, step, reason, value, bound")}
-    broken = dict(rows(run, "quarantine", "_row, step"))
-    changed: dict[int, int] = dict.fromkeys((step for (step,) in rows(run, "steps", "step")), 0)
+    with duckdb.connect(str(run.database), read_only=True) as con:  # opening costs more than all the queries
+        columns = [name for name, *_ in con.sql("DESCRIBE stats").fetchall() if name not in ("_row", "kept")]
+        stats = {row: dict(zip(columns, values, strict=True)) for row, _, *values in con.sql("FROM stats").fetchall()}
+        entries = con.sql("SELECT _row, step, reason, value, bound FROM ledger").fetchall()
+        broken = dict(con.sql("SELECT _row, step FROM quarantine").fetchall())
+        said = dict(con.sql("SELECT step, changed FROM steps").fetchall())
+    ledger = {row: rest for row, *rest in entries}
+    changed: dict[int, int] = dict.fromkeys(said, 0)
     for history in found:
         ends = ledger.get(history.row, [broken.get(history.row)])
         fate = "removed" if history.row in ledger else "quarantined" if history.row in broken else "kept"
@@ -64,7 +62,7 @@ def check_against_tables(run: Run) -> list[RowHistory]:
             assert stats[history.row] == dict.fromkeys(columns) | measured
             for e in history.events:
                 changed[e.step] += e.after is not None
-    assert dict(rows(run, "steps", "step, changed")) == changed
+    assert said == changed
     kept = [_last_text(history) for history in found if history.fate == "kept"]
     assert kept == [(row["id"], row["text"]) for row in exported(run)]
     return found
@@ -179,8 +177,9 @@ def test_samples_that_are_read_again(tmp_path: Path) -> None:
 
 def test_nobodys_duplicate(tmp_path: Path) -> None:
     run = refine(tmp_path, texts(["a", "b", ""]), [{"key_deduplicator": {"key": "nullif(text, '')"}}])
-    assert [h.events[0].reason for h in histories(run)] == ["no duplicate", "no duplicate", "nothing to compare it by"]
-    assert "kept: nothing to compare it by" in outcome_of(run, 2)
+    found = histories(run)
+    assert [h.events[0].reason for h in found] == ["no duplicate", "no duplicate", "nothing to compare it by"]
+    assert "kept: nothing to compare it by" in printed(found[2])
 
 
 def test_text_files(tmp_path: Path) -> None:
@@ -212,7 +211,7 @@ def test_drawn_samples(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def near(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def near(tmp_path_factory: pytest.TempPathFactory) -> list[RowHistory]:
     """Row 1 is row 0 before the mails are taken out; row 3 is like 2, which is like 0; row 4 has too few tokens."""
     values = [f"{WORDS} a@b.org", f"{WORDS} c@d.org", WORDS.replace("lazy", "crazy"), "something else altogether", "x"]
     values.insert(3, values[2].replace("deep", "steep"))
@@ -228,11 +227,11 @@ def near(tmp_path_factory: pytest.TempPathFactory) -> Run:
             }
         },
     ]
-    return refine(tmp_path_factory.mktemp("near"), texts(values), steps, shard_size=200)
+    return histories(refine(tmp_path_factory.mktemp("near"), texts(values), steps, shard_size=200))
 
 
-def test_the_shingles_that_two_texts_share(near: Run) -> None:
-    found = event(near, 2, 2)
+def test_the_shingles_that_two_texts_share(near: list[RowHistory]) -> None:
+    found = near[2].events[1]
     duplicate = found.duplicate
     assert duplicate and duplicate.kept and duplicate.via is None
     shared = duplicate.kept.shared
@@ -245,20 +244,20 @@ def test_the_shingles_that_two_texts_share(near: Run) -> None:
     assert found.cluster == SampleCluster(4, (0, 1, 2, 3))
 
 
-def test_texts_are_those_that_the_deduplicator_was_given(near: Run) -> None:
-    duplicate = event(near, 1, 2).duplicate
+def test_texts_are_those_that_the_deduplicator_was_given(near: list[RowHistory]) -> None:
+    duplicate = near[1].events[1].duplicate
     assert duplicate and duplicate.kept and duplicate.kept.text == WORDS + " "
     assert duplicate.kept.file.endswith("in.jsonl:1") and duplicate.kept.shared
     assert (duplicate.kept.shared.jaccard, duplicate.jaccard, duplicate.estimated_jaccard) == (1, 1, 1)
 
 
-def test_kept_rows_of_near_duplicates(near: Run) -> None:
-    assert event(near, 0, 2).reason == "survivor of a cluster of 4 (rows 0, 1, 2, 3)"
-    assert [event(near, row, 2).reason for row in (4, 5)] == ["no duplicate"] * 2
+def test_kept_rows_of_near_duplicates(near: list[RowHistory]) -> None:
+    assert near[0].events[1].reason == "survivor of a cluster of 4 (rows 0, 1, 2, 3)"
+    assert [near[row].events[1].reason for row in (4, 5)] == ["no duplicate"] * 2
 
 
-def test_a_pair_as_a_person_is_reported(near: Run) -> None:
-    lines = [line.strip() for line in outcome_of(near, 2).splitlines()]
+def test_a_pair_as_a_person_is_reported(near: list[RowHistory]) -> None:
+    lines = [line.strip() for line in printed(near[2]).splitlines()]
     assert "removed (recipe, step 2): duplicate of row 0" in lines[3]
     assert lines[4].startswith("kept instead: row 0, ") and lines[4].endswith("in.jsonl:1: " + WORDS[:80] + "…")
     assert lines[5:7] == ["shares 20 distinct shingles, of 22 here and 22 there: Jaccard 0.833333", "the quick"]
@@ -266,9 +265,8 @@ def test_a_pair_as_a_person_is_reported(near: Run) -> None:
     assert lines[17].startswith("matched by: band ") and lines[17].endswith(", true Jaccard 0.833333")
 
 
-def test_a_pair_as_json(near: Run) -> None:
-    with RowHistories(near.work_dir) as found:
-        said = json.loads(found.of(2).json())["events"][1]
+def test_a_pair_as_json(near: list[RowHistory]) -> None:
+    said = json.loads(near[2].json())["events"][1]
     assert said["duplicate"]["kept"]["shared"]["count"] == 20 and said["duplicate"]["kept_in_index"] is None
     assert said["cluster"] == {"size": 4, "rows": [0, 1, 2, 3]} and said["units"] is None
 
@@ -278,31 +276,32 @@ def test_a_match_through_another_sample(tmp_path: Path) -> None:
     words = WORDS.split()
     values = [" ".join(words), " ".join(words[:-3]), " ".join(words[:-8])]
     step = {"document_simhash_deduplicator": {"window_size": 2, "num_blocks": 15, "hamming_distance": 13}}
-    run = refine(tmp_path, texts(values), [step])
-    duplicate = event(run, 2, 1).duplicate
+    found = histories(refine(tmp_path, texts(values), [step]))
+    duplicate = found[2].events[0].duplicate
     assert duplicate and duplicate.kept and duplicate.via and (duplicate.kept.row, duplicate.via.row) == (0, 1)
     assert duplicate.simhash and duplicate.via.simhash and duplicate.kept.simhash
     apart = int(duplicate.simhash, 16) ^ int(duplicate.via.simhash, 16)
-    assert apart.bit_count() == duplicate.distance == event(run, 2, 1).value == 13
+    assert apart.bit_count() == duplicate.distance == found[2].events[0].value == 13
     assert (int(duplicate.simhash, 16) ^ int(duplicate.kept.simhash, 16)).bit_count() == 15
     assert duplicate.via.shared and duplicate.kept.shared
     assert duplicate.via.shared.here == 14 and duplicate.via.shared.jaccard > duplicate.kept.shared.jaccard
-    said = outcome_of(run, 2)
+    said = printed(found[2])
     assert "matched with: row 1" in said and f"{duplicate.simhash} and {duplicate.via.simhash}" in said
 
 
 def test_texts_too_short_for_simhash(tmp_path: Path) -> None:
-    run = refine(tmp_path, texts(["too short", "something else"]), [{"document_simhash_deduplicator": None}])
-    duplicate = event(run, 1, 1).duplicate
+    step = {"document_simhash_deduplicator": None}
+    found = histories(refine(tmp_path, texts(["too short", "something else"]), [step]))
+    duplicate = found[1].events[0].duplicate
     assert duplicate and duplicate.kept and duplicate.kept.shared is None and duplicate.simhash == "0" * 16
-    assert "of too few tokens for a shingle" in outcome_of(run, 1)
+    assert "of too few tokens for a shingle" in printed(found[1])
 
 
 def test_exact_duplicates_have_a_key(tmp_path: Path) -> None:
-    run = refine(tmp_path, texts(["same", "other", " same "]), [{"document_deduplicator": None}])
-    duplicate = event(run, 2, 1).duplicate
+    found = histories(refine(tmp_path, texts(["same", "other", " same "]), [{"document_deduplicator": None}]))
+    duplicate = found[2].events[0].duplicate
     assert duplicate and duplicate.kept and duplicate.kept.shared is None
-    assert f"matched by: key {duplicate.matched}" in outcome_of(run, 2) and duplicate.matched.lstrip("-").isdigit()
+    assert f"matched by: key {duplicate.matched}" in printed(found[2]) and duplicate.matched.lstrip("-").isdigit()
 
 
 def test_a_row_that_lies_in_an_index(tmp_path: Path) -> None:
@@ -310,14 +309,14 @@ def test_a_row_that_lies_in_an_index(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     first = refine(tmp_path / "one", texts(["x", "a"]), [step], project_name="earlier")
-    run = refine(tmp_path / "two", texts(["b", "A", "B"]), [step])
+    second = histories(refine(tmp_path / "two", texts(["b", "A", "B"]), [step]))
     [(number,)] = rows(first, "runs", "run_id")
-    found = event(run, 1, 1)
+    found = second[1].events[0]
     assert found.duplicate and found.duplicate.kept is None and found.duplicate.via is None
     assert found.duplicate.kept_in_index == f"earlier {number} row 1"
     assert found.reason == f"duplicate of earlier {number} row 1" and found.cluster == SampleCluster(2, (1,))
-    assert f"kept instead: earlier {number} row 1, from the index" in outcome_of(run, 1)
-    kept = event(run, 2, 1).duplicate
+    assert f"kept instead: earlier {number} row 1, from the index" in printed(second[1])
+    kept = second[2].events[0].duplicate
     assert kept and kept.kept and kept.kept.row == 0 and kept.kept_in_index is None
 
 
@@ -328,7 +327,7 @@ def test_a_text_of_its_own(tmp_path: Path) -> None:
         {"sql_mapper": {"text": "lower(text)", "text_key": "meta.title"}},
         {"document_deduplicator": {"text_key": "meta.title"}},
     ]
-    found = event(refine(tmp_path, samples, steps, text_keys="body"), 2, 2)
+    found = histories(refine(tmp_path, samples, steps, text_keys="body"))[2].events[1]
     assert found.duplicate and found.duplicate.kept and found.duplicate.kept.text == "a b"
 
 
@@ -336,7 +335,7 @@ def test_a_text_of_its_own(tmp_path: Path) -> None:
 
 
 def test_lines_that_went(tmp_path: Path) -> None:
-    values = ["menu\none\nmenu", "menu\ntwo", "three"]
+    values = ["menu\none\nmenu", "menu\ntwo", "three", *["\n".join(f"line {k}" for k in range(30))] * 2]
     run = refine(tmp_path, texts(values), [{"document_line_deduplicator": {"frequency_threshold": 1}}])
     found = check_against_tables(run)
     units = found[0].events[0].units or ()
@@ -345,7 +344,8 @@ def test_lines_that_went(tmp_path: Path) -> None:
         (2, "line", "menu", "in 2 samples", None),
     ]
     assert (found[2].events[0].fate, found[2].events[0].units) == ("unchanged", ())
-    assert 'line "menu": in 2 samples' in outcome_of(run, 1)
+    assert 'line "menu": in 2 samples' in printed(found[1])
+    assert len(found[3].events[0].units or ()) == 30 and "and 20 more" in printed(found[3])
 
 
 def test_paragraphs_that_went(tmp_path: Path) -> None:
@@ -367,24 +367,21 @@ def test_paragraphs_that_went(tmp_path: Path) -> None:
         (1, "BODY of b", 1, f"{path}:2"),
         (2, "body of b", 1, f"{path}:2"),
     ]
-    assert f'paragraph "opening\\nwords": seen before, first in row 0, {path}:1' in outcome_of(run, 2)
+    assert f'paragraph "opening\\nwords": seen before, first in row 0, {path}:1' in printed(found[2])
 
 
-def test_sentences_that_went(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("params", "between"),
+    [({}, " "), pytest.param({"sentences": "lines"}, "\n", marks=pytest.mark.long)],
+    ids=["sentences", "lines"],
+)
+def test_sentences_that_went(tmp_path: Path, params: dict[str, str], between: str) -> None:
     values = ["A first one. Shared here. And here too. The end.", "Another. Shared here. And here too. Over."]
-    step = {"sentence_deduplicator": {"n_sentences": 2, "min_doc_words": 0, "min_num_sentences": 0}}
+    values = [value.replace(". ", f".{between}") for value in values]
+    step = {"sentence_deduplicator": {"n_sentences": 2, "min_doc_words": 0, "min_num_sentences": 0, **params}}
     [unit] = check_against_tables(refine(tmp_path, texts(values), [step]))[1].events[0].units or ()
-    assert (unit.unit, unit.kind, unit.text, unit.first) == (1, "sentences", "Shared here. And here too.", 0)
-    step["sentence_deduplicator"]["sentences"] = "lines"
-    lines = texts([value.replace(". ", ".\n") for value in values])
-    [unit] = check_against_tables(refine(tmp_path, lines, [step]))[1].events[0].units or ()
-    assert unit.text == "Shared here.\nAnd here too."
-
-
-def test_many_parts(tmp_path: Path) -> None:
-    values = ["\n".join(f"line {k}" for k in range(30))] * 2
-    run = refine(tmp_path, texts(values), [{"document_line_deduplicator": {"frequency_threshold": 1}}])
-    assert len(event(run, 0, 1).units or ()) == 30 and "and 20 more" in outcome_of(run, 0)
+    assert (unit.unit, unit.kind, unit.first) == (1, "sentences", 0)
+    assert unit.text == f"Shared here.{between}And here too."
 
 
 def test_a_row_that_a_step_after_a_deduplicator_raised_on(tmp_path: Path) -> None:
