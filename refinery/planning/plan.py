@@ -26,10 +26,12 @@ from refinery.io.model import Shard, Source
 from refinery.io.sources import carrier, cut, find
 from refinery.io.splitting import weight
 from refinery.io.unchanged import Stamps, stamps
+from refinery.kernels.core.jit import expect
 from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import by_class, keep, measured, order_notes, ordering, recorded
+from refinery.planning.kernel_files import kernel_files
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row, shard_bytes
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
@@ -135,6 +137,7 @@ def prepare(
     that DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind,
     DataError for inputs that cannot be read.
     """
+    expect(partial(kernel_files, recipe, library))
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path, library.readers.values())
         if dataset is None

@@ -4,18 +4,22 @@ numba is imported only where machine code is missing: it takes a third of a seco
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from refinery.kernels.core import machine_code
 from refinery.kernels.core.compiling import alone, compile_apart
+from refinery.kernels.core.kernel_calls import stored_calls
 from refinery.kernels.core.signatures import VOID, NotDeclared, Number, packed, parse
 
 _PACKAGE = "refinery.kernels."
 _compiling = threading.RLock()
 HELPER_OPTIONS: dict[str, bool] = {}  # of numba; `numba_compiler` adds to them in the process that it compiles in
 _declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
+_failed: set[str] = set()  # kernels that cannot be compiled or loaded, so numba runs them
+_expected: list[Callable[[], Iterable[Path]]] = []  # at most one
 
 
 class Kernel:
@@ -36,7 +40,7 @@ class Kernel:
         self._records = records
         self._options = options
         self._code: machine_code.MachineCode | None = None
-        self._failed = self._known = False
+        self._known = False
         if declared is not None:
             _declared[self.name] = self
 
@@ -75,17 +79,18 @@ class Kernel:
     def _load(self) -> machine_code.MachineCode | None:
         """Machine code of the declared arguments, compiled if it is nowhere; None if that fails."""
         with _compiling:
-            if self._code is None and not self._failed:
+            if self._code is None and self.name not in _failed:
                 if not machine_code.is_known(self.name):
-                    compile_missing()
+                    compile_missing(self.name)
                 self._code = machine_code.load(self.name)
-                self._failed = self._code is None
+                if self._code is None:
+                    _failed.add(self.name)
             return self._code
 
     def is_missing(self) -> bool:
         """True if a call would have to compile the kernel."""
-        self._known = self._known or self._code is not None or machine_code.is_known(self.name)
-        return not self._known and not self._failed
+        self._known = self._known or self._code is not None or not _is_missing(self.name)
+        return not self._known
 
     def compile_to(self, folder: Any) -> None:
         """Compile the kernel for its declared arguments and write its object file to a folder."""
@@ -94,22 +99,36 @@ class Kernel:
         machine_code.store(self.name, folder, *compile_kernel(self.dispatcher, self._arguments))
 
 
-def compile_missing() -> None:
-    """Compile all kernels of the imported modules that are compiled nowhere, on all processors, once per machine."""
+def expect(files: Callable[[], Iterable[Path]]) -> None:
+    """Name the Python files whose kernels this process will call.
+
+    They are compiled with the first kernel that is missing. Without such files, the kernels of imported modules are.
+    """
+    _expected[:] = [files]
+
+
+def compile_missing(*called: str) -> None:
+    """Compile the kernels that are called or expected and compiled nowhere, on all processors, once per machine."""
     with _compiling:
-        if not _missing():
+        if not _missing(called):
             return
         folder = machine_code.user_folder()
         with alone(folder):
-            names = _missing()  # another process may have compiled them
+            names = _missing(called)  # another process may have compiled them
             if names:
                 compile_apart(names, folder)
-            for name in names:
-                _declared[name]._failed = not machine_code.is_known(name)
+            _failed.update(name for name in names if not machine_code.is_known(name))
 
 
-def _missing() -> list[str]:
-    return [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
+def _missing(called: Sequence[str]) -> list[str]:
+    if not _expected:
+        return [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
+    names = stored_calls(_expected[0](), machine_code.CACHE).union(called)
+    return [name for name in sorted(names) if _is_missing(name)]
+
+
+def _is_missing(name: str) -> bool:
+    return name not in _failed and not machine_code.is_known(name)
 
 
 class Intrinsic:

@@ -1,0 +1,40 @@
+"""Python files whose kernels a run calls, so that kernels that have to be compiled are compiled together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from refinery.operators import Library, Operator
+from refinery.recipe import Recipe
+
+
+def kernel_files(recipe: Recipe, library: Library) -> set[Path]:
+    """Files of the recipe's operators, with their features and matchers, and of imported readers and writers."""
+    used = {step.name for step in recipe.steps}
+    return {*_imported(), *(path for name in used for path in _of_operator(library.operators[name], library))}
+
+
+def _of_operator(operator: Operator, library: Library) -> Iterator[Path]:
+    yield operator.path
+    yield from (function.path for function in operator.functions)
+    for feature in library.features.values():
+        if f"feature('{feature.name}')" in operator.sql.replace('"', "'"):
+            yield from (function.path for function in feature.functions)
+    if operator.matcher_path is not None:
+        yield operator.matcher_path
+    elif operator.kind == "deduplicator":
+        yield _file(sys.modules[type(operator.matcher).__module__])
+
+
+def _imported() -> Iterator[Path]:
+    """Modules that read and write samples: a format's module is imported when a file of the format is met."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("refinery.io."):
+            yield _file(module)
+
+
+def _file(module: ModuleType) -> Path:
+    return Path(module.__file__ or "")
