@@ -16,12 +16,17 @@ BENCH ?=
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The core alone: `make demo` waits for no package of the extras.
+DEMO_STEPS := $(shell sed -n 's/^  - \([a-z_]*\):.*/\1/p' recipes/web_sample.yaml)
+DEMO_CODE := $(wildcard $(DEMO_STEPS:%=udfs/*/%.py)) udfs/features refinery/io
+
+# The core alone: `make demo` waits for no package of the extras. Kernels of the demo are compiled while the rest is installed.
 $(VENV)/core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet numba pyarrow regex
+	$(BIN)/python -m refinery.kernels.build --of $(DEMO_CODE) & \
+		$(BIN)/python -m pip install --quiet -e . && wait
 	@touch $@
 
 $(VENV)/ready: $(VENV)/core

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from refinery.kernels.core.compiling import alone, compile_apart, observe
 from refinery.kernels.core.jit import HELPER_OPTIONS, Kernel
+from refinery.kernels.core.kernel_calls import called_kernels
 from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
 
 _HOME = Path(__file__).parent
@@ -45,6 +46,11 @@ def _attempt(kernel: Kernel, folder: Path) -> str:
     return kernel.name
 
 
+def _files(places: Sequence[Path]) -> Iterator[Path]:
+    for place in places:
+        yield from place.rglob("*.py") if place.is_dir() else [place]
+
+
 def _print(done: int, total: int) -> None:
     if sys.stdout.isatty() or done == total:
         print(f"\rcompiled {done} of {total} kernels", end="" if done < total else "\n", flush=True)
@@ -55,12 +61,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m refinery.kernels.build", description=main.__doc__)
     parser.add_argument("--into", type=Path, help="folder for machine code that a wheel brings along")
     parser.add_argument("--kind", choices=KINDS, default="generic", help="the processors that it is for")
+    parser.add_argument("--of", type=Path, nargs="+", help="only kernels that these Python files or folders call")
     given = parser.parse_args(arguments)
     folder = shipped_folder(given.kind, given.into) if given.into else user_folder()
     if given.into:
         os.environ["NUMBA_CPU_NAME"] = given.kind
         os.environ["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in KINDS[given.kind])
-    names = [kernel.name for kernel in declared() if given.into or not is_known(kernel.name)]
+    wanted = called_kernels(_files(given.of)) if given.of else {kernel.name for kernel in declared()}
+    names = sorted(name for name in wanted if given.into or not is_known(name))
     observe(_print)
     with alone(folder):
         compile_apart(names, folder)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 Report = Callable[[int, int], None]
 
-_ROOT = Path(__file__).parents[3]
+_HOME = Path(__file__).parents[1]
+_ROOT = _HOME.parents[1]
 _CODE = "import sys; sys.path.insert(0, sys.argv[1]); from refinery.kernels.build import serve; serve(sys.argv[2])"
 
 _INSIDE = "REFINERY_COMPILES"  # set for processes that compile
@@ -45,15 +46,26 @@ def alone(folder: Path) -> Iterator[None]:
 def compile_apart(names: Sequence[str], folder: Path) -> None:
     """Compile declared kernels into a folder. names: as `Kernel.name`. A kernel that fails is left out."""
     progress = _Progress(len(names))
-    modules = iter(
-        [list(group) for _, group in groupby(sorted(names, reverse=True), lambda name: name.rpartition(".")[0])]
-    )
+    modules = iter(sorted(_by_module(names), key=_size, reverse=True))  # a long one at the end keeps all waiting
     lock = threading.Lock()
     threads = [threading.Thread(target=_work, args=(modules, lock, folder, progress)) for _ in range(_processes(names))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def _by_module(names: Sequence[str]) -> list[list[str]]:
+    """Kernels of a module share functions, which one process compiles once."""
+    return [list(group) for _, group in groupby(sorted(names), lambda name: name.rpartition(".")[0])]
+
+
+def _size(names: Sequence[str]) -> int:
+    """Length of the source of a module, which tells how long it takes."""
+    module = names[0].rpartition(".")[0]
+    with suppress(OSError):
+        return (_HOME / f"{module.replace('.', '/')}.py").stat().st_size
+    return 0
 
 
 def _processes(names: Sequence[str]) -> int:
