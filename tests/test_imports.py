@@ -15,15 +15,17 @@ CODE = """
 import sys
 from refinery.cli.main import cli
 try:
-    cli.main(["--help"], standalone_mode=False)
+    cli.main(sys.argv[1:], standalone_mode=False)
 finally:
     print("\\nLOADED", *sorted(set(sys.modules) & set({heavy!r})))
 """
 
 
-def test_help_loads_nothing_heavy() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE.format(heavy=HEAVY)], capture_output=True, text=True, check=True)
-    assert "Choose bounds" in done.stdout
+@pytest.mark.parametrize(("command", "shown"), [("--help", "Choose bounds"), ("ops", "clean_email_mapper")])
+def test_help_loads_nothing_heavy(command: str, shown: str) -> None:
+    code = CODE.format(heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=True)
+    assert shown in done.stdout
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
 
 
@@ -75,6 +77,9 @@ def test_deciding_from_stored_numbers_does_without_kernels(tmp_path: Path) -> No
         (["run", "recipe.yaml", "--quiet"], "LOADED"),
         (["tune", "out", "text_length_filter", "--param", "min_len=1..20"], "LOADED"),
         (["refilter", "out", *bounds], "LOADED"),
+        (["why", "3", "--run", "out"], "LOADED"),
+        (["check", "recipe.yaml"], "LOADED"),
+        (["sql", "recipe.yaml", "--explain"], "LOADED"),
     ):
         done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)
         assert (done.returncode, done.stdout.rstrip().splitlines()[-1]) == (0, loads), done.stderr

@@ -13,8 +13,11 @@ from refinery.recipe import Recipe
 
 def kernel_files(recipe: Recipe, library: Library) -> set[Path]:
     """Files of the recipe's operators, with their features and matchers, and of imported readers and writers."""
-    used = {step.name for step in recipe.steps}
-    return {*_imported(), *(path for name in used for path in _of_operator(library.operators[name], library))}
+    used = [library.operators[name] for name in {step.name for step in recipe.steps}]
+    found = {path for operator in used for path in _of_operator(operator, library)}
+    if any(operator.kind == "deduplicator" for operator in used):
+        found.update(_imported("refinery.dedup.", but="refinery.dedup.matchers."))
+    return found.union(_imported("refinery.io."))
 
 
 def _of_operator(operator: Operator, library: Library) -> Iterator[Path]:
@@ -29,10 +32,10 @@ def _of_operator(operator: Operator, library: Library) -> Iterator[Path]:
         yield _file(sys.modules[type(operator.matcher).__module__])
 
 
-def _imported() -> Iterator[Path]:
-    """Modules that read and write samples: a format's module is imported when a file of the format is met."""
+def _imported(package: str, but: str = "-") -> Iterator[Path]:
+    """Imported modules of a package: that of a format is imported when a file of the format is met."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("refinery.io."):
+        if name.startswith(package) and not name.startswith(but):
             yield _file(module)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from refinery import kernels
 from refinery.dedup.matchers.model import (
     KeyRelations,
@@ -62,6 +60,8 @@ class QueryMatcher:
         self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
     ) -> Iterator[Pairs]:
         """Pairs that the query gives."""
+        import numpy as np
+
         for batch in keys.batches(keys.sql(self._query(params))):
             row, via, how = (kernels.core.arrow.numbers(batch.column(name)) for name in ("_row", "via", "how"))
             yield Pairs(row, via, how, np.full(len(row), np.nan))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from refinery.dedup.matchers.model import KeyRelations, Pairs, SetQuery, ShingleComparison
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Rounds in which the samples of a bucket are compared with one of those left; later rounds find almost nothing.
 ROUNDS = 8
@@ -27,6 +28,8 @@ def verified(
     samples. Samples of an index have no texts, so the similarity to them is estimated. notes: gets a line on samples
     that are left after the last round.
     """
+    import numpy as np
+
     if not bands:  # no sample has bands
         return
     _open_buckets(keys, len(bands), compare)
@@ -57,6 +60,8 @@ def _open_buckets(keys: KeyRelations, bands: int, compare: ShingleComparison) ->
     The member with the least place represents its bucket. Samples of an index come first, then samples ordered by
     content. Samples of equal content are alike in any order.
     """
+    import numpy as np
+
     buckets = keys.sql(SetQuery("buckets", values={"bands": list(range(bands))}))
     keys.run(f"CREATE OR REPLACE TEMP TABLE buckets AS {buckets}")
     members = keys.con.sql(keys.sql(SetQuery("members"))).to_arrow_table()
@@ -71,6 +76,8 @@ def _open_buckets(keys: KeyRelations, bands: int, compare: ShingleComparison) ->
 
 def _estimated(keys: KeyRelations, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Estimated Jaccard of each pair of samples."""
+    import numpy as np
+
     result = np.zeros(len(a))
     if len(a):
         with keys.relation("pairs", _table(n=np.arange(len(a)), a=a, b=b)):

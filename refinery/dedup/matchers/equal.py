@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from refinery import kernels
 from refinery.dedup.matchers.model import KeyRelations, Pairs, SetQuery
 
@@ -27,5 +25,7 @@ def equal_pairs(keys: KeyRelations, column: str, how: int) -> Iterator[Pairs]:
 
 def pairs_of(batch: pa.RecordBatch, how: int) -> Pairs:
     """Pairs from rows of `same_key`."""
+    import numpy as np  # the list of operators knows the matchers, and needs no numpy
+
     row, via = kernels.core.arrow.numbers(batch.column("_row")), kernels.core.arrow.numbers(batch.column("via"))
     return Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))

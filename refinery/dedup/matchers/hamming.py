@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from refinery import kernels
 from refinery.dedup.matchers.equal import equal_pairs
@@ -22,6 +20,9 @@ from refinery.dedup.matchers.model import (
 )
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 from refinery.dedup.matchers.shingles import shared_by
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _FIRSTS = "SELECT simhash, min(_row) AS _row FROM marks WHERE simhash IS NOT NULL GROUP BY simhash ORDER BY simhash"
 
@@ -88,6 +89,8 @@ class HammingMatcher:
 
 def _near(values: np.ndarray, rows: np.ndarray, blocks: int, distance: int) -> Pairs:
     """Pairs of near values. values: distinct and ascending. rows: the first sample of each."""
+    import numpy as np
+
     from refinery.kernels.dedup.hamming import pairs
 
     a, b = pairs(values, blocks, distance)

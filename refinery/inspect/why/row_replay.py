@@ -24,6 +24,7 @@ from refinery.io.readers.parts import source_of_part
 from refinery.io.readers.read import read
 from refinery.io.readers.registry import reader_of
 from refinery.io.writers.write import PartWriter
+from refinery.kernels.core.arrow import ints
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
 from refinery.recipe.model import StatSummary
 from refinery.workers import input_schema as schemas
@@ -217,5 +218,5 @@ def _stats(program: Program, place: RowPosition, done: pa.Table, folder: Path) -
 
 def _table(path: Path, place: RowPosition, columns: dict[str, Any]) -> str:
     path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.table({"_row": pa.array([place.inside]), **columns}), path)
+    pq.write_table(pa.table({"_row": ints(np.array([place.inside])), **columns}), path)
     return str(path)
