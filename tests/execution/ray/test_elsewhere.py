@@ -30,7 +30,7 @@ RECIPE = {
     "temp_dir": "spill",
     "operators": ["own"],
     "np": 2,
-    "shard_size": 2000,
+    "shard_size": 4000,
     "stat_summary": {"export": "out/stats"},
     "process": [
         {"stamped_mapper": {}},

@@ -23,6 +23,7 @@ from refinery.io.model import Shard, Source
 from tests.execution.ray.conftest import SMALL
 from tests.execution.ray.runs import assert_same, content, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, texts, write_lines
+from tests.sampling import sampled
 
 KEYS = {"shard_size": 20_000, "np": 2}
 STEPS = ["clean_email_mapper", "document_deduplicator", {"document_minhash_deduplicator": {"jaccard_threshold": 0.5}}]
@@ -40,7 +41,8 @@ def slow(folder: Path, seconds: float) -> Path:
     return operator_folder(folder / "own", slow=body)
 
 
-def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", sampled([STEPS[:2], STEPS]))
+def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Path, steps: list[Any]) -> None:
     own = slow(tmp_path, 0.1)
     keys = KEYS | {"operators": [str(own)]}
     write_lines(tmp_path / "in.jsonl", samples(400))
@@ -55,9 +57,9 @@ def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Pat
 
     leaving = threading.Thread(target=leave)
     leaving.start()
-    other = on_ray(tmp_path, ["slow_mapper", *STEPS], **keys)
+    other = on_ray(tmp_path, ["slow_mapper", *steps], **keys)
     leaving.join()
-    assert_same(local(tmp_path, ["slow_mapper", *STEPS], **keys), other)
+    assert_same(local(tmp_path, ["slow_mapper", *steps], **keys), other)
 
 
 @pytest.mark.long
@@ -76,20 +78,21 @@ def test_a_process_that_is_killed_once(driver: Any, tmp_path: Path) -> None:
     assert_same(local(tmp_path, ["fatal_mapper", *STEPS], **keys), other)
 
 
-def test_a_row_that_always_kills_its_process_costs_itself(driver: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", sampled([1, 3]))
+def test_a_row_that_always_kills_its_process_costs_itself(driver: Any, tmp_path: Path, times: int) -> None:
     body = """
         if text.startswith("poison"):
             os.kill(os.getpid(), signal.SIGKILL)
         return None
     """
     keys = {"operators": [str(operator_folder(tmp_path / "own", fatal=body))]}
-    write_lines(tmp_path / "in.jsonl", texts(["good", "poison 1", "better"] * 3))
+    write_lines(tmp_path / "in.jsonl", texts(["good", "poison 1", "better"] * times))
     found = on_ray(tmp_path, ["fatal_mapper"], **keys)
     error = "the worker process was killed by SIGKILL"
     assert rows(found, "quarantine", "_row, step, operator, error") == [
-        (n, 1, "fatal_mapper", error) for n in (1, 4, 7)
+        (n, 1, "fatal_mapper", error) for n in range(1, 3 * times, 3)
     ]
-    assert found.counts.kept == 6
+    assert found.counts.kept == 2 * times
 
 
 @pytest.mark.long

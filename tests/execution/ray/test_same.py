@@ -48,8 +48,15 @@ def operators(tmp_path: Path) -> Path:
 
 
 def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
-    write_lines(tmp_path / "in.jsonl", samples(300))
-    keys = KEYS | {"open_tracer": True, "trace_num": 3, "trace_keys": ["id"], "operators": [str(operators)]}
+    write_lines(tmp_path / "in.jsonl", samples(200))
+    keys = {
+        "shard_size": 13_000,
+        "np": 2,
+        "open_tracer": True,
+        "trace_num": 3,
+        "trace_keys": ["id"],
+        "operators": [str(operators)],
+    }
     keys |= {"stat_summary": {"group_by": {"source": "meta.source"}}, "keep_stats_in_res_ds": True}
     one, other = local(tmp_path, EVERYTHING, **keys), on_ray(tmp_path, EVERYTHING, **keys)
     assert rows(one, "shards", "count(*)")[0][0] > 3

@@ -12,6 +12,7 @@ from refinery.storage.open import open_store
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import rows, write_lines
 from tests.s3 import make_bucket
+from tests.sampling import sampled
 
 KEYS = {"shard_size": 40_000, "np": 2, "open_tracer": True, "trace_num": 2}
 STEPS = [
@@ -37,18 +38,19 @@ def test_parts_on_object_storage(driver: Any, tmp_path: Path) -> None:
     assert rows(again, "shards", "min(reused)") == [(4,)]
 
 
-def test_input_and_export_on_object_storage(driver: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("steps", "stages"), sampled([(STEPS[:2], 2), (STEPS, 4)]))
+def test_input_and_export_on_object_storage(driver: Any, tmp_path: Path, steps: list[Any], stages: int) -> None:
     lines = write_lines(tmp_path / "in.jsonl", samples(300))
-    url = make_bucket("elsewhere")
+    url = make_bucket(f"elsewhere-{stages}")
     fs, _ = located(url)
-    fs.put_file(str(lines), "elsewhere/data/in.jsonl")
-    one = local(tmp_path, STEPS, **KEYS)
+    fs.put_file(str(lines), f"elsewhere-{stages}/data/in.jsonl")
+    one = local(tmp_path, steps, **KEYS)
     keys = KEYS | {"dataset_path": f"{url}/data/", "export_path": f"{url}/kept/", "work_dir": f"{url}/run"}
-    other = on_ray(tmp_path, STEPS, **keys)
+    other = on_ray(tmp_path, steps, **keys)
     assert_same(one, other, "shards", "quarantine")
     there = sorted(str(path) for path in other.outputs)
     assert len(there) > 1 and all(path.startswith(f"{url}/kept/") for path in there)
     files = rows(other, "quarantine", "file, line, error")
     assert files == [(f"{url}/data/in.jsonl", *rest) for _, *rest in rows(one, "quarantine", "file, line, error")]
-    again = on_ray(tmp_path, STEPS, **keys)
-    assert rows(again, "shards", "min(reused)") == [(4,)] and sorted(map(str, again.outputs)) == there
+    again = on_ray(tmp_path, steps, **keys)
+    assert rows(again, "shards", "min(reused)") == [(stages,)] and sorted(map(str, again.outputs)) == there
