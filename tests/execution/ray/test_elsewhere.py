@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from refinery.execution.ray import environment
 from refinery.io.model import Shard, Source
 from refinery.storage.run_folder import RunDir
 from tests.runs import lines_of, operator_folder, write_lines
+from tests.sampling import named
 
 RECIPE = {
     "dataset_path": "in/*.jsonl",
@@ -67,27 +69,43 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
+def run_here(folder: Path, *options: str) -> str:
+    """What the command says, run by this process."""
+    with chdir(folder):
+        done = CliRunner().invoke(cli, ["run", "recipe.yaml", *options])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def run_apart(folder: Path, *options: str) -> str:
+    """What the command says, run by a process that joins the cluster by itself."""
+    done = run(folder, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def kept(folder: Path) -> list[Any]:
     files = sorted(folder.glob("*")) if folder.is_dir() else [folder]
     return [sample for path in files for sample in lines_of(path)]
 
 
-def test_all_is_that_of_the_folder_of_the_run(cluster: Any, decoys: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", named({"here": run_here, "apart": run_apart}, "here"))
+def test_all_is_that_of_the_folder_of_the_run(
+    cluster: Any, driver: Any, decoys: Path, tmp_path: Path, command: Callable[..., str]
+) -> None:
     project(tmp_path, "mine", "spam", range(10, 150))
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(RECIPE))
+    assert driver.get(driver.remote(lambda: os.getcwd()).remote()) == str(decoys)
     before = {path: path.read_bytes() for path in decoys.rglob("*") if path.is_file()}
-    done = run(tmp_path, "--executor_type", "ray", "--ray_address", cluster.address)
-    assert done.returncode == 0, done.stderr
+    said = command(tmp_path, "--executor_type", "ray", "--ray_address", cluster.address)
     found = kept(tmp_path / "out" / "kept")
     assert [sample["id"] for sample in found] == [n for n in range(10, 150) if n % 7]
     assert all(sample["text"].endswith(" mine note of mine") and "decoy" not in sample["text"] for sample in found)
     assert {path: path.read_bytes() for path in decoys.rglob("*") if path.is_file()} == before
-    assert f"kept samples   {Path('out', 'kept')}" in done.stdout.replace("\n", " ")
+    assert f"kept samples   {Path('out', 'kept')}" in said.replace("\n", " ")
     shutil.rmtree(tmp_path / "seen")
     options = ["--work_dir", "here", "--export_path", "here/kept.jsonl", "--stat_summary.export", "here/stats"]
-    with chdir(tmp_path):
-        here = CliRunner().invoke(cli, ["run", "recipe.yaml", *options])
-    assert here.exit_code == 0, here.output
+    run_here(tmp_path, *options)
     assert kept(tmp_path / "here" / "kept.jsonl") == found
 
 
