@@ -16,6 +16,7 @@ from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import here, stamps
 from refinery.execution.ray.resources import TaskResources
 from refinery.io.model import Shard
+from refinery.kernels.core import machine_code
 from refinery.workers.runner import Report
 from refinery.workers.serialization import Spool, from_json, to_json
 from refinery.workers.worker import ShardResult, Task
@@ -59,6 +60,7 @@ class RayRunner:
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
         self._program = self._ray.put(text)
+        self._kernels = self._ray.put(machine_code.copies())
         self._limits: tasks.Limits = hashlib.sha256(text.encode()).hexdigest(), memory, spill
         self._timeout, self._spool = timeout, spool
         self._around: tasks.Around = here(), described
@@ -96,7 +98,7 @@ class RayRunner:
     def close(self) -> None:
         """End the actors, and release the program."""
         self._place.close()
-        self._program = None
+        self._program = self._kernels = None
 
     def _result(self, job: _Job, reference: Any) -> ShardResult | None:
         """The result of a task; None if its shard must run again."""
@@ -135,7 +137,7 @@ class RayRunner:
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
         """Arguments for `tasks.run_shard`."""
         work = self._around, self._program, self._limits, shard, stamps(job.shard), task
-        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout
+        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout, self._kernels
 
 
 class _Tasks:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ import pyarrow as pa
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
 from refinery.io.model import Shard
+from refinery.kernels.core.machine_code import adopt
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.process_guard import expendable
@@ -47,11 +48,13 @@ def run_shard(
     share: int,
     careful: bool,
     timeout: float | None,
+    kernels: Mapping[str, bytes],
 ) -> str:
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
     seen: the shard's files as the driver sees them. share: divisor of the batch size, after memory has run out. careful:
     run in a process of its own, so that only the row is lost that ends the process or takes more than `timeout` seconds.
+    kernels: machine code of the driver, so that this machine need not compile.
     Returns the text of `answered`.
     """
     given = from_json(task)
@@ -60,6 +63,9 @@ def run_shard(
 
     def work() -> str:
         check_files(seen)
+        if _kept is None:  # the first shard of this process
+            with suppress(OSError):  # as any machine code that is missing, it is compiled
+                adopt(kernels)
         return run(around, program, limits, from_json(shard), smaller)
 
     try:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -80,10 +80,30 @@ def is_known(name: str) -> bool:
 def store(name: str, folder: Path, symbol: str, results: list[str], code: bytes) -> None:
     """Write the object file of a kernel, at once or not at all."""
     head = json.dumps({"symbol": symbol, "results": results, "digest": hashlib.sha256(code).hexdigest()})
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{name}.{os.getpid()}.{threading.get_ident()}.tmp"
-    draft.write_bytes(head.encode() + b"\n" + code)
-    draft.replace(folder / f"{name}.o")
+    _write(folder / f"{name}.o", head.encode() + b"\n" + code)
+
+
+def copies() -> dict[str, bytes]:
+    """The object files that this computer has compiled, for computers with a processor of the same kind."""
+    folder = user_folder()
+    names = sorted(folder.glob("*.o")) if folder.is_dir() else []
+    return {f"{SOURCES}/{folder.name}/{path.name}": path.read_bytes() for path in names}
+
+
+def adopt(files: Mapping[str, bytes]) -> None:
+    """Store the `copies` of another computer, as far as they are for this one's sources and processor."""
+    folder = user_folder()
+    for name, content in files.items():
+        if name == f"{SOURCES}/{folder.name}/{(place := folder / Path(name).name).name}" and not place.is_file():
+            if _checked(content):
+                _write(place, content)
+
+
+def _write(place: Path, content: bytes) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
+    draft.write_bytes(content)
+    draft.replace(place)
 
 
 def _checked(content: bytes) -> tuple[str, list[str], bytes] | None:

@@ -69,6 +69,26 @@ def test_damaged_machine_code_is_not_loaded() -> None:
     assert machine_code._checked(b"") is None and machine_code._checked(b"{}\nx") is None
 
 
+def test_another_computer_with_the_same_processor_need_not_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line_ends(np.zeros(1, np.uint8), 0, 1, np.zeros(1, np.int64))
+    sent, kind = machine_code.copies(), machine_code.user_folder().name
+    code = (machine_code.user_folder() / "text.lines.line_ends.o").read_bytes()
+    name = f"{machine_code.SOURCES}/{kind}/text.lines.line_ends.o"
+    assert sent[name] == code
+    there = tmp_path / kind
+    monkeypatch.setattr(machine_code, "user_folder", lambda: there)
+    assert machine_code.copies() == {}
+    for other in (f"other/{kind}/a.o", f"{machine_code.SOURCES}/other/a.o", f"{machine_code.SOURCES}/{kind}/../a.o"):
+        machine_code.adopt({other: code})
+    machine_code.adopt({f"{machine_code.SOURCES}/{kind}/damaged.o": code[:-1]})
+    assert not list(tmp_path.rglob("*.o"))
+    machine_code.adopt(sent)
+    assert (there / "text.lines.line_ends.o").read_bytes() == code
+    assert machine_code.copies() == sent
+
+
 def test_one_process_compiles_at_a_time(tmp_path: Path) -> None:
     with compiling.alone(tmp_path), (tmp_path / "lock").open("w") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
