@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import duckdb
 import pytest
 
 import refinery
+from refinery.cli.main import main
 from refinery.errors import OutputError
-from tests.conftest import ROOT
 from tests.runs import exported, settings, texts, write_lines
 
 STEPS = [
@@ -35,15 +34,19 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def test_a_full_disk(tmp_path: Path, small: Path) -> None:
+def test_a_full_disk(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_lines(tmp_path / "in.jsonl", texts(f"{k:05} " + f"{k * k} " * 30 for k in range(6000)))
     recipe = settings(tmp_path, STEPS, work_dir=small / "run", export_path=small / "out.jsonl", shard_size=60_000)
     (tmp_path / "recipe.json").write_text(json.dumps(recipe))
     (small / "ballast").write_bytes(bytes(1_500_000))
-    command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 6 and "cannot be written: No space left on device" in done.stderr
-    assert "and kept: run the same command again to continue" in done.stderr and "Traceback" not in done.stderr
+    monkeypatch.setattr("sys.argv", ["refinery", "run", str(tmp_path / "recipe.json")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = " ".join(capsys.readouterr().err.split())
+    assert ended.value.code == 6 and "cannot be written: No space left on device" in said
+    assert "and kept: run the same command again to continue" in said and "Traceback" not in said
     (small / "ballast").unlink()
     subprocess.run(["mount", "-o", "remount,size=40m", str(small)], check=True)
     run = refinery.run(recipe)

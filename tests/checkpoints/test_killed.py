@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from refinery.api import Run
 from refinery.results.database import Counts
 from tests.checkpoints.forks import Forks
 from tests.runs import content, write_lines
+from tests.sampling import sampled
 
 STEPS: list[Any] = [
     {"clean_email_mapper": None},
@@ -24,8 +26,9 @@ STEPS: list[Any] = [
     {"clean_links_mapper": None},
     {"text_length_filter": {"min_len": 60, "max_len": 400}},
 ]
-# Written by all shards together, from tables and from lines, and put together from parts.
-KINDS = ("jsonl", "parquet", "json")
+# Written from tables, put together from parts, and written by all shards together.
+KINDS = ("parquet", "json", "jsonl")
+FEW, MANY = 32_000, 16_000  # bytes of a shard, for few shards and for many
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +58,13 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def recipe(samples: Path, folder: Path, kind: str) -> dict[str, Any]:
+def recipe(samples: Path, folder: Path, kind: str, size: int) -> dict[str, Any]:
     return {
         "dataset_path": str(samples.with_suffix(".parquet") if kind == "parquet" else samples),
         "export_path": str(folder / f"out.{kind}"),
         "work_dir": str(folder / "run"),
         "np": 2,
-        "shard_size": 16000,
+        "shard_size": size,
         "open_tracer": True,
         "trace_num": 3,
         "process": STEPS,
@@ -88,16 +91,21 @@ class Undisturbed:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, forks: Forks, samples: Path) -> dict[str, Undisturbed]:
-    """Costs and results of undisturbed runs, by format."""
-    found = {}
-    for kind in KINDS:
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, forks: Forks, samples: Path
+) -> Callable[[str, int], Undisturbed]:
+    """Cost and results of an undisturbed run, by format and size of shards."""
+
+    @cache
+    def run(kind: str, size: int) -> Undisturbed:
         folder = tmp_path_factory.mktemp(kind)
-        answer = forks.run(recipe(samples, folder, kind))
-        assert answer["code"] == 0 and answer["reused"][0] == 0 and answer["reused"][1] > 12
-        found[kind] = Undisturbed(answer["seconds"], answer["operations"], left(folder))
-    assert len(found["jsonl"].left[0]["quarantine"]) == 6 and len(found["jsonl"].left[0]["clusters"]) > 50
-    return found
+        answer = forks.run(recipe(samples, folder, kind, size))
+        assert answer["code"] == 0 and answer["reused"][0] == 0 and answer["reused"][1] > (12 if size == MANY else 6)
+        found = left(folder)
+        assert len(found[0]["quarantine"]) == (0 if kind == "parquet" else 6) and len(found[0]["clusters"]) > 50
+        return Undisturbed(answer["seconds"], answer["operations"], found)
+
+    return run
 
 
 def asked_kill(share: float, clock: bool, whole: Undisturbed) -> dict[str, Any]:
@@ -105,19 +113,26 @@ def asked_kill(share: float, clock: bool, whole: Undisturbed) -> dict[str, Any]:
     return {"kill": share * whole.seconds} if clock else {"at": 1 + int(share * whole.operations)}
 
 
-@pytest.mark.parametrize(("moments", "clock"), [(3, False), pytest.param(30, True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("moments", "clock", "size"), sampled([(2, False, FEW), (30, True, MANY)]))
 def test_killed_at_any_moment(
-    moments: int, clock: bool, tmp_path: Path, forks: Forks, samples: Path, undisturbed: dict[str, Undisturbed]
+    moments: int,
+    clock: bool,
+    size: int,
+    tmp_path: Path,
+    forks: Forks,
+    samples: Path,
+    undisturbed: Callable[[str, int], Undisturbed],
 ) -> None:
     dice = random.Random(11)
     reused = []
     for moment in range(moments):
         kind = KINDS[moment % len(KINDS)]
-        expected = undisturbed[kind].left
+        whole = undisturbed(kind, size)
+        expected = whole.left
         folder = tmp_path / str(moment)
         folder.mkdir()
-        asked = recipe(samples, folder, kind)
-        forks.run(asked, **asked_kill((moment + dice.uniform(0.02, 1.0)) / moments, clock, undisturbed[kind]))
+        asked = recipe(samples, folder, kind, size)
+        forks.run(asked, **asked_kill((moment + dice.uniform(0.02, 1.0)) / moments, clock, whole))
         answer = forks.run(asked)
         assert answer["code"] == 0, moment
         found = left(folder)
@@ -130,19 +145,21 @@ def test_killed_at_any_moment(
 
 
 @pytest.mark.parametrize(
-    ("shares", "clock"), [((0.4, 0.6), False), pytest.param((0.4, 0.45, 0.5, 0.55, 0.6), True, marks=pytest.mark.long)]
+    ("shares", "clock", "size"), sampled([((0.4, 0.6), False, FEW), ((0.4, 0.45, 0.5, 0.55, 0.6), True, MANY)])
 )
 def test_killed_again_and_again(
     shares: tuple[float, ...],
     clock: bool,
+    size: int,
     tmp_path: Path,
     forks: Forks,
     samples: Path,
-    undisturbed: dict[str, Undisturbed],
+    undisturbed: Callable[[str, int], Undisturbed],
 ) -> None:
     """One run gets to its end in steps, each of which ends a little later than the one before."""
-    asked = recipe(samples, tmp_path, "jsonl")
+    asked = recipe(samples, tmp_path, "jsonl", size)
+    whole = undisturbed("jsonl", size)
     for share in shares:
-        forks.run(asked, **asked_kill(share, clock, undisturbed["jsonl"]))
+        forks.run(asked, **asked_kill(share, clock, whole))
     assert forks.run(asked)["code"] == 0
-    assert left(tmp_path) == undisturbed["jsonl"].left
+    assert left(tmp_path) == whole.left

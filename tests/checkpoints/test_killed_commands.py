@@ -41,7 +41,7 @@ def forks() -> Iterator[Forks]:
 def asked(folder: Path, source: Path, **keys: Any) -> dict[str, Any]:
     suffix = keys.pop("suffix", "jsonl")
     places = {"export_path": folder / f"out.{suffix}", "work_dir": folder / "run", "dataset_path": source}
-    return settings(folder, STEPS, np=2, shard_size=1500, open_tracer=True, trace_num=3, **places, **keys)
+    return settings(folder, STEPS, np=2, shard_size=2500, open_tracer=True, trace_num=3, **places, **keys)
 
 
 @pytest.fixture(scope="module")

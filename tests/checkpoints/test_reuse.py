@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -257,22 +258,33 @@ def test_another_export_path_takes_what_is_exported(done: Path, plain: tuple[Any
     assert left(run) == plain and reused(run) == all_of(run) and (done / "run" / "out.jsonl").exists()
 
 
-def test_files_of_others_beside_what_is_kept_stay(done: Path) -> None:
+def freed(folder: Path) -> None:
+    """Free what the run in a folder keeps, as the command `gc` does."""
     from refinery.checkpoints import gc
 
+    [kept] = gc.find([folder])
+    assert gc.free(kept)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda folder: refinery.run(asked(folder, use_cache=False)),
+        freed,
+        lambda folder: begin_anew(open_recipe(asked(folder), {})[0]),
+    ],
+    ids=["use_cache", "gc", "anew"],
+)
+def test_files_of_others_beside_what_is_kept_stay(done: Path, end: Callable[[Path], Any]) -> None:
     parts = RunDir(done / "run").parts
     (parts / "of others").mkdir()
     others = [parts / "notes.txt", parts / "of others" / "run.json"]
     for path in others:
         path.write_text("mine")
-    refinery.run(asked(done, use_cache=False))
+    assert (parts / "stage_1").exists()
+    end(done)
     assert sorted(path.name for path in parts.iterdir()) == ["notes.txt", "of others"]
-    refinery.run(asked(done))
-    [kept] = gc.find([done])
-    assert gc.free(kept) and [path.read_text() for path in others] == ["mine", "mine"]
-    refinery.run(asked(done))
-    begin_anew(open_recipe(asked(done), {})[0])
-    assert sorted(path.name for path in parts.iterdir()) == ["notes.txt", "of others"]
+    assert [path.read_text() for path in others] == ["mine", "mine"]
 
 
 def test_without_cache_nothing_stays(done: Path) -> None:
@@ -340,8 +352,7 @@ def test_unfinished_files_of_killed_runs_go(tmp_path: Path) -> None:
 def test_gc(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from refinery.checkpoints import gc
 
-    refinery.run(asked(done))
-    refinery.run(asked(done, work_dir=done / "b" / "run", export_path=done / "b" / "out.jsonl"))
+    shutil.copytree(done / "run", done / "b" / "run")
     os.utime(done / "run" / ".refinery" / "parts" / "run.json", (1000, 1000))
     found = gc.find([done])
     assert [kept.folder for kept in found] == [done / "run", done / "b" / "run"] and all(kept.ended for kept in found)

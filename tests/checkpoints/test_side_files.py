@@ -60,7 +60,7 @@ def asked(folder: Path, steps: list[Any], name: str = "run", **keys: Any) -> dic
     if not (folder / "in.jsonl").exists():
         write_lines(folder / "in.jsonl", SAMPLES)
     places = {"work_dir": folder / name, "export_path": folder / name / "out.jsonl"}
-    given = {"operators": [str(folder / "operators")], "shard_size": 1_000, "np": 2, "workers": "threads"}
+    given = {"operators": [str(folder / "operators")], "shard_size": 2_000, "np": 2, "workers": "threads"}
     return settings(folder, json.loads(text), **places, **given | keys)
 
 
@@ -120,7 +120,7 @@ def test_a_killed_run_does_not_mix_with_the_next(tmp_path: Path, monkeypatch: py
 
     put(tmp_path, OLD)
     with monkeypatch.context() as patched:
-        stopped_after(patched, 5, killed)
+        stopped_after(patched, 3, killed)
         with pytest.raises(BaseException):  # noqa: B017  whatever a run ends with that is interrupted
             refinery.run(asked(tmp_path, READERS["filter"], np=1))
     assert list((RunDir(tmp_path / "run").parts / "stage_1").glob("*.done.json"))
@@ -138,7 +138,7 @@ def test_a_file_that_changes_while_the_run_reads_it_ends_the_run(
     put(tmp_path, OLD)
     recipe = asked(tmp_path, READERS["filter"], np=1)
     with monkeypatch.context() as patched:
-        stopped_after(patched, 5, lambda: change(tmp_path / "side" / "list.csv"))
+        stopped_after(patched, 3, lambda: change(tmp_path / "side" / "list.csv"))
         with pytest.raises(DataError, match="list.csv: has changed since the run began"):
             refinery.run(recipe)
     assert not (tmp_path / "run" / "out.jsonl").exists() and not (tmp_path / "run" / "manifest.json").exists()

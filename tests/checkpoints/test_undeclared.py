@@ -95,7 +95,7 @@ def reused(run: Any) -> int:
 
 @pytest.mark.parametrize(
     "name",
-    named({name: name for name in DOINGS}, "bare thread", "missing", "folder", "program", "copy"),
+    named({name: name for name in DOINGS}, "missing", "folder", "program"),
 )
 def test_doings_that_results_may_depend_on(tmp_path: Path, name: str) -> None:
     body, note = DOINGS[name]
