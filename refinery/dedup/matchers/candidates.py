@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 ROUNDS = 8
 # SQL for the content hash that picks representatives: the sum of a sample's shingles, which are hashes, modulo 2^64.
 CONTENT = "CAST(coalesce(list_sum(shingles), 0) % 18446744073709551616 AS UBIGINT)"
+# Bands of one statement: the time to plan it grows with the square of their number.
+_AT_ONCE = 16
 
 _REPRESENTATIVES = SetQuery("representatives")
 
@@ -62,8 +64,10 @@ def _open_buckets(keys: KeyRelations, bands: int, compare: ShingleComparison) ->
     """
     import numpy as np
 
-    buckets = keys.sql(SetQuery("buckets", values={"bands": list(range(bands))}))
-    keys.run(f"CREATE OR REPLACE TEMP TABLE buckets AS {buckets}")
+    for first in range(0, bands, _AT_ONCE):
+        some = list(range(first, min(first + _AT_ONCE, bands)))
+        buckets = keys.sql(SetQuery("buckets", values={"bands": some}))
+        keys.run(f"INSERT INTO buckets {buckets}" if first else f"CREATE OR REPLACE TEMP TABLE buckets AS {buckets}")
     members = keys.con.sql(keys.sql(SetQuery("members"))).to_arrow_table()
     rows, content = (members[name].to_numpy().copy() for name in ("_row", "content"))
     here = rows >= 0
