@@ -9,12 +9,13 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.inspect.commanded import caller
+from tests.sampling import sampled
 from tests.test_docs import commands
 
 PAGE = ROOT / "docs" / "deciding.md"
 
 
-@pytest.mark.parametrize("heading", ["Analyze", "Tune", "Refilter", "Compare two runs"])
+@pytest.mark.parametrize("heading", sampled(["Compare two runs", "Analyze", "Refilter", "Tune"]))
 def test_the_commands_of_a_section(
     heading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ from refinery.planning.plan import prepare
 from tests.inspect.commanded import Call, caller, outcome_of
 from tests.results.test_tables import documented
 from tests.runs import refine, settings, texts, write_lines
+from tests.sampling import sampled
 
 WORDS = "a of it the that with from these which people sentence 2024 ... naïve 日本語".split()
 
@@ -149,7 +150,9 @@ def test_what_is_missing_is_counted_and_what_does_not_vary_has_no_correlation(tm
     ]  # a text is no statistic to describe
 
 
-@pytest.mark.parametrize("keys", [{"shard_size": 500, "np": 1}, {"shard_size": 3000, "np": 2}])
+@pytest.mark.parametrize(
+    "keys", [{"shard_size": 5000, "np": 2}, pytest.param({"shard_size": 500, "np": 1}, marks=pytest.mark.long)]
+)
 def test_shards_and_workers_change_nothing(found: Analysis, data: Path, tmp_path: Path, keys: dict[str, Any]) -> None:
     other = analyze(request(data, "text_len", "num_words", "alnum_ratio", folder=tmp_path / "run", **keys))
     assert other.descriptions == found.descriptions
@@ -185,7 +188,7 @@ def test_only_the_keys_that_are_summed_up_have_quantiles(tmp_path: Path) -> None
 # Bounds
 
 
-@pytest.mark.parametrize("method", ["quantile", "3-sigma"])
+@pytest.mark.parametrize("method", sampled(["quantile", "3-sigma"]))
 def test_a_fragment_removes_what_it_says(found: Analysis, tmp_path: Path, method: str) -> None:
     whole = yaml.safe_load(found.fragments[method])
     rows = {row["operator"]: row for row in found.suggestions if row["method"] == method}
@@ -315,7 +318,7 @@ def test_a_recipe_in_json(call: Call, tmp_path: Path) -> None:
     assert found["work_dir"] == "data" and found["statistics"][0]["max"] == 5
 
 
-@pytest.mark.parametrize("name", ["docs.csv", "docs.parquet"])
+@pytest.mark.parametrize("name", sampled(["docs.csv", "docs.parquet"]))
 def test_other_formats(tmp_path: Path, name: str) -> None:
     frame = pd.DataFrame({"body": ["one", "two words", "three more words"], "n": [1, 2, 3]})
     path = tmp_path / name
@@ -361,7 +364,7 @@ def test_why_knows_what_was_left_out(call: Call, tmp_path: Path) -> None:
 
 def test_an_analysis_leaves_the_files_of_the_recipe_alone(call: Call, tmp_path: Path) -> None:
     """They are of the samples that came to the filters; only who asks for files of an analysis gets some."""
-    write_lines(tmp_path / "in.jsonl", samples())
+    write_lines(tmp_path / "in.jsonl", samples(20))
     recipe = tmp_path / "recipe.json"
     steps = [{"text_length_filter": {"min_len": 3}}]
     recipe.write_text(

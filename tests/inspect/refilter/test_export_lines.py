@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from refinery.inspect.refilter.refilter import refilter
 from tests.inspect.refilter.refiltered import prepared, same_as_fresh
 from tests.inspect.refilter.test_refilter import SAMPLES
 from tests.inspect.refilter.test_table_patch import KNOWN
-from tests.sampling import sampled
+from tests.sampling import named
 
 TIGHTER = {"process.4.min_num": 5}
 
@@ -67,7 +68,10 @@ FEWER: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "changes"), sampled([(keys, changes) for changes in FEWER for keys in KEYS], every=3))
+@pytest.mark.parametrize(
+    ("keys", "changes"),
+    named({str(at): case for at, case in enumerate(product(KEYS, FEWER))}, "3", "6", "9"),
+)
 def test_fewer_samples(
     made: Prepared, tmp_path: Path, changes: dict[str, Any], keys: dict[str, Any], copied: Callable[[], list[str]]
 ) -> None:
@@ -78,17 +82,19 @@ def test_fewer_samples(
 @pytest.mark.parametrize(
     ("keys", "changes"),
     [
-        *sampled(
-            [
-                ({}, {"process.5.where": "text_len < 50"}),  # more samples
-                ({}, {"add_suffix": True, **TIGHTER}),
-                ({}, {"export_type": "jsonl.gz", **TIGHTER}),
-                ({}, {"keep_stats_in_res_ds": True, **TIGHTER}),
-                ({"export_type": "parquet"}, TIGHTER),
-                ({"export_type": "jsonl.zst"}, TIGHTER),
-                ({"export_type": "none"}, {"export_type": "jsonl", **TIGHTER}),
-            ],
-            every=2,
+        *named(
+            {
+                "more samples": ({}, {"process.5.where": "text_len < 50"}),
+                "other names": ({}, {"add_suffix": True, **TIGHTER}),
+                "other format": ({}, {"export_type": "jsonl.gz", **TIGHTER}),
+                "other columns": ({}, {"keep_stats_in_res_ds": True, **TIGHTER}),
+                "tables": ({"export_type": "parquet"}, TIGHTER),
+                "compressed": ({"export_type": "jsonl.zst"}, TIGHTER),
+                "no export": ({"export_type": "none"}, {"export_type": "jsonl", **TIGHTER}),
+            },
+            "more samples",
+            "other columns",
+            "tables",
         )
     ],
 )
@@ -102,8 +108,8 @@ def test_what_has_to_be_written_anew(
 @pytest.mark.parametrize(
     ("name", "left", "damage"),
     [
-        ("out.jsonl", [], "other"),
         ("out_stats.jsonl", ["out.jsonl"], "gone"),
+        pytest.param("out.jsonl", [], "other", marks=pytest.mark.long),
         pytest.param("out.jsonl", [], "gone", marks=pytest.mark.long),
         pytest.param("out_stats.jsonl", ["out.jsonl"], "other", marks=pytest.mark.long),
     ],

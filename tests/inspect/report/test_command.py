@@ -11,6 +11,8 @@ import pytest
 
 from refinery.api import Run
 from refinery.cli import main
+from refinery.inspect.report.page import page
+from tests.runs import refine, texts
 
 pytestmark = pytest.mark.usefixtures("capsys")
 
@@ -24,34 +26,45 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return 0
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    steps = [{"text_length_filter": {"min_len": 4}}]
+    return refine(tmp_path_factory.mktemp("small"), texts(["some text", "too"]), steps, open_tracer=True)
+
+
+@pytest.fixture(scope="module")
+def run_page(run: Run) -> str:
+    return page(run.work_dir)
+
+
 @pytest.fixture
-def run_folder(hostile: Run, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(hostile.work_dir, tmp_path / "run"))
+def run_folder(run: Run, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(run.work_dir, tmp_path / "run"))
 
 
 def test_it_writes_into_the_run_folder(
-    run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], hostile_page: str
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run_page: str
 ) -> None:
     assert call(monkeypatch, str(run_folder)) == 0
     assert capsys.readouterr().out == f"{run_folder / 'report.html'}\n"
-    assert (run_folder / "report.html").read_text("utf-8") == hostile_page
+    assert (run_folder / "report.html").read_text("utf-8") == run_page
     assert not list(run_folder.glob(".*html*"))
 
 
 def test_it_writes_where_it_is_reported(
-    hostile: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], hostile_page: str
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run_page: str
 ) -> None:
     target = tmp_path / "page.html"
-    assert call(monkeypatch, str(hostile.work_dir), "-o", str(target)) == 0
-    assert target.read_text("utf-8") == hostile_page and capsys.readouterr().out == f"{target}\n"
-    assert call(monkeypatch, str(hostile.work_dir), "-o", "-") == 0
-    assert capsys.readouterr().out == hostile_page
+    assert call(monkeypatch, str(run.work_dir), "-o", str(target)) == 0
+    assert target.read_text("utf-8") == run_page and capsys.readouterr().out == f"{target}\n"
+    assert call(monkeypatch, str(run.work_dir), "-o", "-") == 0
+    assert capsys.readouterr().out == run_page
 
 
 def test_a_place_that_cannot_be_written(
-    hostile: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(monkeypatch, str(hostile.work_dir), "-o", str(tmp_path / "none" / "page.html")) == 6
+    assert call(monkeypatch, str(run.work_dir), "-o", str(tmp_path / "none" / "page.html")) == 6
     assert "cannot be written: No such file or directory. Name another file with -o" in capsys.readouterr().err
 
 
@@ -81,8 +94,8 @@ def test_a_database_of_another_version(
 
 
 def test_without_the_extra_it_is_named(
-    hostile: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert call(monkeypatch, str(hostile.work_dir)) == 6
+    assert call(monkeypatch, str(run.work_dir)) == 6
     assert "pip install 'refinery[report]'" in capsys.readouterr().err
