@@ -56,11 +56,21 @@ class Books:
         return database.check(self.db, self.done)
 
 
-@pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
-    found = Books(tmp_path)
+@pytest.fixture(scope="module")
+def balanced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Books]:
+    found = Books(tmp_path_factory.mktemp("books"))
     with found.db:
         yield found
+
+
+@pytest.fixture
+def books(balanced: Books) -> Iterator[Books]:
+    """Books that a test may change: they are as they were after it."""
+    results = [*balanced.results]
+    balanced.db.con.begin()
+    yield balanced
+    balanced.db.con.rollback()
+    balanced.results[:] = results
 
 
 def test_honest_books_balance(books: Books) -> None:
@@ -172,8 +182,8 @@ def test_the_command_ends_with_its_exit_code(
 
 
 def test_moments_do_not_depend_on_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary, "BLOCK", 100_000)
-    values = np.random.default_rng(3).random(400_000) * 1000 / 7
+    monkeypatch.setattr(summary, "BLOCK", 25_000)
+    values = np.random.default_rng(3).random(100_000) * 1000 / 7
     rows = pa.table(
         {"_row": np.arange(len(values)), "ratio": values, "_key_1": [f"k{n % 7}" for n in range(len(values))]}
     )

@@ -89,7 +89,13 @@ RECIPE = [{"text_length_filter": {"min_len": 3}}]
 
 
 @pytest.mark.parametrize(
-    "name", ["out.jsonl", "out_stats.jsonl", "refinery.duckdb", "trace/sample_trace-text_length_filter.jsonl"]
+    "name",
+    [
+        "out.jsonl",
+        pytest.param("out_stats.jsonl", marks=pytest.mark.long),
+        "refinery.duckdb",
+        "trace/sample_trace-text_length_filter.jsonl",
+    ],
 )
 def test_files_of_others_are_not_overwritten(tmp_path: Path, name: str) -> None:
     mine = tmp_path / "run" / name
@@ -239,7 +245,7 @@ def test_statistics_of_others(tmp_path: Path) -> None:
 
 
 def test_a_report_replaces_reports_alone(tmp_path: Path) -> None:
-    run = refine(tmp_path, SAMPLES, RECIPE)
+    run = refine(tmp_path, SAMPLES, STEPS[:1])  # no statistics, so nothing to draw
     for output in (None, str(tmp_path / "page.html")):
         path = Path(output or run.work_dir / "report.html")
         path.write_text("mine")

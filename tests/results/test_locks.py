@@ -78,6 +78,7 @@ def test_what_meets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Any, o
 
 def test_statistics_files_in_use_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("refinery.results.locks._PATIENCE", 0.05)
     of_rank = {"stat_summary": {"export": "ss", "rank": 3}}
     one, other = locks(tmp_path, "one.jsonl", **of_rank), locks(tmp_path, "other.jsonl", **of_rank)
     said = re.escape(f"statistics files of rank 3 in {tmp_path / 'ss'}: another run is writing here")
@@ -110,7 +111,8 @@ def test_runs_that_share_a_folder_never_refuse_each_other(tmp_path: Path) -> Non
         assert sum(pool.map(come_and_go, range(4))) == 800
 
 
-def test_a_second_run_is_refused_while_the_first_works(tmp_path: Path) -> None:
+def test_a_second_run_is_refused_while_the_first_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refinery.results.locks._PATIENCE", 0.05)
     first, second = (settings(tmp_path, STEPS, work_dir=tmp_path / name) for name in ("one", "two"))
     found: list[BaseException] = []
 

@@ -32,7 +32,7 @@ def test_odd_paths_of_a_recipe(tmp_path: Path, key: str) -> None:
 
 def test_odd_paths_of_a_report(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", texts(["a"]))
-    refinery.run(settings(tmp_path, STEPS))
+    refinery.run(settings(tmp_path, ["clean_email_mapper"]))  # no statistics, so nothing to draw
     for path in odd_paths(tmp_path):
         with pytest.raises(OutputError, match="cannot be written"):
             report(tmp_path / "run", path)

@@ -54,7 +54,7 @@ def test_nothing_is_printed_of_a_run_that_fails(recipe: str, monkeypatch: pytest
 
 
 def test_whoever_reads_may_have_enough(recipe: str, tmp_path: Path) -> None:
-    write_lines(tmp_path / "in.jsonl", texts(["a long text " * 100] * 2000))
+    write_lines(tmp_path / "in.jsonl", texts(["a long text " * 100] * 500))
     command = [sys.executable, "-m", "refinery", "run", recipe, "--export_path", "-", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None

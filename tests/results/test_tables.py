@@ -13,6 +13,8 @@ import pytest
 
 import refinery
 from refinery.api import Run
+from refinery.execution.open import open_recipe
+from refinery.planning.plan import prepare
 from tests.conftest import ROOT
 from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
 
@@ -265,7 +267,7 @@ def test_the_folder_says_in_text_what_ran(tmp_path: Path) -> None:
 def test_a_fingerprint_follows_parameters_and_operators(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", SAMPLES)
     prints = [
-        refinery.run(settings(tmp_path, [{"text_length_filter": step}])).sql("SELECT fingerprint FROM runs")[0][0]
+        prepare(*open_recipe(settings(tmp_path, [{"text_length_filter": step}]))).fingerprint
         for step in (None, {"min_len": 10}, {"min_len": 11})
     ]
     assert prints[0] == prints[1] != prints[2]

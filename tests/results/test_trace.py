@@ -68,7 +68,14 @@ def test_all_are_as_many_as_the_waterfall_says(everything: Run) -> None:
 
 
 @pytest.mark.parametrize("np", [pytest.param(1, marks=pytest.mark.long), 2])
-@pytest.mark.parametrize(("number", "keys"), [(3, {}), (10, {"shard_size": 900}), (1000, {"shard_size": 400})])
+@pytest.mark.parametrize(
+    ("number", "keys"),
+    [
+        (3, {}),
+        (10, {"shard_size": 900}),
+        pytest.param(1000, {"shard_size": 400}, marks=pytest.mark.long),
+    ],
+)
 def test_the_first_rows_are_traced_at_any_number_of_workers(
     tmp_path: Path, everything: Run, np: int, number: int, keys: dict[str, Any]
 ) -> None:
