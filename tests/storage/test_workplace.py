@@ -16,6 +16,7 @@ from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.runs import content, rows, settings, texts, write_lines
 from tests.s3 import make_bucket, s3_server
+from tests.sampling import sampled
 
 STEPS = ["clean_email_mapper", "document_deduplicator", {"text_length_filter": {"min_len": 6}}]
 KEYS = {"np": 2, "open_tracer": True}
@@ -57,23 +58,26 @@ def test_tables_and_traces_are_those_of_a_folder(server: str, tmp_path: Path) ->
         assert place.read_text(name) == (tmp_path / "run" / name).read_text("utf-8")
 
 
-def test_another_run_finds_what_is_done(server: str, tmp_path: Path) -> None:
-    url = f"{make_bucket('again')}/one"
-    rail = {"document_minhash_deduplicator": {"max_removed_share": 0.01}}
+@pytest.mark.parametrize("changed", sampled([False, True]))
+def test_another_run_finds_what_is_done(server: str, tmp_path: Path, changed: bool) -> None:
+    """changed: then the recipe has other steps."""
+    url = f"{make_bucket(f'again-{changed}'.lower())}/one"
+    rail = {"document_deduplicator": {"max_removed_share": 0.01}}
     with pytest.raises(OperatorError, match="max_removed_share"):
         refinery.run(recipe(tmp_path, url, "clean_email_mapper", rail))
     assert ".refinery/manifest.json" not in open_store(url).names()
-    rail = {"document_minhash_deduplicator": {"max_removed_share": 0.99}}
+    rail = {"document_deduplicator": {"max_removed_share": 0.99}}
     again = refinery.run(recipe(tmp_path, url, "clean_email_mapper", rail))
     assert rows(again, "shards", "min(reused)") == [(1,)]
-    changed = refinery.run(recipe(tmp_path, url, "clean_email_mapper"))
-    fresh = refinery.run(recipe(tmp_path, tmp_path / "fresh", "clean_email_mapper"))
-    assert content(changed, "shards") == content(fresh, "shards")
+    steps = ["clean_email_mapper"] if changed else ["clean_email_mapper", rail]
+    last = refinery.run(recipe(tmp_path, url, *steps)) if changed else again
+    fresh = refinery.run(recipe(tmp_path, tmp_path / "fresh", *steps))
+    assert content(last, "shards") == content(fresh, "shards")
 
 
 def test_nothing_is_kept_where_the_recipe_says_so(server: str, tmp_path: Path) -> None:
     url = f"{make_bucket('nothing')}/one"
-    refinery.run(recipe(tmp_path, url) | {"use_cache": False})
+    refinery.run(recipe(tmp_path, url, "clean_email_mapper") | {"use_cache": False})
     assert open_store(url).names(".refinery/parts/") == []
 
 

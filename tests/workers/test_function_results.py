@@ -14,6 +14,7 @@ from refinery.errors import OperatorError
 from refinery.operators import Function
 from refinery.workers.function_results import BadValue, Contract, checked
 from tests.runs import exported, refine, rows, texts
+from tests.sampling import sampled
 
 _OPERATOR = '''"""An operator for one test."""
 
@@ -117,16 +118,11 @@ def test_it_ends_the_run_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "out.jsonl").exists()
 
 
-def test_it_ends_a_run_by_processes_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", sampled([{"row_timeout": 20}, {"workers": "processes"}]))
+def test_it_ends_a_run_by_processes_too(tmp_path: Path, keys: dict[str, Any]) -> None:
     with pytest.raises(OperatorError, match=r"measured_filter: the function measure .*returned 1 value for 20 rows"):
         folder = operators(tmp_path, "VARCHAR", 'return pa.array(["x"])')
-        refine(tmp_path, SAMPLES, ["measured_filter"], operators=folder, workers="processes")
-
-
-def test_it_ends_a_run_with_a_time_limit_too(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match=r"measured_filter: the function measure .*returned 1 value for 20 rows"):
-        folder = operators(tmp_path, "VARCHAR", 'return pa.array(["x"])')
-        refine(tmp_path, SAMPLES, ["measured_filter"], operators=folder, row_timeout=20)
+        refine(tmp_path, SAMPLES, ["measured_filter"], operators=folder, **keys)
 
 
 def test_a_try_does_not_hide_it(tmp_path: Path) -> None:
@@ -162,7 +158,7 @@ def test_a_bad_value_is_one_of_its_row(kind: str, body: str, reason: str) -> Non
         assert len(answer(kind, body, contract, TEXTS[:7])) == 7
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
+@pytest.mark.parametrize("workers", sampled(["threads", "processes"]))
 def test_a_bad_value_costs_its_row(tmp_path: Path, workers: str) -> None:
     body = r'return strings(*(b"\xff" if t == "text 7" else t.encode() for t in texts))'
     keys = {"operators": operators(tmp_path, "VARCHAR", body), "workers": workers}

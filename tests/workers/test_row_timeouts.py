@@ -71,10 +71,10 @@ def test_a_row_that_is_too_slow_is_known_when_it_is_met_again() -> None:
 
 def test_rows_that_are_slow_together_only_are_no_fault() -> None:
     def steady(column: pa.Array, times: int) -> pa.Array:
-        time.sleep(0.04 * len(column))
+        time.sleep(0.02 * len(column))
         return column
 
-    assert timed(steady, 0.6)(pa.array(["a"] * 20), 1).to_pylist() == ["a"] * 20
+    assert timed(steady, 0.3)(pa.array(["a"] * 20), 1).to_pylist() == ["a"] * 20
 
 
 def test_a_function_that_swallows_the_interruption_is_too_slow_all_the_same() -> None:

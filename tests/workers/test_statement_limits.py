@@ -14,6 +14,7 @@ import pytest
 import refinery
 from refinery.errors import OperatorError, RecipeError, StatementTimeout
 from refinery.io.batch import Batch
+from refinery.planning import binding
 from refinery.workers import statement_limits
 from refinery.workers.crash_marker import died
 from refinery.workers.program_connection import ProgramConnection
@@ -24,7 +25,7 @@ ENDLESS = "(WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELE
 STUCK = "levenshtein(repeat('a', n), repeat('b', n)) >= 0"  # one expression, which DuckDB does not leave
 TOLD = "SQL took longer than 1.5 seconds (row_timeout, which is never less for SQL)"
 
-COMMAND = "from refinery.workers import statement_limits as limits; limits.DEFAULT = 1.5; from refinery.__main__ import start; start()"
+COMMAND = "from refinery.workers import statement_limits as limits; limits.DEFAULT = 1.0; from refinery.__main__ import start; start()"
 LENGTH = {"text_length_filter": {"min_len": 1}}
 
 
@@ -33,6 +34,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few seconds in place of minutes."""
     monkeypatch.setattr(statement_limits, "LEAST", 1.5)
     monkeypatch.setattr(statement_limits, "DEFAULT", 1.5)
+    monkeypatch.setattr(binding, "_ALONE", 0.75)  # of each step, to find it among others
 
 
 def test_sql_without_end_is_a_mistake_of_its_step(tmp_path: Path) -> None:
@@ -48,7 +50,6 @@ def test_sql_without_end_is_a_mistake_of_its_step(tmp_path: Path) -> None:
 def test_sql_without_end_runs_into_the_limit_once(
     tmp_path: Path, around: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statement_limits, "LEAST", 3.0)  # longer than each step is given to find it among others
     given: list[float] = []
     ended = statement_limits.StatementLimit._watch
 
@@ -59,9 +60,9 @@ def test_sql_without_end_runs_into_the_limit_once(
 
     monkeypatch.setattr(statement_limits.StatementLimit, "_watch", watch)
     write_lines(tmp_path / "in.jsonl", texts(["a", "b"]))
-    with pytest.raises(RecipeError, match="SQL took longer than 3 seconds"):
+    with pytest.raises(RecipeError, match="SQL took longer than 1.5 seconds"):
         refinery.run(settings(tmp_path, [*around, {"sql_filter": {"where": ENDLESS}}, *around], row_timeout=1))
-    assert given == ([3.0, 2.0] if around else [3.0])  # all at once; then only to find the step among others
+    assert given == ([1.5, 0.75] if around else [1.5])  # all at once; then only to find the step among others
 
 
 def stuck(folder: Path, count: int = 6) -> dict[str, Any]:
@@ -119,6 +120,6 @@ def test_sql_without_end_for_every_row_ends_the_run(tmp_path: Path, monkeypatch:
 
 
 def test_slow_functions_are_no_endless_sql(tmp_path: Path) -> None:
-    folder = operator_folder(tmp_path / "operators", slow='time.sleep(0.4); return text + "."')
-    run = refine(tmp_path, texts(f"t {k}" for k in range(6)), ["slow_mapper"], operators=str(folder), workers="threads")
-    assert run.counts.kept == 6 and run.counts.quarantined == 0
+    folder = operator_folder(tmp_path / "operators", slow='time.sleep(0.35); return text + "."')
+    run = refine(tmp_path, texts(f"t {k}" for k in range(5)), ["slow_mapper"], operators=str(folder), workers="threads")
+    assert run.counts.kept == 5 and run.counts.quarantined == 0
