@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from refinery.compiler.templates import arguments
 from refinery.operators import Library, Operator
 from refinery.recipe import Recipe
 
@@ -23,9 +24,9 @@ def kernel_files(recipe: Recipe, library: Library) -> set[Path]:
 def _of_operator(operator: Operator, library: Library) -> Iterator[Path]:
     yield operator.path
     yield from (function.path for function in operator.functions)
-    for feature in library.features.values():
-        if f"feature('{feature.name}')" in operator.sql.replace('"', "'"):
-            yield from (function.path for function in feature.functions)
+    for used in arguments(operator.sql, "feature"):
+        feature = library.features.get(used.text)
+        yield from (function.path for function in feature.functions) if feature else ()
     if operator.matcher_path is not None:
         yield operator.matcher_path
     elif operator.kind == "deduplicator":
