@@ -79,6 +79,7 @@ def test_deciding_from_stored_numbers_does_without_kernels(tmp_path: Path) -> No
         (["refilter", "out", *bounds], "LOADED"),
         (["why", "3", "--run", "out"], "LOADED"),
         (["check", "recipe.yaml"], "LOADED"),
+        (["report", "out"], "LOADED"),
         (["sql", "recipe.yaml", "--explain"], "LOADED"),
     ):
         done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)

@@ -89,7 +89,6 @@ def test_gc(some: int, tmp_path: Path, forks: Forks, finished: Path, source: Pat
 @some
 def test_report(some: int, tmp_path: Path, forks: Forks, finished: Path) -> None:
     """A page is there whole or not at all; what a kill leaves in the run's own folder goes with the next run."""
-    pytest.importorskip("matplotlib", reason="the extra report brings it")
     whole = tmp_path / "whole"
     shutil.copytree(finished, whole)
     answer = forks.command(["report", str(whole / "run")])

@@ -1,139 +1,115 @@
-"""Drawing with matplotlib: pictures as SVG inside a page.
-
-The page's style sets the colours for light, dark and paper: each colour below is a placeholder that becomes a CSS
-variable. Words stay text, for search and screen readers. A picture does not depend on the time or on earlier pictures.
-"""
+"""Pictures as SVG elements inside a page. The page's style sets the colours for light, dark and paper."""
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from refinery.errors import OutputError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# Placeholder colours, and the CSS variables that replace them.
-INK, MUTED, GRID = "#010101", "#020202", "#030303"
-KEPT, REMOVED, OTHER, BYTES = "#040404", "#050505", "#060606", "#070707"
-BOUND, SHADE, PLUS, MINUS = "#080808", "#090909", "#0a0a0a", "#0b0b0b"
-_VARIABLES = {
-    INK: "ink", MUTED: "muted", GRID: "grid", KEPT: "kept", REMOVED: "removed", OTHER: "other", BYTES: "bytes",
-    BOUND: "bound", SHADE: "shade", PLUS: "plus", MINUS: "minus",
-}  # fmt: skip
-
-_SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 11,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": MUTED,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": False,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": GRID,
-    "path.simplify": False,
-}
-_SVG = "{http://www.w3.org/2000/svg}"
-_LINK = "{http://www.w3.org/1999/xlink}href"
+# Colours: CSS variables of the page.
+COLORS = ("ink", "muted", "grid", "kept", "removed", "other", "bytes", "bound", "shade", "plus", "minus")
+INK, MUTED, GRID, KEPT, REMOVED, OTHER, BYTES, BOUND, SHADE, PLUS, MINUS = COLORS
 
 
-def require() -> None:
-    """Check that matplotlib is installed. Raises OutputError that names the extra."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise OutputError(
-            "a report needs matplotlib, which is not installed. Install the extra: pip install 'refinery[report]'"
-        ) from error
+@dataclass
+class Picture:
+    """Shapes and words. Lengths are in units of which text is 11 high; y grows downwards."""
 
+    width: float
+    height: float
+    _elements: list[ElementTree.Element] = field(default_factory=list)
 
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Use matplotlib's default settings, not the user's."""
-    import matplotlib
+    def box(self, x: float, y: float, width: float, height: float, color: str, opacity: float = 1) -> None:
+        """Draw a filled rectangle; none of no size."""
+        if width > 0 and height > 0:
+            style = f"fill: var(--{color})" + (f"; opacity: {_short(opacity)}" if opacity < 1 else "")
+            self._add("rect", style, x=x, y=y, width=width, height=height)
 
-    with warnings.catch_warnings(), matplotlib.rc_context():
-        warnings.simplefilter("ignore")  # a missing glyph does not matter: the page uses the reader's fonts
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
-        yield
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], color: str, width: float, dashes: str = ""
+    ) -> None:
+        """Draw a straight line. dashes: lengths of dashes and gaps, as SVG has them."""
+        style = f"stroke: var(--{color}); stroke-width: {_short(width)}" + (
+            f"; stroke-dasharray: {dashes}" if dashes else ""
+        )
+        self._add("line", style, x1=start[0], y1=start[1], x2=end[0], y2=end[1])
 
-
-def figure(
-    width: float, height: float, left: float = 1, bottom: float = 1, top: float = 1, right: float = 1
-) -> tuple[Figure, Any]:
-    """Make a picture and its axes, with margins; all lengths are in units of which text is 11 high."""
-    from matplotlib.figure import Figure
-
-    picture = Figure(figsize=(width / 72, height / 72))
-    place = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
-    return picture, picture.add_axes(place)
-
-
-def written(picture: Figure, name: str, title: str, description: str) -> Markup:
-    """Return the picture as an SVG element that scales to the width of its container. name: prefix of its ids."""
-    import matplotlib
-
-    file = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name}):
-        picture.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    root = ElementTree.fromstring(file.getvalue())
-    for part in (*root.findall(f"{_SVG}metadata"), *root.findall(f"{_SVG}defs")[:1]):  # the second is an empty style
-        root.remove(part)
-    _rename(root, name)
-    _, _, width, height = root.attrib["viewBox"].split()
-    labels = f"{name}-title {name}-desc"
-    attributes = {"viewBox": f"0 0 {width} {height}", "role": "img", "aria-labelledby": labels, "class": "plot"}
-    root.attrib.clear()
-    root.attrib.update(attributes | {"style": f"--width: {float(width):.0f}px"})
-    for at, (tag, text) in enumerate((("title", title), ("desc", description))):
-        element = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
+    def words(
+        self, x: float, y: float, text: str, anchor: str = "start", size: float = 11, upwards: bool = False
+    ) -> None:
+        """Write a text on a line. anchor: start, middle or end, which is at x. upwards: turned to be read from below."""
+        style = f"fill: var(--{INK}); font-size: {_short(size)}px; text-anchor: {anchor}"
+        element = self._add("text", style, x=x, y=y)
         element.text = text
-        root.insert(at, element)
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
+        if upwards:
+            element.set("transform", f"rotate(-90 {_short(x)} {_short(y)})")
+
+    def written(self, name: str, title: str, description: str) -> Markup:
+        """The picture as an SVG element that scales to the width of its container. name: prefix of its ids."""
+        attributes = {
+            "viewBox": f"0 0 {_short(self.width)} {_short(self.height)}",
+            "role": "img",
+            "aria-labelledby": f"{name}-title {name}-desc",
+            "class": "plot",
+            "style": f"--width: {self.width:.0f}px",
+        }
+        root = ElementTree.Element("svg", attributes)
+        for tag, text in (("title", title), ("desc", description)):
+            ElementTree.SubElement(root, tag, {"id": f"{name}-{tag}"}).text = text
+        root.extend(self._elements)
+        return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+    def _add(self, tag: str, style: str, **numbers: float) -> ElementTree.Element:
+        element = ElementTree.Element(
+            tag, {name: _short(number) for name, number in numbers.items()} | {"style": style}
+        )
+        self._elements.append(element)
+        return element
 
 
-def _rename(root: Any, name: str) -> None:
-    """Make element names plain, ids unique and only those in use, and colours CSS variables."""
-    text = ElementTree.tostring(root, encoding="unicode")
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
-    for element in root.iter():
-        element.tag = element.tag.removeprefix(_SVG)
-        if (link := element.attrib.pop(_LINK, None)) is not None:
-            element.attrib["href"] = f"#{name}-{link.removeprefix('#')}"
-        own = element.attrib.pop("id", None)
-        if own in used:
-            element.attrib["id"] = f"{name}-{own}"
-        if element.attrib.get("transform", "").startswith("rotate(-0 "):
-            del element.attrib["transform"]
-        for key, value in element.attrib.items():
-            element.attrib[key] = _value(value, name) if key in ("style", "clip-path") else value
-        element.text = element.text if element.tag == "text" else None
-        element.tail = None
+@dataclass(frozen=True)
+class Scale:
+    """Places of values along an axis. low, high: values at its ends; start, end: their places. log: logarithmic."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """The place of a value."""
+        low, high, at = (
+            (math.log(v) for v in (self.low, self.high, value)) if self.log else (self.low, self.high, value)
+        )
+        return self.start + (at - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, most: int, whole: bool = False) -> list[float]:
+        """Round values on the axis, at most `most`, if the axis is linear. whole: only whole numbers."""
+        return _powers(self.low, self.high, most) if self.log else _steps(self.low, self.high, most, whole)
 
 
-def _value(value: str, name: str) -> str:
-    """Replace colours by CSS variables, drop fonts, and rename references."""
-    value = re.sub(r"url\(#", f"url(#{name}-", value)
-    value = re.sub(r"font: (?:[\w.]+ )*?([\d.]+px) [^;]*", r"font-size: \1", value)
-    value = re.sub(r"font-family: [^;]*(?:; |$)", "", value)
-    return re.sub(r"#0[0-9a-f]0[0-9a-f]0[0-9a-f]\b", _variable, value)
+def _steps(low: float, high: float, most: int, whole: bool) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, or of 2.5 times it."""
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    sizes = [factor * power for factor in (1, 2, 2.5, 5, 10, 20, 50)]
+    step = next(
+        size for size in sizes if (high - low) / size <= most and (not whole or (size >= 1 and size == round(size)))
+    )
+    return [at * step for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
-def _variable(found: re.Match[str]) -> str:
-    return f"var(--{_VARIABLES[found[0]]})" if found[0] in _VARIABLES else found[0]
+def _powers(low: float, high: float, most: int) -> list[float]:
+    """Powers of ten, on a short axis with 2 and 5 times each, on a long one not every power."""
+    factors = (1, 2, 5) if high / low < 1e3 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [factor * 10.0**power for power in powers for factor in factors]
+    shown = [value for value in found if low <= value <= high]
+    return shown[:: math.ceil(len(shown) / most)] if shown else []
+
+
+def _short(number: float) -> str:
+    """A number of at most two decimals."""
+    return f"{number:.2f}".rstrip("0").rstrip(".")

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from refinery.common.numbers import number, size
-from refinery.inspect.report import charts
-from refinery.inspect.report.axes import Axis
-from refinery.inspect.report.charts import BOUND, BYTES, GRID, INK, KEPT, MINUS, MUTED, OTHER, PLUS, REMOVED, SHADE
+from refinery.inspect.report.charts import (
+    BOUND,
+    BYTES,
+    GRID,
+    KEPT,
+    MINUS,
+    MUTED,
+    OTHER,
+    PLUS,
+    REMOVED,
+    SHADE,
+    Picture,
+    Scale,
+)
 from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.statistics import Correlations, Histogram, Statistic
 from refinery.inspect.report.visible import beginning, plain
@@ -27,30 +38,24 @@ def waterfall(steps: Sequence[ReportStep], what: str) -> Markup:
     """Draw bars of the input of each step and of the part that it kept; what: "rows" or "bytes"."""
     given = [getattr(step, f"{what}_in") for step in steps]
     left = [getattr(step, f"{what}_out") for step in steps]
-    amounts = [number(value) if what == "rows" else size(value) for value in left]
-    labels = [f"{step.step}  {_name(step.operator)}" for step in steps]
-    title = "Rows" if what == "rows" else "Bytes of text"
-    picture, axes = _bars(labels, amounts)
-    places = range(len(steps))
-    axes.barh(places, left, height=0.3, color=KEPT if what == "rows" else BYTES)
-    lost = [max(0, before - after) for before, after in zip(given, left, strict=True)]
-    axes.barh(places, lost, left=left, height=0.3, color=REMOVED)
-    _bar_ends(axes, max([*given, *left, 1]))
+    shown, color, title = (number, KEPT, "Rows") if what == "rows" else (size, BYTES, "Bytes of text")
+    bars = [
+        Bar(_numbered(step), shown(after), [(after, color), (max(0, before - after), REMOVED)])
+        for step, before, after in zip(steps, given, left, strict=True)
+    ]
+    picture = _bars(bars, max([*given, *left, 1]))
     first, last = (given[0], left[-1]) if steps else (0, 0)
-    shown = [number(value) if what == "rows" else size(value) for value in (first, last)]
-    text = f"{title} that each of {len(steps)} steps left: {shown[0]} into the first one, {shown[1]} out of the last."
-    return charts.written(picture, f"waterfall-{what}", f"{title} through the steps", text)
+    text = f"{title} that each of {len(steps)} steps left: {shown(first)} into the first one, {shown(last)} out of the last."
+    return picture.written(f"waterfall-{what}", f"{title} through the steps", text)
 
 
 def timings(steps: Sequence[ReportStep]) -> Markup:
     """Draw bars of the seconds of each step."""
-    labels = [f"{step.step}  {_name(step.operator)}" for step in steps]
-    picture, axes = _bars(labels, [f"{step.seconds:.3f} s" for step in steps])
-    axes.barh(range(len(steps)), [step.seconds for step in steps], height=0.3, color=KEPT)
-    _bar_ends(axes, max([*(step.seconds for step in steps), 1e-9]))
+    bars = [Bar(_numbered(step), f"{step.seconds:.3f} s", [(step.seconds, KEPT)]) for step in steps]
     slowest = max(steps, key=_seconds)
+    picture = _bars(bars, max(slowest.seconds, 1e-9))
     text = f"Worker time of {len(steps)} steps. The longest is step {slowest.step}, {slowest.operator}, "
-    return charts.written(picture, "timings", "Seconds of each step", f"{text}with {slowest.seconds:.3f} s.")
+    return picture.written("timings", "Seconds of each step", f"{text}with {slowest.seconds:.3f} s.")
 
 
 def _seconds(step: ReportStep) -> float:
@@ -59,66 +64,66 @@ def _seconds(step: ReportStep) -> float:
 
 def cluster_sizes(name: str, sizes: Sequence[tuple[str, int]]) -> Markup:
     """Draw columns of the number of clusters by size."""
-    picture, axes = charts.figure(_WIDTH, 190, left=48, bottom=38, top=8, right=10)
-    places = range(len(sizes))
-    axes.bar(places, [clusters for _, clusters in sizes], color=KEPT, width=0.7)
-    axes.set_xticks(places, [label for label, _ in sizes])
-    axes.set_xlim(-0.6, max(len(sizes), 8) - 0.4)
-    axes.set_xlabel("samples in the cluster")
-    axes.set_ylabel("clusters")
-    _counts(axes)
+    picture = Picture(_WIDTH, 190)
+    frame = Frame(Scale(-0.6, max(len(sizes), 8) - 0.4, 48, _WIDTH - 10), _counted([n for _, n in sizes], 152, 8))
+    _count_axis(picture, frame, "clusters")
+    for at, (label, clusters) in enumerate(sizes):
+        left, right, top = frame.x.place(at - 0.35), frame.x.place(at + 0.35), frame.y.place(clusters)
+        picture.box(left, top, right - left, frame.y.start - top, KEPT)
+        picture.words((left + right) / 2, frame.y.start + 13, label, "middle")
+    picture.words((48 + _WIDTH - 10) / 2, 186, "samples in the cluster", "middle")
     listed = "; ".join(f"{clusters:,} of {label}" for label, clusters in sizes)
-    return charts.written(picture, name, "Clusters by size", f"Clusters by their number of samples: {listed}.")
+    return picture.written(name, "Clusters by size", f"Clusters by their number of samples: {listed}.")
 
 
 def histogram(statistic: Statistic, found: Histogram, name: str) -> Markup:
     """Draw samples by value, with bounds as lines and the removed side shaded."""
-    picture, axes = charts.figure(_WIDTH, 210, left=48, bottom=24, top=8, right=10)
+    picture = Picture(_WIDTH, 210)
     edges = found.axis.edges
-    below = [0] * found.axis.bins
-    for counts, color in ((found.kept, KEPT), (found.here, REMOVED), (found.elsewhere, OTHER)):
-        tops = [low + count for low, count in zip(below, counts, strict=True)]
-        if any(counts):
-            axes.stairs(tops, edges, baseline=below, fill=True, facecolor=color, linewidth=0)
-        below = tops
-    if found.axis.log:
-        axes.set_xscale("log")
-        axes.minorticks_off()
-        axes.xaxis.set_major_locator(_powers(edges[-1] / edges[0]))
-    axes.set_xlim(edges[0], edges[-1])
-    axes.set_ylim(0, max([*below, 1]) * 1.16)
-    axes.xaxis.set_major_formatter(_formatter())
-    axes.set_ylabel("samples")
-    _counts(axes)
-    _shaded(axes, statistic.range, found.axis)
-    return charts.written(picture, name, f"Histogram of {statistic.column}", _description(statistic, found))
+    totals = [sum(counts) for counts in zip(found.kept, found.here, found.elsewhere, strict=True)]
+    frame = Frame(Scale(edges[0], edges[-1], 48, _WIDTH - 10, found.axis.log), _counted(totals, 186, 8))
+    _shades(picture, statistic.range, frame)
+    _count_axis(picture, frame, "samples")
+    _columns(picture, found, frame)
+    for value in frame.x.ticks(6):
+        picture.line((at := frame.x.place(value), 186), (at, 189), MUTED, 0.8)
+        picture.words(at, 201, _count(value), "middle")
+    _bounds(picture, statistic.range, frame)
+    return picture.written(name, f"Histogram of {statistic.column}", _description(statistic, found))
 
 
-def _shaded(axes: Any, bounds: KeptRange, axis: Axis) -> None:
-    """Draw bounds within the axis as lines, and their removed ranges as shades."""
-    start, end = axis.edges[0], axis.edges[-1]
+def _columns(picture: Picture, found: Histogram, frame: Frame) -> None:
+    """Draw the counts of each bin on top of each other."""
+    places = [frame.x.place(edge) for edge in found.axis.edges]
+    for at, counts in enumerate(zip(found.kept, found.here, found.elsewhere, strict=True)):
+        below = 0
+        for count, color in zip(counts, (KEPT, REMOVED, OTHER), strict=True):
+            bottom, top = frame.y.place(below), frame.y.place(below + count)
+            picture.box(places[at], top, places[at + 1] - places[at], bottom - top, color)
+            below += count
+
+
+def _shades(picture: Picture, bounds: KeptRange, frame: Frame) -> None:
+    """Shade the removed ranges within the axis."""
+    start, end = frame.x.low, frame.x.high
     low = bounds.low.value if bounds.low else start
     high = bounds.high.value if bounds.high else end
-    removed = [(low, high)] if bounds.reversed else [(start, low), (high, end)]
-    for left, right in removed:
+    for left, right in [(low, high)] if bounds.reversed else [(start, low), (high, end)]:
         left, right = max(left, start), min(right, end)
         if left < right:
-            axes.axvspan(left, right, facecolor=SHADE, alpha=0.25, linewidth=0, zorder=0)
+            place = frame.x.place(left)
+            picture.box(place, frame.y.end, frame.x.place(right) - place, frame.y.start - frame.y.end, SHADE, 0.25)
+
+
+def _bounds(picture: Picture, bounds: KeptRange, frame: Frame) -> None:
+    """Draw bounds within the axis as lines with their names, on the side where there is room."""
     for at, bound in enumerate(bounds.ends):
-        if start < bound.value < end:
-            axes.axvline(bound.value, color=BOUND, linewidth=1.4, linestyle=(0, (4, 2)))
-            place = axes.transData.transform((bound.value, 0))[0] / axes.figure.bbox.width
-            left_side = place > 0.55
-            axes.annotate(
-                f"{plain(bound.name)} {number(bound.value)}",
-                (bound.value, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(-4 if left_side else 4, -10 - 13 * at),
-                textcoords="offset points",
-                ha="right" if left_side else "left",
-                fontsize=10,
-                color=INK,
-            )
+        if frame.x.low < bound.value < frame.x.high:
+            place = frame.x.place(bound.value)
+            picture.line((place, frame.y.start), (place, frame.y.end), BOUND, 1.4, "5.6 2.8")
+            shown, left_side = f"{plain(bound.name)} {number(bound.value)}", place > 0.55 * _WIDTH
+            side = (place - 4, "end") if left_side else (place + 4, "start")
+            picture.words(side[0], frame.y.end + 10 + 13 * at, shown, side[1], 10)
 
 
 def _description(statistic: Statistic, found: Histogram) -> str:
@@ -136,77 +141,77 @@ def _fates(found: Histogram) -> list[tuple[list[int], str]]:
 
 def correlations(found: Correlations) -> Markup:
     """Draw a map of correlations: a square for each pair, fuller for a stronger correlation."""
-    from matplotlib.patches import Rectangle
-
     names = found.columns
     side = len(names)
     cell = max(16, min(34, 300 / side))
-    picture, axes = charts.figure(cell * side + 180, cell * side + 24, left=178, bottom=20)
+    picture = Picture(cell * side + 180, cell * side + 24)
     for row, left in enumerate(names):
+        y, middle = 1 + row * cell, (row + 0.47) * cell
+        picture.words(172, y + cell * 0.47 + 4, f"{_name(left)}  {row + 1}", "end", 10)
+        picture.words(178 + middle, cell * side + 14, str(row + 1), "middle", 9)
         for column, right in enumerate(names[: row + 1]):
             r = 1.0 if left == right else found.r.get((right, left))
             color, strength = (OTHER, 0.15) if r is None or row == column else (PLUS if r > 0 else MINUS, abs(r))
-            axes.add_patch(Rectangle((column, row), 0.94, 0.94, facecolor=color, alpha=strength, linewidth=0))
+            x = 178 + column * cell
+            picture.box(x, y, 0.94 * cell, 0.94 * cell, color, strength)
             if side <= _NUMBERED and row != column:
                 shown = "–" if r is None else f"{r:.2f}".replace("0.", ".")
-                axes.text(column + 0.47, row + 0.5, shown, ha="center", va="center", fontsize=9)
-    axes.set_xlim(0, side)
-    axes.set_ylim(side, 0)
-    axes.set_aspect("equal")
-    axes.set_xticks([at + 0.47 for at in range(side)], [str(at + 1) for at in range(side)], fontsize=9)
-    axes.set_yticks(
-        [at + 0.47 for at in range(side)], [f"{_name(name)}  {at + 1}" for at, name in enumerate(names)], fontsize=10
-    )
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+                picture.words(x + 0.47 * cell, y + 0.47 * cell + 3, shown, "middle", 9)
     pairs = "; ".join(f"{left} and {right} {r:.2f}" for left, right, r in found.strongest[:3])
-    return charts.written(picture, "correlations", "Correlations of statistics", f"The strongest: {pairs or 'none'}.")
+    return picture.written("correlations", "Correlations of statistics", f"The strongest: {pairs or 'none'}.")
 
 
-def _bars(labels: Sequence[str], amounts: Sequence[str]) -> tuple[Any, Any]:
-    """Make axes for a bar under each label, with its amount at the right end."""
-    picture, axes = charts.figure(_WIDTH, _ROW * len(labels) + 14)
-    for at, (label, amount) in enumerate(zip(labels, amounts, strict=True)):
-        axes.text(0, at - 0.26, label, transform=axes.get_yaxis_transform(), va="bottom")
-        axes.text(1, at - 0.26, amount, transform=axes.get_yaxis_transform(), va="bottom", ha="right")
-    axes.set_ylim(len(labels) - 0.5, -0.9)
-    axes.set_axis_off()
-    return picture, axes
+@dataclass(frozen=True)
+class Bar:
+    """A bar: its label, its amount as text, and its parts with their colours."""
+
+    label: str
+    amount: str
+    parts: Sequence[tuple[float, str]]
 
 
-def _bar_ends(axes: Any, most: float) -> None:
-    axes.set_xlim(0, most)
-    for at in range(int(max(axes.get_ylim()) + 0.5)):
-        axes.plot([0, most], [at + 0.15, at + 0.15], color=GRID, linewidth=0.8, zorder=0)
+@dataclass(frozen=True)
+class Frame:
+    """Both axes of a picture. y: its start is at the bottom."""
+
+    x: Scale
+    y: Scale
 
 
-def _counts(axes: Any) -> None:
-    """Make the y axis one of counts, with a light grid."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_formatter(FuncFormatter(_count))
-    axes.grid(axis="y", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.spines["bottom"].set_color(MUTED)
-
-
-def _powers(ratio: float) -> Any:
-    """Ticks of a logarithmic axis: at powers of ten, and between them on a short axis."""
-    from matplotlib.ticker import LogLocator
-
-    return LogLocator(subs=(1, 2, 5) if ratio < 1e3 else (1,), numticks=8)
+def _bars(bars: Sequence[Bar], most: float) -> Picture:
+    """Draw a bar under each label, with its amount at the right end. most: the value of a whole line."""
+    picture = Picture(_WIDTH, _ROW * len(bars) + 14)
+    scale = Scale(0, most, 1, _WIDTH - 1)
+    for at, bar in enumerate(bars):
+        middle, start = 1 + _ROW * (at + 0.9) + 4, 0.0
+        picture.words(1, middle - 11, bar.label)
+        picture.words(_WIDTH - 1, middle - 11, bar.amount, "end")
+        picture.line((1, middle), (_WIDTH - 1, middle), GRID, 0.8)
+        for value, color in bar.parts:
+            left, start = scale.place(start), start + value
+            picture.box(left, middle - 4.5, scale.place(start) - left, 9, color)
+    return picture
 
 
-def _formatter() -> Any:
-    from matplotlib.ticker import FuncFormatter
+def _counted(counts: Sequence[int], bottom: float, top: float) -> Scale:
+    """The axis of counts, with a margin above the highest."""
+    return Scale(0, max([*counts, 1]) * 1.16, bottom, top)
 
-    return FuncFormatter(_count)
+
+def _count_axis(picture: Picture, frame: Frame, label: str) -> None:
+    """Draw the y axis of counts with a light grid, and the line of the x axis."""
+    for value in frame.y.ticks(4, whole=True):
+        place = frame.y.place(value)
+        picture.line((frame.x.start, place), (frame.x.end, place), MUTED if value == 0 else GRID, 0.6)
+        picture.words(frame.x.start - 5, place + 4, _count(value), "end")
+    picture.words(10, (frame.y.start + frame.y.end) / 2, label, "middle", upwards=True)
 
 
-def _count(value: float, place: int | None = None) -> str:
+def _numbered(step: ReportStep) -> str:
+    return f"{step.step}  {_name(step.operator)}"
+
+
+def _count(value: float) -> str:
     """A short number: 20k, 1.5M, 0.25."""
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= unit:

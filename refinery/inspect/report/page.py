@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from refinery.common.numbers import number, rate, size
 from refinery.errors import OutputError
-from refinery.inspect.report import charts, figures
+from refinery.inspect.report import figures
 from refinery.inspect.report.differences import difference
 from refinery.inspect.report.duplicates import ROWS, read_duplicates
 from refinery.inspect.report.examples import read_examples
@@ -67,10 +67,8 @@ def report(work_dir: Path, output: str | None, overwrite: bool = False) -> Path 
 
     overwrite: replace even a file that neither a run nor a report has written.
 
-    Returns the file. Raises DataError when there is no finished run, OutputError when the page cannot be written or
-    drawn.
+    Returns the file. Raises DataError when there is no finished run, OutputError when the page cannot be written.
     """
-    charts.require()
     text = page(work_dir)
     if output is not None and is_stdout(output):
         sys.stdout.flush()
@@ -105,8 +103,7 @@ def page(work_dir: Path) -> str:
             "why_not": again.why_not,
             "resources": read_resources(tables),
         }
-    with charts.drawing():
-        plots = _plots(steps, statistics, found["correlations"], found["duplicates"])
+    plots = _plots(steps, statistics, found["correlations"], found["duplicates"])
     style = Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
     limits = {"details": MOST_DETAILS, "listed": MOST_LISTED, "sources": MOST_SOURCES, "files": MOST_FILES}
     limits |= {"rows": ROWS, "broken": _BROKEN, "pairs": _PAIRS, "text": _TEXT, "raw": _RAW}

@@ -12,8 +12,6 @@ from refinery.api import Run
 from refinery.inspect.report.page import page
 from tests.runs import refine
 
-pytest.importorskip("matplotlib", reason="the extra report is not installed")
-
 EVIL = "http://evil.example/"
 HOSTILE = [
     f"</script><script>alert(1)</script><img src={EVIL}x.png onerror=alert(1)>",

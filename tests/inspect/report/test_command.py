@@ -91,11 +91,3 @@ def test_a_database_of_another_version(
         con.execute("ALTER TABLE steps DROP COLUMN bytes_in").fetchall()
     assert call(monkeypatch, str(run_folder)) == 3
     assert "is of another version of refinery" in capsys.readouterr().err
-
-
-def test_without_the_extra_it_is_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert call(monkeypatch, str(run.work_dir)) == 6
-    assert "pip install 'refinery[report]'" in capsys.readouterr().err

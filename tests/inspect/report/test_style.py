@@ -42,5 +42,5 @@ def test_contrast(theme: dict[str, str], pairs: list[tuple[str, str]], least: fl
 
 
 def test_every_theme_has_every_colour() -> None:
-    assert set(LIGHT) == set(DARK) == set(PAPER) >= set(charts._VARIABLES.values())
+    assert set(LIGHT) == set(DARK) == set(PAPER) >= set(charts.COLORS)
     assert set(re.findall(r"var\(--([a-z]+)\)", STYLE)) - {"width"} <= set(LIGHT)
