@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +120,9 @@ def _sections(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [section for section in SECTIONS if section[0] != "analysis" or found["analysis"] is not None]
 
 
+@cache
 def environment() -> jinja2.Environment:
-    """Jinja environment that escapes all values; an undefined name is an error."""
+    """Jinja environment that escapes all values; an undefined name is an error. It compiles its templates once."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
