@@ -9,8 +9,8 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -41,15 +41,6 @@ def commands(page: Path, heading: str) -> list[list[str]]:
     section = after.partition("\n## ")[0]
     found = re.findall(r"^    refinery (.+)$", section, re.MULTILINE)
     return [shlex.split(line, comments=True) for line in found]
-
-
-def python(folder: Path, *arguments: str) -> str:
-    """Run Python in a folder, with refinery importable; what it prints."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    environ = os.environ | {"PYTHONPATH": path}
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True)
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def refinery(folder: Path, *arguments: str) -> str:
@@ -141,7 +132,11 @@ def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "recipe.yaml").write_text(recipe, "utf-8")
     shutil.copy(ROOT / "recipes" / "data" / "web_sample.jsonl", folder / "docs.jsonl")
     [code] = blocks(README, "python")
-    assert "rows" in python(folder, "-c", code + "\nprint(run.counts.read, 'rows')")
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        exec(code, names)
+    assert names["run"].counts.read
     return folder
 
 
@@ -149,7 +144,11 @@ def first_word(arguments: list[str]) -> str:
     return arguments[0]
 
 
-@pytest.mark.parametrize("arguments", first_of_each(commands(README, "Use"), first_word), ids=" ".join)
+# tests/cli/test_demo.py runs the demo.
+USED = [pytest.param(line, marks=[pytest.mark.long] * (line == ["demo"])) for line in commands(README, "Use")]
+
+
+@pytest.mark.parametrize("arguments", first_of_each(USED, first_word), ids=" ".join)
 def test_readme_commands(arguments: list[str], readme: Path) -> None:
     assert refinery(readme, *arguments).strip()
 
@@ -198,7 +197,7 @@ def deduplicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "recipes", folder / "recipes")
     first, *_ = commands(DEDUPLICATION, "Try it")
     assert first == ["run", "recipes/web_dedup.yaml"]
-    assert "524 rows read" in python(folder, "-m", "refinery", *first)
+    assert "524 rows read" in refinery(folder, *first)
     return folder
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from refinery.cli.render import console
 from tests.cli.conftest import Call
 from tests.commands import command
 from tests.runs import operator_folder
-from tests.sampling import first_of_each
+from tests.sampling import first_of_each, named
 
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -79,33 +80,18 @@ def test_show_prints_examples(call: Call) -> None:
     assert "traces         out/trace/" in text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("recipe.yaml", "--open_tracer", "true", "--trace_num", "50", "--op_list_to_trace", "sql_mapper,sql_filter"),
-        ("--trace_num", "50", "--op_list_to_trace", "sql_mapper,sql_filter", "--open_tracer", "recipe.yaml"),
-        (
-            "--config",
-            "recipe.yaml",
-            "--open_tracer",
-            "--trace_num=50",
-            "--op_list_to_trace",
-            '["sql_mapper", "sql_filter"]',
-        ),
-        (
-            "--open-tracer",
-            "true",
-            "recipe.yaml",
-            "--trace-num",
-            "50",
-            "--set",
-            "op_list_to_trace=[sql_mapper, sql_filter]",
-        ),
-        ("--use_tracer", "true", "recipe.yaml", "--op_list_to_trace", "sql_mapper,sql_filter", "--trace_num", "all"),
-    ],
-)
-def test_overrides_in_the_way_of_data_juicer(call: Call, folder: Path, arguments: tuple[str, ...]) -> None:
-    done = call("run", "--quiet", *arguments)
+SPELLINGS = {
+    "options": "recipe.yaml --open_tracer true --trace_num 50 --op_list_to_trace sql_mapper,sql_filter",
+    "switches": "--trace_num 50 --op_list_to_trace sql_mapper,sql_filter --open_tracer recipe.yaml",
+    "config": """--config recipe.yaml --open_tracer --trace_num=50 --op_list_to_trace '["sql_mapper", "sql_filter"]'""",
+    "hyphens": "--open-tracer true recipe.yaml --trace-num 50 --set 'op_list_to_trace=[sql_mapper, sql_filter]'",
+    "other names": "--use_tracer true recipe.yaml --op_list_to_trace sql_mapper,sql_filter --trace_num all",
+}
+
+
+@pytest.mark.parametrize("arguments", named(SPELLINGS, "config", "hyphens"))
+def test_overrides_in_the_way_of_data_juicer(call: Call, folder: Path, arguments: str) -> None:
+    done = call("run", "--quiet", *shlex.split(arguments))
     assert (done.code, done.err) == (0, "")
     traces = {path.name: len(path.read_text().splitlines()) for path in (folder / "out/trace").iterdir()}
     assert traces == {"sample_trace-sql_mapper.jsonl": 2, "sample_trace-sql_filter.jsonl": 2}
@@ -157,14 +143,12 @@ def test_runs_again_over_an_old_run(call: Call) -> None:
     assert (json.loads(first.out)["rows"]["kept"], json.loads(second.out)["rows"]["kept"]) == (2, 4)
 
 
-def test_as_a_module_from_another_folder(folder: Path) -> None:
+def test_from_another_folder(folder: Path) -> None:
     """Paths in a recipe are relative to the current folder, as for Data-Juicer, wherever the recipe is."""
     (folder / "below").mkdir()
-    done = subprocess.run(
-        [*REFINERY, "run", "../recipe.yaml", "--dataset_path", "../docs.jsonl", "--json"],
-        capture_output=True, text=True, cwd=folder / "below", env=ENVIRONMENT,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    arguments = ("run", "../recipe.yaml", "--dataset_path", "../docs.jsonl", "--json")
+    code, printed = command(*arguments, folder=folder / "below")
+    assert code == 0, printed
     assert (folder / "below/out/docs.jsonl").is_file()
     _, printed = command("why", "1", "--run", "out", folder=folder / "below")
     assert "removed (../recipe.yaml:8)" in printed

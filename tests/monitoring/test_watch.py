@@ -152,9 +152,9 @@ def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
 
 def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_path: Path) -> None:
     operators = operator_folder(tmp_path / "ops", slow=SLOW)
-    write_lines(tmp_path / "in.jsonl", ["no json", *texts(f"text {k}" for k in range(600))])
+    write_lines(tmp_path / "in.jsonl", ["no json", *texts(f"text {k}" for k in range(400))])
     recipe = settings(
-        tmp_path, [{"slow_mapper": None}], operators=[str(operators)], np=2, shard_size=2_000, open_monitor=True
+        tmp_path, [{"slow_mapper": None}], operators=[str(operators)], np=2, shard_size=500, open_monitor=True
     )
     (tmp_path / "recipe.json").write_text(json.dumps(recipe))
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.json")]
@@ -242,7 +242,7 @@ def test_a_long_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_report_tells_what_the_run_used(tmp_path: Path) -> None:
     import duckdb
 
-    run = refine(tmp_path, texts(["long enough", "also long"]), [{"text_length_filter": None}])
+    run = refine(tmp_path, texts(["long enough", "also long"]), ["clean_email_mapper"])
     assert CliRunner().invoke(cli, ["report", str(run.work_dir)]).exit_code == 0
     page = (run.work_dir / "report.html").read_text(encoding="utf-8")
     assert "What the run used of the machine" in page and "Stage 1: shards" in page

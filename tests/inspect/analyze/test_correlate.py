@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from refinery.inspect.analyze import correlate as correlations
 from refinery.inspect.analyze.correlate import correlate
 from refinery.results.database import Database
+from tests.examples import share_of
 
 Found = dict[tuple[str, str], tuple[int, float | None, float | None]]
 
@@ -27,7 +28,7 @@ def found(folder: Path, frame: pd.DataFrame) -> Found:
         return {(a, b): (n, p, s) for a, b, n, p, s in db.rows("FROM correlations")}
 
 
-@settings(max_examples=15)
+@settings(max_examples=share_of(15, least=6))
 @given(seed=st.integers(0, 10**6), missing=st.sampled_from([0.0, 0.3]), offset=st.sampled_from([0.0, 1e6, -1e12]))
 def test_as_pandas_says(tmp_path_factory: pytest.TempPathFactory, seed: int, missing: float, offset: float) -> None:
     some = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.inspect.analyze import sketch
+from tests.examples import share_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 ANY = st.one_of(st.none(), st.floats())
@@ -41,7 +42,7 @@ def quantiles(con: duckdb.DuckDBPyConnection, rows: Sequence[tuple[object, ...]]
     return {row[3]: row[4] for row in con.execute(sketch.quantiles("one")).fetchall()}
 
 
-@settings(max_examples=25)
+@settings(max_examples=share_of(60, least=20))
 @given(values=st.lists(FINITE, min_size=1, max_size=300))
 def test_quantiles_are_within_the_error(con: duckdb.DuckDBPyConnection, values: list[float]) -> None:
     found = quantiles(con, sketched(con, values))
@@ -51,7 +52,7 @@ def test_quantiles_are_within_the_error(con: duckdb.DuckDBPyConnection, values: 
         assert abs(found[percent / 100] - true) <= sketch.ERROR * abs(true) * (1 + 1e-9)
 
 
-@settings(max_examples=15)
+@settings(max_examples=share_of(30, least=15))
 @given(values=st.lists(st.integers(-499, 499), min_size=1, max_size=200))
 def test_small_whole_numbers_are_exact(con: duckdb.DuckDBPyConnection, values: list[int]) -> None:
     found = quantiles(con, sketched(con, [float(value) for value in values]))
@@ -60,7 +61,7 @@ def test_small_whole_numbers_are_exact(con: duckdb.DuckDBPyConnection, values: l
         assert found[percent / 100] == ordered[max(1, math.ceil(percent * len(ordered) / 100)) - 1]
 
 
-@settings(max_examples=20)
+@settings(max_examples=share_of(40, least=15))
 @given(values=st.lists(ANY, max_size=200), cuts=st.lists(st.integers(0, 200), max_size=6))
 def test_parts_add_up_to_the_whole(con: duckdb.DuckDBPyConnection, values: list[float | None], cuts: list[int]) -> None:
     ends = [0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]
