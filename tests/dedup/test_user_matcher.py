@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,15 @@ from refinery.errors import OperatorError, RecipeError
 from refinery.execution.open import open_from_command_line, open_recipe
 from refinery.inspect.why.query import RowHistories
 from refinery.operators import Library, read_operator
+from tests.recrawls import SAMPLES, STEP, operators_with_matcher
 from tests.runs import exported, refine, rows, settings
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "extending.md"
-DAYS = [0, 3, 40, 5, 2, 47, 90, 12]
-PAGES = ["a", "a", "a", "b", "b", "a", "b", "a"]
-SAMPLES = [
-    {"text": f"page {page} of day {day}", "url": page, "day": day} for page, day in zip(PAGES, DAYS, strict=True)
-]
 KEPT = [0, 2, 3, 6, 7]  # without 1 and 5, downloaded within 7 days of an earlier one, and 4
-STEP: dict[str, Any] = {"recrawl_deduplicator": {"key": "url", "day": "day", "window": 7, "keep": "day"}}
 
 
 @pytest.fixture
 def operators(tmp_path: Path) -> Path:
-    """A folder with the matcher and the deduplicator of the page, and nothing else."""
-    shown = re.findall(
-        r"^```\w+\n((?:--|#) my_operators/(\S+)\n.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    folder = tmp_path / "elsewhere"
-    for content, name in shown:
-        if name in ("matchers/window.py", "deduplicators/recrawl_deduplicator.sql"):
-            (folder / name).parent.mkdir(parents=True)
-            (folder / name).write_text(content, "utf-8")
-    assert len(list(folder.rglob("*.*"))) == 2
-    return folder
+    return operators_with_matcher(tmp_path / "elsewhere")
 
 
 def run(folder: Path, operators: Path, **keys: Any) -> Any:

@@ -18,6 +18,7 @@ from refinery.execution.ray.temporary import temporary
 from refinery.io.model import Written
 from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
+from tests import recrawls
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
 from tests.user_formats import example, folder_with, genes
@@ -65,6 +66,14 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
     names = sorted(path.name for path in other.outputs)
     assert [name.rpartition("_")[2] for name in names] == [f"{number:06d}.json" for number in range(len(names))]
     assert not (tmp_path / "ray" / ".tmp").exists()
+
+
+def test_a_matcher_of_a_user(driver: Any, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", recrawls.SAMPLES)
+    keys = {"shard_size": 120, "np": 2, "operators": [str(recrawls.operators_with_matcher(tmp_path / "own"))]}
+    one, other = local(tmp_path, [recrawls.STEP], **keys), on_ray(tmp_path, [recrawls.STEP], **keys)
+    assert rows(one, "shards", "count(*)")[0][0] > 1 and rows(one, "duplicates", "_row") == [(1,), (3,), (5,)]
+    assert_same(one, other)
 
 
 @pytest.mark.long  # a run of everything has the others
