@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 export REFINERY_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 CORPUS ?=
 DATA_JUICER ?=
 DATATROVE ?=
@@ -22,15 +24,15 @@ DEMO_CODE := $(wildcard $(DEMO_STEPS:%=udfs/*/%.py)) udfs/features refinery/io
 # The core alone: `make demo` waits for no package of the extras. Kernels of the demo are compiled while the rest is installed.
 $(VENV)/core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet numba pyarrow regex
+	$(if $(UV),$(UV) venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
+	$(INSTALL) --upgrade pip
+	$(INSTALL) numba pyarrow regex
 	$(BIN)/python -m refinery.kernels.build --of $(DEMO_CODE) & \
-		$(BIN)/python -m pip install --quiet -e . && wait
+		$(INSTALL) -e . && wait
 	@touch $@
 
 $(VENV)/ready: $(VENV)/core
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(INSTALL) -e '.[dev]'
 	@touch $@
 
 setup: $(VENV)/ready  ## Create the virtual environment
