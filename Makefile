@@ -5,7 +5,8 @@ VENV := .venv
 export REFINERY_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
-INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
+# pip where there is no uv, or uv is not configured for the user's package index
+install = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python $(1) || )$(BIN)/python -m pip install --quiet $(1)
 CORPUS ?=
 DATA_JUICER ?=
 DATATROVE ?=
@@ -25,14 +26,14 @@ DEMO_CODE := $(wildcard $(DEMO_STEPS:%=udfs/*/%.py)) udfs/features refinery/io
 $(VENV)/core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	$(if $(UV),$(UV) venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
-	$(INSTALL) --upgrade pip
-	$(INSTALL) numba pyarrow regex
+	$(call install,--upgrade pip)
+	$(call install,numba pyarrow regex)
 	$(BIN)/python -m refinery.kernels.build --of $(DEMO_CODE) & \
-		$(INSTALL) -e . && wait
+		($(call install,-e .)) && wait
 	@touch $@
 
 $(VENV)/ready: $(VENV)/core
-	$(INSTALL) -e '.[dev]'
+	$(call install,-e '.[dev]')
 	@touch $@
 
 setup: $(VENV)/ready  ## Create the virtual environment
