@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -77,12 +76,3 @@ def test_no_worker_outlives_its_run(tmp_path: Path, recipe: Path, sent: signal.S
     finally:
         run.kill()
         run.wait()
-
-
-def test_a_run_that_ends_well_leaves_none(tmp_path: Path) -> None:
-    import refinery
-
-    write_lines(tmp_path / "in.jsonl", texts(["one", "two"]))
-    steps = [{"text_length_filter": {"min_len": 3}}]
-    assert refinery.run(settings(tmp_path, steps, workers="processes")).counts.kept == 2
-    assert workers_of(os.getpid()) == []

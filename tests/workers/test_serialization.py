@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -24,6 +25,7 @@ from refinery.recipe import Recipe
 from refinery.workers import serialization
 from refinery.workers.worker import ShardResult, Task
 from tests.conftest import ROOT
+from tests.examples import share_of
 
 
 def same(one: Any, other: Any) -> bool:
@@ -68,6 +70,7 @@ values = st.recursive(
 )
 
 
+@examples(max_examples=share_of(100))
 @given(values)
 def test_values_arrive_as_they_were(value: Any) -> None:
     assert travels(value)
@@ -99,6 +102,7 @@ results = st.builds(
 )
 
 
+@examples(max_examples=share_of(100))
 @given(shards, tasks, results)
 def test_shards_tasks_and_results_arrive_as_they_were(shard: Shard, task: Task, result: ShardResult) -> None:
     assert travels(shard) and travels(task) and travels(result)
