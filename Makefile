@@ -50,7 +50,7 @@ test: $(VENV)/ready lint  ## Run every check and test
 SECONDS ?= 3600
 soak: $(VENV)/ready  ## Hold resumed runs against fresh ones for an hour (SECONDS=); run the tests marked long, and all random examples
 	REFINERY_SOAK_RAY=1 REFINERY_SOAK_SECONDS=$(SECONDS) REFINERY_SOAK_SEED=$${REFINERY_SOAK_SEED:-$$(date +%s)} \
-		$(BIN)/python -m pytest -q -x -s tests/soak
+		$(BIN)/python -m pytest -q -x -s -m long tests/soak
 	REFINERY_ALL_EXAMPLES=1 $(BIN)/python -m pytest -q -m "long or hypothesis"
 
 lint: $(VENV)/ready  ## Style and types

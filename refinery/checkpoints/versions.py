@@ -70,9 +70,10 @@ def libraries(path: Path) -> dict[str, str]:
 
     Imports of the modules that the file takes from outside of installed packages count, too.
     """
-    files = [path, *local_modules(path).values()]
-    names = {name for file in files for text in sources_in(file) for name in _imports(text)}
-    return _installed({distribution for name in names - {"refinery"} for distribution in _distributions(name)})
+    local = local_modules(path)
+    names = {name for file in (path, *local.values()) for text in sources_in(file) for name in _imports(text)}
+    elsewhere = names - {"refinery", *local}
+    return _installed({distribution for name in elsewhere for distribution in _distributions(name)})
 
 
 def _imports(text: bytes) -> Iterator[str]:

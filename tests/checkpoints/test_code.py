@@ -198,6 +198,17 @@ def test_libraries_of_an_operator_and_what_they_require(tmp_path: Path) -> None:
     assert {"numba", "llvmlite", "numpy", "pyyaml"} <= libraries(path).keys()
 
 
+def test_no_package_is_looked_for_that_has_a_module_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading what each installed package holds takes half a second."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("refinery.checkpoints.versions._by_module", None)
+    put(tmp_path / "beside_of_test.py", "import numba, json\n")
+    put(tmp_path / "own_mapper.py", "import beside_of_test\n")
+    assert {"numba", "llvmlite"} <= libraries(tmp_path / "own_mapper.py").keys()
+
+
 def test_every_part_of_refinery_counts_unless_there_is_a_reason(tmp_path: Path) -> None:
     home = Path(refinery.__file__).parent
     copy = tmp_path / "refinery"

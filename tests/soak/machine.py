@@ -63,6 +63,7 @@ class Resuming(RuleBasedStateMachine):
         super().__init__()
         self.top = Path(tempfile.mkdtemp(prefix="soak-"))
         self.operations = 60  # of the run before; a guess for the first one
+        self.reused = (0, 0)  # shards that the last run found done, and all its shards
 
     def teardown(self) -> None:
         shutil.rmtree(self.top)
@@ -181,7 +182,7 @@ class Resuming(RuleBasedStateMachine):
         assert resumed["error"].replace("/kept/", "/fresh/") == anew["error"]
         assert resumed["code"] == 0 or resumed["error"].startswith(REFUSALS), resumed["error"]
         if resumed["code"] == 0:
-            self.operations = anew["operations"]
+            self.operations, self.reused = anew["operations"], tuple(resumed["reused"])
             assert left(kept, self.world.on_ray) == left(fresh, self.world.on_ray)
         shutil.rmtree(fresh, ignore_errors=True)  # nothing is there when the recipe is refused
 

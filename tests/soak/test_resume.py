@@ -1,4 +1,4 @@
-"""Resuming under random edits and kills: a few edits, or for as many seconds as REFINERY_SOAK_SECONDS says.
+"""Resuming under edits and kills: one of each, or random ones for as many seconds as REFINERY_SOAK_SECONDS says.
 
 `make soak` sets an hour and a seed of its own. A failure prints the edits that lead to it.
 """
@@ -18,12 +18,14 @@ from tests.checkpoints.forks import Forks
 from tests.conftest import ROOT
 from tests.execution.ray.conftest import SMALL
 from tests.soak.machine import Resuming
+from tests.soak.pool import OWN
 
 SECONDS = float(os.environ.get("REFINERY_SOAK_SECONDS", "0"))
 # Examples per seed and edits per example; hypothesis always begins with the least example.
 SIZE = (4, 8) if SECONDS else (2, 2)
-# By default one whose few edits have a deduplicator, and a kill after which shards are reused.
 FIRST = int(os.environ.get("REFINERY_SOAK_SEED", "17"))
+
+STEPS = ("sql_mapper", "document_deduplicator")
 
 
 @pytest.fixture
@@ -48,6 +50,19 @@ def forks() -> Iterator[Forks]:
     found.close()
 
 
+def test_an_edit_and_a_kill(forks: Forks) -> None:
+    """Once what the random edits do often: one file changes, and the next run is killed while it works."""
+    machine = type("Resuming", (Resuming,), {"forks": forks, "cluster": None})()
+    steps = [next(item for item in OWN if item.operator == name) for name in STEPS]
+    try:
+        machine.begin(seed=17, steps=steps)
+        machine.change_line(place=0, kills=[0.2])
+        assert 0 < machine.reused[0] < machine.reused[1]
+    finally:
+        machine.teardown()
+
+
+@pytest.mark.long
 def test_resumed_equals_fresh(cluster: str | None, forks: Forks) -> None:
     end = time.monotonic() + SECONDS
     examples, edits = SIZE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -89,6 +90,19 @@ def test_a_function_that_swallows_the_interruption_is_too_slow_all_the_same() ->
     with pytest.raises(RowTimeout):
         timed(stubborn, 0.1)(pa.array(["a"]), 1)
     assert time.monotonic() - began < 3
+
+
+def test_a_function_that_hears_no_alarm_ends_its_process() -> None:
+    copy = os.fork()
+    if not copy:
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            with timer(0.01):
+                time.sleep(60)
+        finally:
+            os._exit(7)
+    _, status = os.waitpid(copy, 0)
+    assert os.waitstatus_to_exitcode(status) == 1
 
 
 def test_errors_of_the_function_stay_what_they_are() -> None:
