@@ -141,7 +141,7 @@ def refined(samples: list[Sample], steps: list[Meaning]) -> None:
                 break
 
 
-@examples(max_examples=share_of(15, least=4))
+@examples(max_examples=share_of(15, least=3))
 @given(recipes, documents, st.sampled_from([1, 2]), st.sampled_from([40, 150, 10_000]), st.booleans())
 def test_every_row_meets_the_fate_that_the_recipe_means(
     steps: list[Meaning], documents: list[str], np: int, shard_size: int, fusion: bool

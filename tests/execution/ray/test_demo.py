@@ -16,6 +16,8 @@ from click.testing import CliRunner
 
 from refinery.cli.main import cli
 from tests.conftest import ROOT
+from tests.runs import lines_of
+from tests.sampling import sampled
 
 RECIPE = "recipes/ray_demo/configs/demo.yaml"
 
@@ -48,10 +50,14 @@ def kept_in(folder: Path) -> list[Any]:
     return [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
 
 
-def test_both_files_hold_the_same_documents(tmp_path: Path) -> None:
-    kept = here(tmp_path / "lines")
-    dataset = "recipes/ray_demo/data/demo-dataset.json"
-    assert here(tmp_path / "array", "--dataset_path", dataset) == kept
+def test_both_files_hold_the_same_documents() -> None:
+    data = ROOT / "recipes" / "ray_demo" / "data"
+    assert json.loads((data / "demo-dataset.json").read_text("utf-8")) == lines_of(data / "demo-dataset.jsonl")
+
+
+@pytest.mark.parametrize("suffix", sampled([".jsonl", ".json"]))
+def test_documents_that_are_kept(tmp_path: Path, suffix: str) -> None:
+    kept = here(tmp_path, "--dataset_path", f"recipes/ray_demo/data/demo-dataset{suffix}")
     assert len(kept) == 42 and all("@" not in sample["text"] for sample in kept)
 
 

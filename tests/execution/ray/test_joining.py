@@ -43,13 +43,23 @@ def refused_command(tmp_path: Path, address: str) -> tuple[str, float]:
     return done.stderr, time.monotonic() - started
 
 
-def test_an_address_where_nobody_answers(tmp_path: Path) -> None:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    said, seconds = refused_command(tmp_path, f"127.0.0.1:{port}")
-    for message in (said, refused(f"ray://127.0.0.1:{port}")):
-        assert "does not answer: Connection refused. Start one with `ray start --head`" in message
-    assert seconds < 40
+        return int(server.getsockname()[1])
+
+
+NOBODY = "does not answer: Connection refused. Start one with `ray start --head`"
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_where_nobody_answers(scheme: str) -> None:
+    assert NOBODY in refused(f"{scheme}127.0.0.1:{free_port()}")
+
+
+@pytest.mark.long
+def test_a_command_for_an_address_where_nobody_answers(tmp_path: Path) -> None:
+    said, seconds = refused_command(tmp_path, f"127.0.0.1:{free_port()}")
+    assert NOBODY in said and seconds < 40
 
 
 def test_auto_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
