@@ -29,7 +29,7 @@ RECIPES: dict[str, list[Any]] = {
 
 def samples() -> list[dict[str, Any]]:
     """Some are too short, some equal, and one is nothing that can be read."""
-    found = texts(" ".join(["word"] * (i % 17) + [f"text {i % 40}\nline {i % 60}"]) for i in range(240))
+    found = texts(" ".join(["word"] * (i % 17) + [f"text {i % 40}\nline {i % 60}"]) for i in range(150))
     found[77]["text"] = None
     return found
 
@@ -37,11 +37,11 @@ def samples() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", named({name: name for name in RECIPES}, "one stage", "units go"))
 def test_pieces_leave_the_same_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_lines(tmp_path / "in.jsonl", samples())
-    keys = {"shard_size": 2_200, "open_tracer": True, "trace_num": 20, "use_cache": False}
+    keys = {"shard_size": 1_400, "open_tracer": True, "trace_num": 20, "use_cache": False}
     few = refinery.run(settings(tmp_path, RECIPES[name], work_dir=tmp_path / "few", **keys))
     expected, lines = content(few), few.outputs[0].read_bytes()
     for module in (tables, database):
-        monkeypatch.setattr(module, "MANY", 60)
+        monkeypatch.setattr(module, "MANY", 40)
     statements: list[str] = []
     ask = Database.rows
     monkeypatch.setattr(Database, "rows", lambda self, sql: (statements.append(sql), ask(self, sql))[1])

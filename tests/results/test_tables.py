@@ -17,6 +17,7 @@ from refinery.execution.open import open_recipe
 from refinery.planning.plan import prepare
 from tests.conftest import ROOT
 from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
+from tests.sampling import named
 
 STEPS: list[Any] = [
     {"whitespace_normalization_mapper": None},
@@ -204,7 +205,7 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "removed"), BOUNDS)
+@pytest.mark.parametrize(("keys", "removed"), named(dict(zip("abcdef", BOUNDS, strict=True)), "a", "b", "d", "f"))
 def test_reasons_fit_the_interval(tmp_path: Path, keys: dict[str, Any], removed: dict[int, str]) -> None:
     step = {"text_length_filter": {"min_len": 5, "max_len": 10, **keys}}
     run = refine(tmp_path, texts("x" * n for n in (4, 5, 6, 8, 10, 11)), [step])

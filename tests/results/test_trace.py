@@ -71,7 +71,7 @@ def test_all_are_as_many_as_the_waterfall_says(everything: Run) -> None:
 @pytest.mark.parametrize(
     ("number", "keys"),
     [
-        (3, {}),
+        pytest.param(3, {}, marks=pytest.mark.long),
         (10, {"shard_size": 900}),
         pytest.param(1000, {"shard_size": 400}, marks=pytest.mark.long),
     ],
@@ -249,12 +249,16 @@ def test_overridden_from_the_command_line(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", FEW)
     (tmp_path / "recipe.json").write_text(json.dumps(settings(tmp_path, STEPS)))
     options = ["--open_tracer", "true", "--trace_num", "2", "--op_list_to_trace", "clean_email_mapper,words_num_filter"]
-    for keys in (["--trace_keys", "id,missing"], ["--trace_keys", '["id", "missing"]']):
-        opened = open_from_command_line(str(tmp_path / "recipe.json"), [*options, *keys], [], [], [])
-        outcome = execute(*opened)
-        assert sorted(path.name for path in outcome.trace_files) == [
-            "sample_trace-clean_email_mapper.jsonl",
-            "sample_trace-words_num_filter.jsonl",
-        ]
-        found = lines_of(outcome.run_dir.trace / "sample_trace-clean_email_mapper.jsonl")
-        assert [list(row)[:2] for row in found] == [["id", "missing"]] * 2 and [row["id"] for row in found] == MAIL[:2]
+    recipe = str(tmp_path / "recipe.json")
+    opened, alike = (
+        open_from_command_line(recipe, [*options, "--trace_keys", keys], [], [], [])
+        for keys in ("id,missing", '["id", "missing"]')
+    )
+    assert opened[0] == alike[0]
+    outcome = execute(*opened)
+    assert sorted(path.name for path in outcome.trace_files) == [
+        "sample_trace-clean_email_mapper.jsonl",
+        "sample_trace-words_num_filter.jsonl",
+    ]
+    found = lines_of(outcome.run_dir.trace / "sample_trace-clean_email_mapper.jsonl")
+    assert [list(row)[:2] for row in found] == [["id", "missing"]] * 2 and [row["id"] for row in found] == MAIL[:2]
