@@ -66,7 +66,7 @@ def test_stored_calls_are_found_again_for_a_changed_file(tmp_path: Path) -> None
     assert stored_calls([file], tmp_path) == {"text.lines.count_lines"}
 
 
-@pytest.mark.parametrize("recipe", ["web_sample", "web_dedup"])
+@pytest.mark.parametrize("recipe", [pytest.param("web_sample", marks=pytest.mark.long), "web_dedup"])
 def test_a_run_calls_no_other_kernels(tmp_path: Path, recipe: str) -> None:
     path = shipped() / "recipes" / f"{recipe}.yaml"
     place = tmp_path / f"{recipe}.yaml"

@@ -102,6 +102,7 @@ def test_data_juicers_minima_are_those_of_its_formula():
     assert present.all()
 
 
+@pytest.mark.long  # compiles the function by itself; the minima above have hashes of short and of long texts
 @settings(max_examples=60)
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=150))
 def test_sha1_is_that_of_hashlib(values):

@@ -138,6 +138,7 @@ def test_sentences(values: list[str | None]) -> None:
     check(sentence_stats(column(values), SHORT, LONG), values, sentences)
 
 
+@pytest.mark.long  # compiles the function by itself, for half a minute; as a part of word_stats it is tested above
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), st.sampled_from([0, 64]))
 @settings(max_examples=share_of(800))
 def test_a_piece_is_cut_as_the_rules_say(piece: str, room_behind: int) -> None:
