@@ -20,19 +20,23 @@ Place = tuple[str, str]  # module, such as "text.lines", and a name in it; "" fo
 
 def stored_calls(files: Iterable[Path], folder: Path) -> set[str]:
     """`called_kernels`, kept in a folder that is for one version of this package; found anew for changed files."""
-    files = sorted(files)
-    key = hashlib.sha256("".join(map(_stamp, files)).encode()).hexdigest()[:32]
-    note = folder / "calls" / f"{key}.json"
+    return set().union(*(_stored(_stamp(file), file, folder) for file in files))
+
+
+@lru_cache(maxsize=4096)
+def _stored(stamp: str, file: Path, folder: Path) -> frozenset[str]:
+    """The kernels that one file calls. stamp: its state."""
+    note = folder / "calls" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:32]}.json"
     try:
-        return set(json.loads(note.read_bytes()))
+        return frozenset(json.loads(note.read_bytes()))
     except (OSError, ValueError):
-        found = called_kernels(files)
+        found = called_kernels([file])
     with suppress(OSError):  # a folder that is full or cannot be written to: found again by the next run
         note.parent.mkdir(parents=True, exist_ok=True)
         draft = note.with_suffix(f".{os.getpid()}.tmp")
         draft.write_text(json.dumps(sorted(found)))
         draft.replace(note)
-    return found
+    return frozenset(found)
 
 
 def _stamp(file: Path) -> str:

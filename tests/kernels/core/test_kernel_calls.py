@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refinery.kernels.core import jit, machine_code
-from refinery.kernels.core.kernel_calls import called_kernels, stored_calls
+from refinery.kernels.core.kernel_calls import _stored, called_kernels, stored_calls
 from refinery.kernels.text.lines import line_ends
 from refinery.operators import shipped
 
@@ -60,6 +60,7 @@ def test_stored_calls_are_found_again_for_a_changed_file(tmp_path: Path) -> None
     assert stored_calls([file], tmp_path) == stored_calls([file], tmp_path) == {"text.lines.line_ends"}
     (note,) = (tmp_path / "calls").iterdir()
     note.write_text("[")
+    _stored.cache_clear()  # as in another process
     assert stored_calls([file], tmp_path) == {"text.lines.line_ends"}
     assert json.loads(note.read_text()) == ["text.lines.line_ends"]
     file.write_text("from refinery.kernels.text.lines import count_lines\n\ncount_lines()")
