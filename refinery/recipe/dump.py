@@ -10,6 +10,7 @@ import yaml
 
 from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.model import InputConfig, Recipe, StatSummary, Step
+from refinery.recipe.step_items import NAME
 from refinery.recipe.template import escape
 
 _UNUSUAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -49,7 +50,7 @@ def dump(recipe: Recipe) -> str:
             content |= _summary(recipe.stat_summary)
         elif value != key.default and name not in ("export_aws_credentials", "dataset", "vars"):
             content[name] = _plain(value)
-    content["process"] = [{step.name: _params(step) or None} for step in recipe.steps]
+    content["process"] = [{step.name: _params(step) or None, **_name(step)} for step in recipe.steps]
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
 
 
@@ -78,6 +79,11 @@ def _inputs(recipe: Recipe) -> dict[str, Any]:
 def _source(source: InputConfig) -> dict[str, Any]:
     form = {} if source.format is None else {"format": source.format}
     return {"type": "local", "path": source.path, "weight": source.weight, **form}
+
+
+def _name(step: Step) -> dict[str, str]:
+    """The name of a step, beside its operator."""
+    return {} if step.title is None else {NAME: step.title}
 
 
 def _params(step: Step) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from refinery.common.key_fields import left_out
+from refinery.common.step_label import step_label
 from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
@@ -87,7 +88,8 @@ class Step:
 
     index: from 1. params: every parameter, defaults filled in; lists are tuples. Filters have `min_closed_interval`,
     `max_closed_interval` and `reversed_range` among them; `text_key` is there when the recipe gives it to this step.
-    given: names of the parameters that the recipe gives. file, line: where the step stands; line 0 is no line.
+    given: names of the parameters that the recipe gives. file, line: where the step stands; line 0 is no line. title:
+    the name that the recipe gives the step, which is shown beside the operator's.
     """
 
     index: int
@@ -96,11 +98,17 @@ class Step:
     given: frozenset[str] = field(default=frozenset(), compare=False, metadata=left_out("all parameters are in params"))
     line: int = field(default=0, compare=False, metadata=left_out("for messages"))
     file: str = field(default="recipe", compare=False, metadata=left_out("for messages"))
+    title: str | None = field(default=None, compare=False, metadata=left_out("for tables and messages"))
 
     @property
     def where(self) -> str:
         """The place for messages: `recipe.yaml:14`, or `recipe, step 3`."""
         return f"{self.file}:{self.line}" if self.line else f"{self.file}, step {self.index}"
+
+    @property
+    def label(self) -> str:
+        """The operator with the name of the step, if it has one."""
+        return step_label(self.name, self.title)
 
 
 # Groups by which statistics are summed up, besides the user's expressions.

@@ -1,8 +1,8 @@
 """Changes to a recipe by the command line.
 
 `--trace_num 50` and `--words_num_filter.max_num 500` as Data-Juicer has it (dashes are underscores, a comma list or a
-JSON list is a list, no value is `true`), and `--set process.3.max_num=500` for any place: steps by number from 1, or by
-name where the operator stands once.
+JSON list is a list, no value is `true`), and `--set process.3.max_num=500` for any place: steps by number from 1, by
+their name, or by an operator that stands once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
 from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.parse import parse_option, plain_scalar
-from refinery.recipe.steps import normalize_process, operator_of
+from refinery.recipe.step_items import Called, begin_of, called
+from refinery.recipe.steps import normalize_process
 from refinery.recipe.template import Variable
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, from_python
 
@@ -25,10 +26,10 @@ _SAME = {name: alias for pair in ALIASES.items() for name, alias in (pair, pair[
 
 @dataclass(frozen=True)
 class Override:
-    """One change. path: keys, step numbers or operator names. value: text of an option, or any Python value.
+    """One change. path: keys, step numbers, names of steps or operators. value: text of an option, or any Python value.
 
     option: its name in messages. is_text: the value is an option's text, to be read as YAML. every: the path starts
-    with an operator's name and means all its steps.
+    with the name of an operator or step and means all such steps.
     """
 
     path: tuple[str, ...]
@@ -122,20 +123,28 @@ def _python(override: Override, problems: Problems) -> Node:
 
 
 def _apply_to_all(root: Mapping, override: Override, value: Node, problems: Problems) -> None:
-    name, place, names = override.path[0], SourcePlace(override.option), step_names(root)
-    if name not in names:
-        known = [*(n for n in names if n), *KEYS]
-        problems.add(place, f"the recipe has no step {name!r}{did_you_mean(name, known)}")
-    for number, other in enumerate(names, 1):
-        if other == name:
-            path = ("process", str(number), *override.path[1:])
-            _Setter(Override(path, override.value, override.option), place, value, problems).set(root)
+    name, place, steps = override.path[0], SourcePlace(override.option), _called(root)
+    found, rest = begin_of(override.path, steps)
+    if not found:
+        problems.add(place, f"the recipe has no step {name!r}{did_you_mean(name, [*_names(steps), *KEYS])}")
+    for number in found:
+        path = ("process", str(number), *rest)
+        _Setter(Override(path, override.value, override.option), place, value, problems).set(root)
 
 
 def step_names(root: Mapping) -> list[str | None]:
     """The operators of `process:` in order; None for an item that is not one operator."""
-    found = [operator_of(item) for item in _steps(root)]
-    return [step[0] if step else None for step in found]
+    return [operator for operator, _ in _called(root)]
+
+
+def _called(root: Mapping) -> list[Called]:
+    """The operators and names of the steps."""
+    return [called(item) for item in _steps(root)]
+
+
+def _names(steps: AnySequence[Called]) -> list[str]:
+    """All that steps are called."""
+    return [name for names in steps for name in names if name]
 
 
 def _steps(root: Mapping) -> list[Node]:
@@ -158,34 +167,34 @@ class _Setter:
             self._set_in(root, [head, *rest])
 
     def _set_step(self, root: Mapping, path: list[str]) -> None:
-        steps, names = _steps(root), step_names(root)
-        number = self._number(path[0], names)
+        steps, named = _steps(root), _called(root)
+        found, rest = begin_of(path, named)
+        number = self._number(path[0], found, named)
         if number is None:
             return
-        item, name = steps[number - 1], names[number - 1]
+        item, name = steps[number - 1], named[number - 1][0]
         if name is None:
             return  # the item itself is reported
-        rest = path[2:] if len(path) > 1 and path[1] == name else path[1:]
+        rest = rest[1:] if rest[:1] == [name] else rest
         if not rest:
             return self._fail(f"step {number} is not one value", f"Name a parameter: process.{number}.max_num=500.")
         if isinstance(item, Scalar):
             item = steps[number - 1] = Mapping({name: Entry(item.place, Scalar(None, None, item.place))}, item.place)
         self._set_in(item, [name, *rest])
 
-    def _number(self, text: str, names: list[str | None]) -> int | None:
+    def _number(self, text: str, found: list[int], steps: AnySequence[Called]) -> int | None:
+        """The one step that is meant. found: the steps that are called so, or the number itself."""
         if text.isdecimal():
-            if 1 <= int(text[:9]) <= len(names):
-                return int(text[:9])
-            self._fail(f"there is no step {text}: process has {len(names)}")
-            return None
-        places = [number for number, name in enumerate(names, 1) if name == text]
-        if len(places) == 1:
-            return places[0]
-        if places:
-            steps = " and ".join(str(number) for number in places)
-            self._fail(f"{text} occurs {len(places)} times, as steps {steps}", "Name the step by its number.")
+            if 1 <= found[0] <= len(steps):
+                return found[0]
+            self._fail(f"there is no step {text}: process has {len(steps)}")
+        elif len(found) == 1:
+            return found[0]
+        elif found:
+            numbers = " and ".join(str(number) for number in found)
+            self._fail(f"{text} occurs {len(found)} times, as steps {numbers}", "Name the step by its number.")
         else:
-            self._fail(f"the recipe has no step {text!r}", suggestion(text, [name for name in names if name]))
+            self._fail(f"the recipe has no step {text!r}", suggestion(text, _names(steps)))
         return None
 
     def _set_in(self, node: Node, path: list[str]) -> None:

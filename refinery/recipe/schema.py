@@ -15,10 +15,16 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, DATASET_KEYS, KEYS, RANGE_PARAMS, SOURCE_KEYS, SUMMARY_KEYS, TEXT_KEY
 from refinery.recipe.model import GROUPS, LibraryLike, OperatorLike
 from refinery.recipe.schema_values import DEFINITIONS, VARIABLE, Schema, any_case, ref, value_of
+from refinery.recipe.step_items import NAME
 
 _NULL: Schema = {"type": "null"}
 _NAMED_VARIABLE: Schema = {VARIABLE: {}}
 _TEXT_KEY = RecipeKey(TEXT_KEY, "str", None, "Field that the step works on; by default the recipe's.", nullable=True)
+
+_NAME: Schema = {
+    "description": "A name for the step, by which options find it.",
+    "anyOf": [{"type": "string", "pattern": r"\S", "not": {"pattern": r"^\s*\d+\s*$"}}, ref("variable")],
+}
 
 
 def recipe_schema(library: LibraryLike) -> Schema:
@@ -98,10 +104,11 @@ def _summary() -> Schema:
 
 
 def _step(operators: Mapping[str, OperatorLike]) -> Schema:
-    """One item of `process`: a name, or a mapping of a name to parameters."""
+    """One item of `process`: an operator, or a mapping of an operator to parameters, with a name of the step or without."""
     alone = [name for name, operator in operators.items() if not _required(operator)]
-    named = _object({name: ref(f"operator_{name}") for name in operators})
-    return {"anyOf": [{"enum": alone}, named | {"minProperties": 1, "maxProperties": 1}, ref("variable")]}
+    named = _object({name: ref(f"operator_{name}") for name in operators} | {NAME: _NAME})
+    one = {"if": {"required": [NAME]}, "then": {"minProperties": 2}, "else": {"maxProperties": 1}}
+    return {"anyOf": [{"enum": alone}, named | {"minProperties": 1, "maxProperties": 2} | one, ref("variable")]}
 
 
 def _operator(operator: OperatorLike) -> Schema:

@@ -15,6 +15,7 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
+from refinery.recipe.step_items import NAME, name_of, operator_of, read_names, without_name
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, order
 from refinery.recipe.values import take
 
@@ -36,7 +37,8 @@ def read_steps(
         return ()
     if not node.items:
         notes.append((entry.place, "process is empty: samples are exported as they are read"))
-    reader = _Reader(library, problems, notes, lost or MissingStatistics())
+    names = read_names(node.items, problems)
+    reader = _Reader(library, problems, notes, lost or MissingStatistics(), names)
     steps = [reader.step(index, item) for index, item in enumerate(node.items, 1)]
     return tuple(step for step in steps if step is not None)
 
@@ -67,7 +69,7 @@ def _is_step(node: Node) -> bool:
     """Return whether a node that is not a list is one operator."""
     if isinstance(node, Scalar):
         return isinstance(node.value, str) and bool(node.text) and not node.broken
-    return isinstance(node, Mapping) and len(node.entries) == 1
+    return isinstance(node, Mapping) and len(without_name(node)) == 1
 
 
 def _not_a_list(node: Node) -> tuple[str, str]:
@@ -76,18 +78,11 @@ def _not_a_list(node: Node) -> tuple[str, str]:
     return f"process must be a list, not {describe(node)}", _EXAMPLE
 
 
-def operator_of(item: Node) -> tuple[str, Entry] | None:
-    """Operator name and parameters of an item of `process:`; None if the item is not one operator."""
-    if isinstance(item, Scalar) and item.value is not None and item.text:
-        return item.text, Entry(item.place, Scalar(None, None, item.place))
-    if isinstance(item, Mapping) and len(item.entries) == 1:
-        return next(iter(item.entries.items()))
-    return None
-
-
 class _Reader:
-    def __init__(self, library: LibraryLike, problems: Problems, notes: Notes, lost: MissingStatistics) -> None:
-        self.library, self.problems, self.notes, self.lost = library, problems, notes, lost
+    def __init__(
+        self, library: LibraryLike, problems: Problems, notes: Notes, lost: MissingStatistics, names: dict[int, str]
+    ) -> None:
+        self.library, self.problems, self.notes, self.lost, self.names = library, problems, notes, lost, names
         self.noted: set[str] = set()
 
     def step(self, index: int, item: Node) -> Step | None:
@@ -108,8 +103,16 @@ class _Reader:
         if len(self.problems.found) > before or not whole:
             self._lose(operator, index)
             return None
+        self._note_name(item, operator, given)
         line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
-        return Step(index, name, params, frozenset(given) & frozenset(params), line, file)
+        return Step(index, name, params, frozenset(given) & frozenset(params), line, file, self.names.get(index))
+
+    def _note_name(self, item: Node, operator: OperatorLike, given: Given) -> None:
+        """Add a note where a name beside the operator may be meant as the operator's parameter of that name."""
+        entry = name_of(item)
+        if entry is not None and NAME in operator.params and NAME not in given:
+            text = f"{NAME} names the step; the parameter {NAME} of {operator.name} stands below {operator.name}"
+            self.notes.append((entry.place, text))
 
     def _lose(self, operator: OperatorLike | None, index: int) -> None:
         """Note which statistics the step would have computed: later steps may name them."""
@@ -124,7 +127,7 @@ class _Reader:
             what = "an item of process names no operator" if _is_empty(item) else f"{describe(item)} is not an operator"
             self.problems.add(item.place, what, _EXAMPLE)
             return
-        (name, first), *others = item.entries.items()
+        (name, first), *others = without_name(item).items()
         strays = [other for other, _ in others if other not in self.library.operators]
         if isinstance(first.node, Scalar) and first.node.value is None and len(strays) == len(others):
             hint = f"Indent the parameters of {name} further than its name."
@@ -145,6 +148,8 @@ class _Reader:
         if name in DATA_JUICER_OPERATORS:
             what = f"{name} is an operator of Data-Juicer that refinery does not have"
             self.problems.add(place, what, "Remove the step; `refinery ops` lists the operators.")
+        elif name == NAME:
+            self.problems.add(place, "an item of process has a name, but no operator", _EXAMPLE)
         else:
             near = suggestion(name, known)
             self.problems.add(place, f"there is no operator {name!r}", near or "`refinery ops` lists the operators.")
@@ -182,7 +187,8 @@ class _Reader:
         reason = BASE_PARAMS.get(name) or ("only filters have a range" if name in RANGE_PARAMS else None)
         if reason is None:
             own = ", ".join(operator.params)
-            near = suggestion(name, specs) or (f"It has {own}." if own else "It has none.")
+            beside = f"A name of the step stands beside {operator.name}, not below it." if name == NAME else ""
+            near = beside or suggestion(name, specs) or (f"It has {own}." if own else "It has none.")
             self.problems.add(place, f"{operator.name} has no parameter {name!r}", near)
         elif name not in self.noted:
             self.noted.add(name)

@@ -13,7 +13,7 @@ from refinery.common.paths import TYPES
 from refinery.operators import Library
 from refinery.recipe.executors import on_cluster
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
-from refinery.recipe.steps import operator_of
+from refinery.recipe.step_items import operator_of
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, SourcePlace, plain_value
 from refinery.recipe.tree import Sequence as ListNode
 

@@ -229,3 +229,15 @@ def test_files_of_a_shard_count_in_their_order_and_equal_ones_once() -> None:
     other = replace(TYPED, suffix=".pq")
     assert how_cut(Shard(0, (TYPED, other))) != how_cut(Shard(0, (other, TYPED)))
     assert how_cut(Shard(0, (TYPED, replace(TYPED, path="b.parquet")))) == how_cut(Shard(0, (TYPED,)))
+
+
+def test_names_of_steps_are_in_no_key() -> None:
+    text = RECIPE
+    for operator in ("clean_links_mapper:\n", "words_num_filter: {min_num: 3}\n", "{keep: length(text) desc}\n"):
+        text = text.replace(operator, f"{operator}    name: {operator[:9]!r}\n")
+    named = compiled(recipe_of(text))
+    assert [step.title for step in (*named.stage.steps, named.stage.after)].count(None) == 2
+    assert named.stage.fingerprint == PLANNED.stage.fingerprint
+    assert program_key(named, LIBRARY, {}) == key(PLANNED.program)
+    results = [ShardResult(0, key="a")]
+    assert barrier_key(named, LIBRARY, results, []) == barrier_key(PLANNED, LIBRARY, results, [])
