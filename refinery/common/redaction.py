@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 HIDDEN = "***"
 
@@ -60,4 +61,10 @@ def has_credentials(path: str) -> bool:
 
 
 def _of_environment() -> set[str]:
-    return {value for name, value in os.environ.items() if len(value) >= _SHORTEST and _VARIABLE.search(name)}
+    secret = [name for name in os.environ if _is_secret(name)]
+    return {value for name in secret if len(value := os.environ.get(name, "")) >= _SHORTEST}
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return bool(_VARIABLE.search(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -23,6 +24,11 @@ class Definition:
     step: int
     note: str
     kind: str
+
+    @cached_property
+    def sql(self) -> str:
+        """The expression as text: a stage has several statements of the same definitions."""
+        return self.expression.sql("duckdb")
 
 
 class Layers:
@@ -76,4 +82,4 @@ class Layers:
 
 def _commented(definition: Definition) -> str:
     note = definition.note.replace("*/", "* /").replace("/*", "/ *")
-    return f"{definition.expression.sql('duckdb')} AS {ident(definition.name)} /* {note} */"
+    return f"{definition.sql} AS {ident(definition.name)} /* {note} */"

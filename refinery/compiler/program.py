@@ -147,7 +147,7 @@ def build(
         layers=layers,
         last=last,
         probes=tuple((definition.name, definition.step) for _, definition in probes),
-        trials=tuple((below, definition.expression.sql("duckdb")) for below, definition in probes),
+        trials=tuple((below, definition.sql) for below, definition in probes),
         functions=_functions(chain, library, chain.used_features | ({"url_parts"} & chain.functions), around),
         kinds={definition.name: definition.kind for _, definition in probes},
         stats_json=stats_json,

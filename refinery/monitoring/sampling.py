@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 # Name prefix of threads that run shards.
@@ -130,9 +129,14 @@ def _childless() -> bool:
     """True if the system says at once that this process has no children; psutil looks at all processes for them."""
     try:
         tasks = os.listdir("/proc/self/task")
-        return not any(Path(f"/proc/self/task/{task}/children").read_bytes() for task in tasks)
+        return not any(_bytes_of(f"/proc/self/task/{task}/children") for task in tasks)
     except OSError:  # another system, or a thread that has ended
         return False
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # there is one for each thread
+        return file.read()
 
 
 def free(folder: str) -> int | None:

@@ -154,15 +154,21 @@ def read_feature(path: Path) -> Feature:
 
 def aliases(path: Path) -> dict[str, Any]:
     """Aliases of the operator in a file, with the header fields that differ under each."""
-    return _header(path, "OPERATOR")[0].get("aliases") or {}
+    return deepcopy(_complete(path, "OPERATOR").get("aliases") or {})
 
 
 def _header(path: Path, variable: str) -> tuple[dict[str, Any], str]:
-    header = deepcopy(_parsed(path, path.read_text(encoding="utf-8"), variable))
+    header = deepcopy(_complete(path, variable))
+    return header, str(header["sql"]).strip()
+
+
+def _complete(path: Path, variable: str) -> dict[str, Any]:
+    """The header as it is kept for all readers of the file, who copy what they give away."""
+    header = _parsed(path, path.read_text(encoding="utf-8"), variable)
     for name in ("doc", "version", "sql"):
         if name not in header:
             raise OperatorError(f"{path}: the header has no {name!r}")
-    return header, str(header["sql"]).strip()
+    return header
 
 
 @lru_cache(maxsize=512)
