@@ -130,6 +130,8 @@ def plain_scalar(text: str) -> Any:
 
 
 def _construct(tag: str, text: str) -> Any:
+    if tag == _TAG + "str":
+        return text
     node = yaml.ScalarNode(tag, text)
     try:
         if tag == _TAG + "null":
@@ -165,7 +167,9 @@ class _Builder:
     def build(self, node: yaml.Node) -> Node:
         place = self._place(node)
         self.left -= 1
-        if len(self.open) > MAX_DEPTH or self.left < 0 or any(node is other for other in self.open):
+        single = isinstance(node, yaml.ScalarNode)
+        within = not single and any(node is other for other in self.open)
+        if len(self.open) > MAX_DEPTH or self.left < 0 or within:
             what = "refers to itself" if self.left >= 0 and len(self.open) <= MAX_DEPTH else "holds too many values"
             what = f"is nested deeper than {MAX_DEPTH} levels" if len(self.open) > MAX_DEPTH else what
             self.problems.add(place, what)

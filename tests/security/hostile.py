@@ -8,6 +8,7 @@ from typing import Any
 from tests.sampling import named
 
 HOSTILE = (
+    "'); DROP TABLE batch; -- \" || {{ 1340 - 3 }} {# no #} ; ATTACH 'evil' `touch /tmp/evil` | &",
     "'); DROP TABLE batch; --",
     "' || read_text('/etc/passwd') || '",
     "\" ; ATTACH '/tmp/evil.db'; --",
@@ -33,11 +34,11 @@ HOSTILE = (
     "",
     "a" * 5000,
 )
-# One of each syntax: quotes (with and without a path), a comment, a template, a NUL, a path.
-SHORT = (HOSTILE[0], HOSTILE[1], "{{ 7 * 191 }}", "/* */ -- /*", "nul\0inside", "../../../etc/passwd")
+# Quotes, a statement, a template and a shell's command in one; a comment and a pattern; a NUL; a path.
+SHORT = (HOSTILE[0], "/* */ -- /*", "nul\0inside", "../../../etc/passwd")
 
 
 def hostile(fits: Callable[[str], bool] = lambda _: True) -> list[Any]:
-    """The texts that fit as cases of a test; all but one of each syntax are marked `long`."""
+    """The texts that fit as cases of a test; all but those of `SHORT` are marked `long`."""
     found = {text: text for text in HOSTILE if fits(text)}
     return named(found, *(text for text in SHORT if text in found))

@@ -125,6 +125,7 @@ def test_credentials_in_a_path_are_refused_and_not_repeated(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_command_repeats_no_credentials(tmp_path: Path) -> None:
     """The process of a command, its end included."""
     write_lines(tmp_path / "in.jsonl", texts(["long enough"]))

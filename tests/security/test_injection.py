@@ -18,12 +18,12 @@ import refinery
 from refinery.compiler.model import Schema
 from refinery.compiler.program import build
 from refinery.compiler.user_names import parse
-from refinery.errors import RefineryError
+from refinery.errors import RecipeError, RefineryError
 from refinery.operators import Library
 from refinery.recipe.model import Step
 from tests.runs import exported, refine, settings, texts, write_lines
 from tests.sampling import first_of_each, named
-from tests.security.hostile import HOSTILE, hostile
+from tests.security.hostile import HOSTILE, SHORT, hostile
 
 LIBRARY = Library()
 # What would be there if any of it had been run.
@@ -74,11 +74,12 @@ def kind_of(name: str, param: str) -> tuple[str, str]:
     return operator.kind, operator.params[param].type
 
 
+@pytest.mark.parametrize("hostile_texts", named({"few": (SHORT,), "all": (HOSTILE,)}, "few"))
 @pytest.mark.parametrize(
     ("name", "param"),
     first_of_each([(n, p) for n, p in textual() if LIBRARY.operators[n].kind != "deduplicator"], kind_of),
 )
-def test_a_text_never_leaves_its_literal(name: str, param: str) -> None:
+def test_a_text_never_leaves_its_literal(name: str, param: str, hostile_texts: tuple[str, ...]) -> None:
     """Whatever the text, the statement is one SELECT that calls and reads what it does with harmless texts."""
     many = LIBRARY.operators[name].params[param].type == "list[str]"
 
@@ -92,31 +93,19 @@ def test_a_text_never_leaves_its_literal(name: str, param: str) -> None:
 
     harmless = [found for text in ("harmless", "en", "", "[a-z]+") if (found := reaches(text)) is not None]
     known = set().union(*harmless) | {"chr", "concat", "dpipe", "safedpipe"}
-    for text in HOSTILE:
+    for text in hostile_texts:
         found = reaches(text)
         assert found is None or not harmless or found <= known, (text, found - known)
 
 
-@pytest.mark.parametrize("text", hostile(lambda text: "\\" not in text))  # which begins a group's number
-def test_replacements_are_taken_literally(tmp_path: Path, text: str) -> None:
-    steps = [{"clean_email_mapper": {"repl": text}}]
-    run = refinery.run(_dict(tmp_path, ["a me@example.org b"], steps))
-    assert [row["text"] for row in exported(run)] == [f"a {text} b"]
-
-
-def _dict(folder: Path, lines: list[str], steps: list[Any], **keys: Any) -> dict[str, Any]:
-    """A recipe whose values are texts as they are: doubled braces and dollars stand for themselves."""
+def test_replacements_are_taken_literally(tmp_path: Path) -> None:
+    """Each text replaces an address in a field of its own; doubled braces and dollars stand for themselves."""
     from refinery.recipe.template import escape
 
-    def escaped(value: Any) -> Any:
-        if isinstance(value, str):
-            return escape(value)
-        if isinstance(value, dict):
-            return {key: escaped(item) for key, item in value.items()}
-        return [escaped(item) for item in value] if isinstance(value, list) else value
-
-    write_lines(folder / "in.jsonl", texts(lines))
-    return escaped(settings(folder, steps, **keys))
+    given = {f"f{k}": text for k, text in enumerate(HOSTILE) if "\\" not in text}  # which begins a group's number
+    steps = [{"clean_email_mapper": {"text_key": name, "repl": escape(text)}} for name, text in given.items()]
+    run = refine(tmp_path, [{name: "a me@example.org b" for name in given}], steps, text_keys="f0")
+    assert exported(run) == [{name: f"a {text} b" for name, text in given.items()}]
 
 
 @pytest.mark.parametrize("name", hostile(lambda text: bool(text) and "." not in text))
@@ -206,19 +195,39 @@ FORBIDDEN = {
     "setting": "SET enable_external_access = true",
     "a statement within": "(SELECT count(*) FROM (INSTALL httpfs)) > 0",
 }
-SHORT = ("a reading function", "glob", "a file as a table", "a URL", "query", "getenv")
-SHORT += ("a variable of Python", "breaking out", "a bare statement")
 
 
-@pytest.mark.parametrize("where", named(FORBIDDEN, *SHORT))
-def test_own_sql_reaches_nothing(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def both_with(where: str) -> list[dict[str, Any]]:
+    """A filter and a mapper with this SQL."""
+    return [{"sql_filter": {"where": where}}, {"sql_mapper": {"text": f"CASE WHEN {where} THEN 'x' END"}}]
+
+
+def refused_steps(folder: Path, steps: list[dict[str, Any]]) -> dict[int, str]:
+    """What a run says of each step when it is refused, in the current folder."""
+    with pytest.raises(RecipeError) as caught:
+        refine(folder, texts(["some text"]), steps)
+    problems = caught.value.problems
+    assert caught.value.exit_code == 2 and len({problem.where for problem in problems}) == len(problems)
+    return {int(problem.where.removeprefix("recipe, step ")): str(problem) for problem in problems}
+
+
+def test_own_sql_reaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is refused, in a filter or in a mapper, and all are told of at once."""
     library = {"a": [1]}  # a variable of Python is no table
     assert library
     monkeypatch.chdir(tmp_path)
-    for step in ({"sql_filter": {"where": where}}, {"sql_mapper": {"text": f"CASE WHEN {where} THEN 'x' END"}}):
-        with pytest.raises(RefineryError) as caught:
-            refine(tmp_path, texts(["some text"]), [step])
-        assert caught.value.exit_code == 2 and len(str(caught.value)) < 600 and "root:" not in str(caught.value)
+    steps = [both_with(where)[at % 2] for at, where in enumerate(FORBIDDEN.values())]
+    said = refused_steps(tmp_path, steps)
+    assert sorted(said) == list(range(1, len(steps) + 1))
+    assert all(len(text) < 600 and "root:" not in text for text in said.values())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("where", list(FORBIDDEN.values()))
+def test_own_sql_alone_reaches_nothing(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for step in both_with(where):
+        assert list(refused_steps(tmp_path, [step])) == [1]
 
 
 def test_own_sql_reads_files_beside_the_recipe_and_its_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,17 +238,20 @@ def test_own_sql_reads_files_beside_the_recipe_and_its_inputs(tmp_path: Path, mo
         (tmp_path / folder / "ids.csv").write_text("id\n1\n")
     (tmp_path / "lists" / "link.csv").symlink_to(tmp_path / "secret" / "ids.csv")
 
-    def kept(file: str) -> list[Any]:
+    def kept(*files: str) -> list[Any]:
         write_lines(tmp_path / "lists" / "in.jsonl", texts(["a", "b"]))
-        recipe = settings(tmp_path, [{"sql_filter": {"where": f"id IN (SELECT id FROM '{file}')"}}])
+        steps = [{"sql_filter": {"where": f"id IN (SELECT id FROM '{file}')"}} for file in files]
         path = tmp_path / "recipes" / "recipe.json"
-        path.write_text(json.dumps(recipe | {"dataset_path": str(tmp_path / "lists" / "in.jsonl")}))
+        recipe = settings(tmp_path, steps) | {"dataset_path": str(tmp_path / "lists" / "in.jsonl")}
+        path.write_text(json.dumps(recipe))
         return [row["id"] for row in exported(refinery.run(path))]
 
-    assert kept("ids.csv") == kept(f"{tmp_path}/recipes/ids.csv") == [1]
-    for file in (f"{tmp_path}/secret/ids.csv", "../secret/ids.csv", "link.csv"):
-        with pytest.raises(RefineryError, match="cannot be read; SQL of a recipe reads files below .*recipes.* only"):
-            kept(file)
+    assert kept("ids.csv", f"{tmp_path}/recipes/ids.csv") == [1]
+    secret = (f"{tmp_path}/secret/ids.csv", "../secret/ids.csv", "link.csv")
+    with pytest.raises(RefineryError) as caught:
+        kept(*secret)
+    for said, file in zip(str(caught.value).splitlines(), secret, strict=True):
+        assert re.search("cannot be read; SQL of a recipe reads files below .*recipes.* only", said), file
 
 
 def test_what_does_not_fit_memory_still_goes_to_disk(tmp_path: Path) -> None:
@@ -247,7 +259,7 @@ def test_what_does_not_fit_memory_still_goes_to_disk(tmp_path: Path) -> None:
 
     con = connect(threads=1, memory="60MB", temporary=str(tmp_path / "spill"))
     lock(con)
-    query = "CREATE TABLE t AS SELECT range i, md5(range::VARCHAR) || repeat('x', 40) s FROM range(2000000)"
+    query = "CREATE TABLE t AS SELECT range i, md5(range::VARCHAR) || repeat('x', 40) s FROM range(1000000)"
     con.execute(query).fetchall()
     [(rows,)] = con.execute("SELECT count(DISTINCT s) FROM t WHERE i < 1000").fetchall()
     assert rows == 1000 and any((tmp_path / "spill").rglob("duckdb_temp*"))
