@@ -67,6 +67,7 @@ class _Compiler:
             self._remember(stat)
         self.reads = BatchReads(schema, text_key)
         self.users: dict[tuple[Keys, int, str], int] = {}
+        self.within: dict[str, list[str]] = {}  # column of a feature -> columns of features that it is made of
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
         self.lost = schema.lost.copy()
@@ -225,7 +226,7 @@ class _Compiler:
             **{name: value for name, value in params.items() if name in operator.params},
             "params": params,
             "text": text,
-            "feature": lambda name: self._feature(name, keys, step),
+            "feature": lambda name, **given: self._feature(name, keys, step, given),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
             "field": lambda name: self._input(name),
             "suffix": self._suffix(operator),
@@ -357,16 +358,23 @@ class _Compiler:
 
     # Names
 
-    def _feature(self, name: str, keys: Keys, step: Any) -> str:
+    def _feature(self, name: str, keys: Keys, step: Any, params: Mapping[str, Any]) -> str:
+        """The column of a feature: one for each version of a text and each choice of parameters."""
         text, version = self.version[keys]
         alone = None if self.share else step.index
         wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")
-        given = self.names.free(wanted, "feature", name, keys, version, alone)
-        self.chain.features.setdefault(given, []).append(step.index)
+        values = [[key, lit(value)] for key, value in sorted(params.items())]
+        given = self.names.free(wanted, "feature", name, keys, version, alone, str(values))
+        self._uses(given, step)
         self.chain.used_features.add(name)
         if given not in self.chain.layers:
-            feature = self.library.features[name]
-            sql = template(feature.sql).render({"text": text})
+            feature, within = self.library.features[name], self.within.setdefault(given, [])
+
+            def other(inner: str, **its: Any) -> str:
+                within.append(self._feature(inner, keys, step, its))
+                return within[-1]
+
+            sql = template(feature.sql).render({**feature.context(params), "text": text, "feature": other})
             expression = parse(sql)
             if reason := unstable(expression):
                 raise ValueError(f"feature {name}: {reason}")
@@ -374,6 +382,12 @@ class _Compiler:
             note = f"{name} of the text after step {version}"
             self._define(step, given, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
         return given
+
+    def _uses(self, feature: str, step: Any) -> None:
+        """Record that a step uses a feature's column, and the columns of features that this one is made of."""
+        self.chain.features.setdefault(feature, []).append(step.index)
+        for inner in self.within.get(feature, ()):
+            self._uses(inner, step)
 
     def _count_feature_users(self) -> None:
         """Count the steps that use each feature of each text version, for the template function `shares`."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from refinery.kernels import core as core
     from refinery.kernels import dedup as dedup
     from refinery.kernels import json as json
+    from refinery.kernels import models as models
     from refinery.kernels import stats as stats
     from refinery.kernels import text as text
     from refinery.kernels import unicode as unicode

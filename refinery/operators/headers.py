@@ -147,9 +147,14 @@ def _check_match(path: Path, header: dict[str, Any], matchers: Mapping[str, Path
 def read_feature(path: Path) -> Feature:
     """Read one feature file's header; raises OperatorError as `read_operator` does."""
     header, sql = _header(path, "FEATURE")
-    _only(path, header, {"doc", "version", "functions", "sql"})
-    doc = " ".join(str(header["doc"]).split())
-    return Feature(path.stem, doc, int(header["version"]), sql, _functions(path, header), path)
+    _only(path, header, {"doc", "version", "functions", "sql", "params", "variables"})
+    doc, params = " ".join(str(header["doc"]).split()), header.get("params") or []
+    if not isinstance(params, list) or not all(isinstance(name, str) and name.isidentifier() for name in params):
+        raise OperatorError(f"{path}: params must be a list of names, not {params!r}")
+    if taken := sorted({"text", "feature"} & {*params}):
+        raise OperatorError(f"{path}: a parameter cannot be named {taken[0]}, which templates have already")
+    functions, variables = _functions(path, header), str(header.get("variables") or "")
+    return Feature(path.stem, doc, int(header["version"]), sql, functions, path, tuple(params), variables)
 
 
 def aliases(path: Path) -> dict[str, Any]:

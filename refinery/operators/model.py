@@ -90,6 +90,21 @@ class Feature:
     sql: str
     functions: tuple[Function, ...]
     path: Path
+    params: tuple[str, ...] = ()  # names of values that the operators give it
+    variables: str = ""  # function of the file that makes further variables of the SQL from the parameters
+
+    def context(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Variables of the SQL besides the text. Raises ValueError if operators give it other parameters than its own."""
+        if set(params) != set(self.params):
+            takes = ", ".join(self.params) or "none"
+            raise ValueError(f"feature {self.name} gets the parameters {', '.join(params) or 'none'}; it takes {takes}")
+        if not self.variables:
+            return dict(params)
+        run = function_of(self.path, self.variables)
+        made = run(params) if is_shipped(self.path) else called(self.path, self.variables, run, params)
+        if not isinstance(made, Mapping):
+            raise OperatorError(f"{self.path}: the function {self.variables} must return a mapping, not {made!r:.80}")
+        return {**params, **made}
 
 
 @dataclass(frozen=True)

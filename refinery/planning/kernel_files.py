@@ -24,13 +24,19 @@ def kernel_files(recipe: Recipe, library: Library) -> set[Path]:
 def _of_operator(operator: Operator, library: Library) -> Iterator[Path]:
     yield operator.path
     yield from (function.path for function in operator.functions)
-    for used in arguments(operator.sql, "feature"):
-        feature = library.features.get(used.text)
-        yield from (function.path for function in feature.functions) if feature else ()
+    yield from _of_features(operator.sql, library)
     if operator.matcher_path is not None:
         yield operator.matcher_path
     elif operator.kind == "deduplicator":
         yield _file(sys.modules[type(operator.matcher).__module__])
+
+
+def _of_features(sql: str, library: Library) -> Iterator[Path]:
+    """Files of the features that a template uses, and of those that these are made of."""
+    for used in arguments(sql, "feature"):
+        if feature := library.features.get(used.text):
+            yield from (function.path for function in feature.functions)
+            yield from _of_features(feature.sql, library)
 
 
 def _imported(package: str, but: str = "-") -> Iterator[Path]:

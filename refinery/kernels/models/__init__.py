@@ -1,0 +1,1 @@
+"""Kernels over files of models: tokenizers, classifiers, language models."""
