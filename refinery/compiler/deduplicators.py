@@ -53,5 +53,5 @@ def judged(step: Any) -> dict[str, Any]:
     """Values for `ledger.sql`: a step's place, and its statistic with the bound if there is one."""
     parameter, statistic = measure_of(step.params) or ("", None)
     bound = float(step.params[parameter]) if parameter else None
-    place = {"step": step.index, "name": step.name, "where": step.where}
+    place = {"step": step.index, "name": step.name, "where": step.where, "title": step.title}
     return {**place, "statistic": statistic, "bound": bound}

@@ -19,6 +19,7 @@ LEDGER_COLUMNS = {
     "statistic": "VARCHAR",
     "value": "DOUBLE",
     "bound": "DOUBLE",
+    "title": "VARCHAR",
 }
 
 
@@ -32,6 +33,8 @@ def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, st
         own = stats[step.index]
         cases["operator"][step.index] = lit(step.name)
         cases["where"][step.index] = lit(step.where)
+        if step.title is not None:
+            cases["title"][step.index] = lit(step.title)
         plain = "nothing is left of the text" if step.index in emptying else _plain_reason(step)
         cases["reason"][step.index] = _first(own, step.params, _reason, lit(plain))
         cases["statistic"][step.index] = _first(own, step.params, lambda s, e, b: lit(s.column), "NULL")

@@ -139,6 +139,7 @@ def _steps(stages: Sequence[CompiledStage], parameters: Mapping[int, str]) -> li
                 "name": step.name,
                 "kind": kind,
                 "where": step.where,
+                "title": step.title,
                 "params": parameters.get(step.index, "{}"),
                 "changed": changed.get(step.index),
                 "bytes_before": bytes_name(before),

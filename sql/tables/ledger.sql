@@ -13,7 +13,8 @@ SELECT
   {{ statistic }} AS statistic,
   {{ value }} AS value,
   {{ bound }} AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  {{ title }} AS name
 FROM {{ facts }}
 WHERE _dropped IS NOT NULL{% for barrier in removing %} AND _dropped <> {{ barrier.step }}{% endfor %}{% if range %} AND _row BETWEEN {{ range }}{% endif %}
 
@@ -28,7 +29,8 @@ SELECT
   {{ barrier.statistic | lit }},
   CAST({{ 'd.distance' if barrier.statistic == 'hamming_distance' else 'd.estimated_jaccard' }} AS DOUBLE),
   CAST({{ barrier.bound | lit }} AS DOUBLE),
-  d.kept
+  d.kept,
+  CAST({{ barrier.title | lit }} AS VARCHAR)
 FROM {{ facts }} AS f
 JOIN duplicates AS d ON d.step = {{ barrier.step }} AND d._row = f._row
 WHERE f._dropped = {{ barrier.step }}{% if range %} AND f._row BETWEEN {{ range }} AND d._row BETWEEN {{ range }}{% endif %}

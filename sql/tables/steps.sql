@@ -29,7 +29,8 @@ SELECT
   q.here AS quarantined,
   CAST(f.bytes_in AS BIGINT) AS bytes_in,
   CAST(f.bytes_out AS BIGINT) AS bytes_out,
-  coalesce((SELECT seconds FROM _seconds WHERE _seconds.step = {{ step.index }}), 0.0) AS seconds
+  coalesce((SELECT seconds FROM _seconds WHERE _seconds.step = {{ step.index }}), 0.0) AS seconds,
+  CAST({{ step.title | lit }} AS VARCHAR) AS name
 FROM (
   SELECT
     {{ rows('_rows', '_dropped IS NULL OR _dropped ' ~ step.given) }} AS rows_in,
@@ -51,7 +52,8 @@ SELECT
   {% for name in ('rows_in', 'rows_out', 'removed', 'changed', 'quarantined', 'bytes_in', 'bytes_out') %}
   CAST(0 AS BIGINT) AS {{ name }},
   {% endfor %}
-  CAST(0 AS DOUBLE) AS seconds
+  CAST(0 AS DOUBLE) AS seconds,
+  CAST(NULL AS VARCHAR) AS name
 WHERE FALSE
 {% endfor %}
 ORDER BY step

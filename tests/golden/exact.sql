@@ -447,7 +447,8 @@ SELECT
   CAST(NULL AS TEXT) AS statistic,
   CAST(NULL AS DOUBLE) AS value,
   CAST(NULL AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL AND _dropped <> 1 AND _dropped <> 2
@@ -461,7 +462,8 @@ SELECT
   NULL,
   CAST(d.estimated_jaccard AS DOUBLE),
   CAST(NULL AS DOUBLE),
-  d.kept
+  d.kept,
+  CAST(NULL AS TEXT)
 FROM facts AS f
 JOIN duplicates AS d
   ON d.step = 1 AND d._row = f._row
@@ -477,7 +479,8 @@ SELECT
   NULL,
   CAST(d.estimated_jaccard AS DOUBLE),
   CAST(NULL AS DOUBLE),
-  d.kept
+  d.kept,
+  CAST(NULL AS TEXT)
 FROM facts AS f
 JOIN duplicates AS d
   ON d.step = 2 AND d._row = f._row

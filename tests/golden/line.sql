@@ -536,7 +536,8 @@ SELECT
     WHEN 3
     THEN NULL
   END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL

@@ -34,8 +34,8 @@ WHERE trim(line, E' \t\r\n') <> '';
 
 -- Stage 1: one pass over all samples. A filter only marks what it removes; steps see what is still there.
 --     minhash_between_filters.yaml:7 step 1 whitespace_normalization_mapper
---     minhash_between_filters.yaml:8 step 2 text_length_filter {min_len: 12}
---     minhash_between_filters.yaml:10 step 3 document_minhash_deduplicator {window_size: 2, jaccard_threshold: 0.4, verify: true, keep: "text_len desc"}: what it compares
+--     minhash_between_filters.yaml:8 step 2 text_length_filter: fragments {min_len: 12}
+--     minhash_between_filters.yaml:11 step 3 document_minhash_deduplicator: nearly the same, but shorter {window_size: 2, jaccard_threshold: 0.4, verify: true, keep: "text_len desc"}: what it compares
 CREATE OR REPLACE TEMP TABLE facts_1 AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
@@ -95,7 +95,7 @@ WITH _read AS NOT MATERIALIZED (
     CASE
       WHEN _alive_2
       THEN minhash_marks(_text_1, 'none', 'space', TRUE, NULL, NULL, 2, 'fast', 256, 0.4, NULL, NULL)
-    END AS _mark_marks, /* minhash_between_filters.yaml:10 step 3 document_minhash_deduplicator */
+    END AS _mark_marks, /* minhash_between_filters.yaml:11 step 3 document_minhash_deduplicator */
     CASE WHEN _alive_2 THEN (
       text_len
     ) END AS _mark_order_0 /* the order in which one is kept */
@@ -239,7 +239,7 @@ WITH batch AS NOT MATERIALIZED (
     CASE
       WHEN _alive_0
       THEN minhash_shingles(_text_0, 'none', 'space', TRUE, NULL, NULL, 2)
-    END AS _mark_shingles /* minhash_between_filters.yaml:10 step 3 document_minhash_deduplicator */
+    END AS _mark_shingles /* minhash_between_filters.yaml:11 step 3 document_minhash_deduplicator */
   FROM _s1
 )
 SELECT
@@ -451,8 +451,8 @@ FROM (
 DELETE FROM batch WHERE _i IN (SELECT _row FROM duplicates WHERE step = 3);
 
 -- Stage 2: one pass over what is left. A filter only marks what it removes; steps see what is still there.
---     minhash_between_filters.yaml:15 step 4 sql_mapper {text: "text || '!'"}
---     minhash_between_filters.yaml:17 step 5 sql_filter {where: "text_len < 60"}
+--     minhash_between_filters.yaml:17 step 4 sql_mapper {text: "text || '!'"}
+--     minhash_between_filters.yaml:19 step 5 sql_filter {where: "text_len < 60"}
 CREATE OR REPLACE TEMP TABLE facts_2 AS
 WITH batch AS NOT MATERIALIZED (
   SELECT
@@ -496,7 +496,7 @@ WITH batch AS NOT MATERIALIZED (
 ), _s2 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN nullif(_text_0 || '!', _text_0) END AS _delta_4, /* minhash_between_filters.yaml:15 step 4 sql_mapper */
+    CASE WHEN _alive_0 THEN nullif(_text_0 || '!', _text_0) END AS _delta_4, /* minhash_between_filters.yaml:17 step 4 sql_mapper */
     coalesce(CASE WHEN _alive_0 THEN text_len < 60 END, FALSE) AS _alive_5 /* whether step 5 keeps it */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
@@ -549,7 +549,7 @@ SELECT
     WHEN 2
     THEN 'minhash_between_filters.yaml:8'
     WHEN 5
-    THEN 'minhash_between_filters.yaml:17'
+    THEN 'minhash_between_filters.yaml:19'
   END AS TEXT) AS recipe_line,
   CAST(CASE _dropped
     WHEN 2
@@ -579,7 +579,8 @@ SELECT
     WHEN 5
     THEN NULL
   END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(CASE _dropped WHEN 2 THEN 'fragments' END AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL AND _dropped <> 3
@@ -588,12 +589,13 @@ SELECT
   f._row,
   f._dropped,
   'document_minhash_deduplicator',
-  'minhash_between_filters.yaml:10',
+  'minhash_between_filters.yaml:11',
   'duplicate of ' || coalesce('row ' || d.kept, d.kept_in_index),
   'estimated_jaccard',
   CAST(d.estimated_jaccard AS DOUBLE),
   CAST(0.4 AS DOUBLE),
-  d.kept
+  d.kept,
+  CAST('nearly the same, but shorter' AS TEXT)
 FROM facts AS f
 JOIN duplicates AS d
   ON d.step = 3 AND d._row = f._row

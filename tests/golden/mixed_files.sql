@@ -173,7 +173,8 @@ SELECT
     THEN CASE WHEN text_len < 2 THEN TRY_CAST(text_len AS DOUBLE) ELSE NULL END
   END AS DOUBLE) AS value,
   CAST(CASE _dropped WHEN 2 THEN CASE WHEN text_len < 2 THEN 2 ELSE NULL END END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL

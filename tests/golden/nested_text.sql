@@ -213,7 +213,8 @@ SELECT
     WHEN 4
     THEN CASE WHEN text_len_4 < 10 THEN 10 WHEN text_len_4 > 30 THEN 30 ELSE NULL END
   END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL

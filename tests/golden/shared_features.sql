@@ -308,7 +308,8 @@ SELECT
       ELSE NULL
     END
   END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL

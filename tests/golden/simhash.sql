@@ -447,7 +447,8 @@ SELECT
     WHEN 3
     THEN CASE WHEN text_len < 10 THEN 10 WHEN text_len > 60 THEN 60 ELSE NULL END
   END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL AND _dropped <> 2
@@ -461,7 +462,8 @@ SELECT
   'hamming_distance',
   CAST(d.distance AS DOUBLE),
   CAST(10.0 AS DOUBLE),
-  d.kept
+  d.kept,
+  CAST(NULL AS TEXT)
 FROM facts AS f
 JOIN duplicates AS d
   ON d.step = 2 AND d._row = f._row

@@ -105,7 +105,8 @@ SELECT
     WHEN 2
     THEN CASE WHEN text_len < 3 THEN 3 ELSE NULL END
   END AS DOUBLE) AS bound,
-  CAST(NULL AS BIGINT) AS kept_instead
+  CAST(NULL AS BIGINT) AS kept_instead,
+  CAST(NULL AS TEXT) AS name
 FROM facts
 WHERE
   NOT _dropped IS NULL

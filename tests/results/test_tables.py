@@ -127,7 +127,7 @@ def test_bytes_are_those_of_the_text_as_utf8(run: Run) -> None:
 
 
 def test_the_ledger_says_why_each_row_was_removed(run: Run) -> None:
-    found = rows(run, "ledger", "* EXCLUDE (recipe_line, kept_instead)")
+    found = rows(run, "ledger", "* EXCLUDE (recipe_line, kept_instead, name)")
     assert found == [
         (1, 2, "text_length_filter", "text_len below min_len", "text_len", 4.0, 5.0),
         (3, 3, "sql_filter", "not kept by where: id <> 3", None, None, None),

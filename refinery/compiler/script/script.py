@@ -293,7 +293,7 @@ def _step(step: Any) -> str:
     """A step of the recipe on one line: its place, number, name and given parameters."""
     given = {name: value for name, value in step.params.items() if name in getattr(step, "given", ())}
     shown = ", ".join(f"{name}: {_value(value)}" for name, value in given.items())
-    return f"{step.file}:{step.line} step {step.index} {step.name}" + (f" {{{shown}}}" if shown else "")
+    return f"{step.file}:{step.line} step {step.index} {step.label}" + (f" {{{shown}}}" if shown else "")
 
 
 def _value(value: Any) -> str:

@@ -136,6 +136,12 @@ def test_a_second_run_reuses_what_the_first_has_left(driver: Any, tmp_path: Path
     again = on_ray(tmp_path, EVERYTHING[:2], **KEYS)
     assert rows(again, "shards", "min(reused)") == [(1,)]
     assert_same(one, again, "shards")
+    names = ["no addresses", "too short"]
+    steps = [{"clean_email_mapper": None, "name": names[0]}, {"words_num_filter": {"min_num": 5}, "name": names[1]}]
+    named = on_ray(tmp_path, steps, **KEYS)
+    assert rows(named, "shards", "min(reused)") == [(1,)]
+    assert rows(named, "steps", "name") == [(name,) for name in names]
+    assert rows(named, "ledger", "DISTINCT step, name") == [(2, "too short")]
 
 
 def test_a_list_names_what_is_there(tmp_path: Path) -> None:
