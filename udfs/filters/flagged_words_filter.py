@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-import pyarrow as pa
-
-from refinery.kernels.words import subwords, wordlists
+from refinery.kernels.words import listed_words
 
 OPERATOR = {
     "doc": (
@@ -107,36 +105,6 @@ OPERATOR = {
     ],
 }
 
-KIND = "flagged_words"
-
-
-def check(params: dict[str, Any]) -> list[str]:
-    """Problems that prevent a run with these parameters."""
-    return wordlists.check(params.get("flagged_words_dir"), KIND, params.get("lang", "en")) + subwords.check(params)
-
-
-def flagged_words_share(column: pa.Array, folder: str, lang: str, groups: str, join_char: str) -> pa.Array:
-    """The share of flagged words of each text, which is a list of words separated by spaces; NULL for NULL.
-
-    groups: sizes of the groups that also count as words, separated by commas; empty without augmentation.
-    """
-    from refinery.kernels.words import word_ratio  # imports numba, which check() does not need
-
-    return word_ratio.listed_ratio(column, folder, KIND, lang, _sizes(groups), join_char)
-
-
-def flagged_words_share_of_pieces(
-    column: pa.Array, model: str, folder: str, lang: str, groups: str, join_char: str
-) -> pa.Array:
-    """The share of flagged words among each text's pieces; NULL for NULL."""
-    split, listed, sizes = subwords.pieces(model), wordlists.load(folder, KIND)[lang], _sizes(groups)
-
-    def share(text: str) -> float:
-        words = subwords.refined(split(text), lower=True)
-        return subwords.listed_share(subwords.augmented(words, sizes, join_char), listed)
-
-    return subwords.each_text(column, share, pa.float64())
-
-
-def _sizes(groups: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in groups.split(",") if size)
+check = partial(listed_words.check, kind="flagged_words")
+flagged_words_share = partial(listed_words.share, kind="flagged_words")
+flagged_words_share_of_pieces = partial(listed_words.share_of_pieces, kind="flagged_words")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import pyarrow as pa
 
@@ -71,15 +70,5 @@ def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     return emails.clean_emails(column, repl)
 
 
-def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
-    """Each text with the matches of the user's pattern replaced; NULL where there are none."""
-    return patterns.sub(column, patterns.unwrap(pattern), repl)
-
-
-def problems(params: Mapping[str, Any]) -> list[str]:
-    """Problems of `pattern` and `repl`."""
-    if params["pattern"] is None and "\\" not in params["repl"]:
-        return []
-    from refinery.kernels.text.emails import EMAIL_PATTERN
-
-    return patterns.problems(params, EMAIL_PATTERN)
+clean_pattern = patterns.clean_pattern
+problems = partial(patterns.problems, default=patterns.EMAIL_PATTERN)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import pyarrow as pa
 
@@ -66,15 +65,5 @@ def clean(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:
     return links.clean_links(column, repl)
 
 
-def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
-    """Each text with the matches of the user's pattern replaced; NULL where there are none."""
-    return patterns.sub(column, patterns.unwrap(pattern), repl)
-
-
-def problems(params: Mapping[str, Any]) -> list[str]:
-    """Problems of `pattern` and `repl`."""
-    if params["pattern"] is None and "\\" not in params["repl"]:
-        return []
-    from refinery.kernels.text.links import LINK_PATTERN
-
-    return patterns.problems(params, LINK_PATTERN)
+clean_pattern = patterns.clean_pattern
+problems = partial(patterns.problems, default=patterns.LINK_PATTERN)

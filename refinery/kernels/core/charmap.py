@@ -8,9 +8,9 @@ import numpy as np
 
 from refinery.kernels.core.arrow import CHANGED
 from refinery.kernels.core.blocks import BLOCK, equal_to, first_set
-from refinery.kernels.core.charclass import SPACE
 from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.utf8 import before, copy, decode
+from refinery.kernels.core.stripping import stripped
+from refinery.kernels.core.utf8 import copy, decode
 
 FIRSTS = 5  # number of bytes searched for in a block at once
 
@@ -60,7 +60,7 @@ def map_rows(data, offsets, valid, out, out_offsets, state, starts, which, piece
             continue
         start, end = offsets[row], offsets[row + 1]
         if strip:
-            start, end = _stripped(data, start, end, classes)
+            start, end = stripped(data, start, end, classes)
         at = _next(data, start, end, starts, which)
         if at == end and end - start == offsets[row + 1] - offsets[row]:
             continue
@@ -68,22 +68,6 @@ def map_rows(data, offsets, valid, out, out_offsets, state, starts, which, piece
         out_offsets[row + 1] = w
         state[row] = CHANGED
     return w
-
-
-@kernel
-def _stripped(data, start, end, classes):
-    while start < end:
-        cp, after = decode(data, start)
-        if not classes[cp] & SPACE:
-            break
-        start = after
-    while start < end:
-        last = before(data, end, start)
-        cp, _ = decode(data, last)
-        if not classes[cp] & SPACE:
-            break
-        end = last
-    return start, end
 
 
 @kernel

@@ -24,7 +24,8 @@ from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import SPACE, classes
 from refinery.kernels.core.jit import entry, inlined, intrinsic, kernel, types
 from refinery.kernels.core.sorting import sort, stack
-from refinery.kernels.core.utf8 import before, copy, decode
+from refinery.kernels.core.stripping import stripped
+from refinery.kernels.core.utf8 import copy, decode
 from refinery.kernels.text.lines import count_lines
 
 SKIP_BRACKETS, SKIP_HEADERS, SKIP_LATEX, SKIP_TAGS = 1, 2, 4, 8  # kinds of lines that are not compared
@@ -193,27 +194,6 @@ def key_of(data, start, end):
 def _keys_of(data, offsets, keys):
     for i in range(len(keys)):
         keys[i] = key_of(data, offsets[i], offsets[i + 1])
-
-
-@kernel
-def stripped(data, start, end, class_table):
-    """Bounds of data[start:end] without the white space at its ends (str.strip)."""
-    while start < end:
-        if data[start] > 32 and data[start] < 127:
-            break
-        cp, after = decode(data, start)
-        if not class_table[cp] & SPACE:
-            break
-        start = after
-    while start < end:
-        if data[end - 1] > 32 and data[end - 1] < 127:
-            break
-        last = before(data, end, start)
-        cp, _ = decode(data, last)
-        if not class_table[cp] & SPACE:
-            break
-        end = last
-    return start, end
 
 
 @kernel

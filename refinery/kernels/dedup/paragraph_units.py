@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.charclass import classes
 from refinery.kernels.core.jit import entry
-from refinery.kernels.dedup.line_units import CaseFolder, find, folded_key, lists, remove_parts, shorter, stripped
+from refinery.kernels.core.stripping import stripped
+from refinery.kernels.dedup.line_units import CaseFolder, find, folded_key, lists, remove_parts, shorter
 
 
 def paragraph_keys(column: pa.Array | pa.ChunkedArray, separator: str, how: int, min_length: int) -> pa.Array:

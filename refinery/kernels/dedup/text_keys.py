@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import ints, of_texts, texts
 from refinery.kernels.core.blocks import load_word
-from refinery.kernels.core.charclass import CODE_POINTS, DIGIT, RE_SPACE, SPACE, classes
+from refinery.kernels.core.charclass import CODE_POINTS, DIGIT, RE_SPACE, classes
 from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.utf8 import before, decode, encode
+from refinery.kernels.core.stripping import stripped
+from refinery.kernels.core.utf8 import decode, encode
 from refinery.kernels.words import words
 
 DROPPED = 1  # bit of a rule, below the code point to write
@@ -96,7 +97,7 @@ def fold(text: str, lowercase: bool, ignore_non_character: bool) -> str:
 def _keys(data, offsets, valid, class_table, keys):
     for row in range(len(valid)):
         if valid[row]:
-            start, end = _stripped(data, offsets[row], offsets[row + 1], class_table)
+            start, end = stripped(data, offsets[row], offsets[row + 1], class_table)
             _murmur(data, start, end, keys, row)
 
 
@@ -110,7 +111,7 @@ def _folded_keys(data, offsets, valid, rules, ascii, kept, class_table, room, ke
         if length < 0:
             left[row] = True
             continue
-        start, end = _stripped(room, 0, length, class_table)
+        start, end = stripped(room, 0, length, class_table)
         _murmur(room, start, end, keys, row)
 
 
@@ -132,22 +133,6 @@ def _fold(data, i, end, rules, ascii, kept, room):
         if not rule & DROPPED:
             w = encode(rule >> 1, room, w)
     return w
-
-
-@kernel
-def _stripped(data, start, end, class_table):
-    while start < end:
-        cp, after = decode(data, start)
-        if not class_table[cp] & SPACE:
-            break
-        start = after
-    while start < end:
-        last = before(data, end, start)
-        cp, _ = decode(data, last)
-        if not class_table[cp] & SPACE:
-            break
-        end = last
-    return start, end
 
 
 # MurmurHash3

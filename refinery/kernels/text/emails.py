@@ -13,14 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core import arrow
-from refinery.kernels.core.arrow import CHANGED
 from refinery.kernels.core.blocks import BLOCK, at_signs, first_set
 from refinery.kernels.core.jit import entry, kernel
-from refinery.kernels.core.utf8 import copy, same
-from refinery.kernels.text.patterns import sub, whole_match_pieces
-from refinery.kernels.text.replacing import emit, template
-
-EMAIL_PATTERN = r"[A-Za-z0-9.\-+_]+@[a-z0-9.\-+_]+\.[a-z]+"  # a fact about Data-Juicer 1.6.1
+from refinery.kernels.text.patterns import EMAIL_PATTERN, sub, whole_match_pieces
+from refinery.kernels.text.replacing import replacer, template
 
 LOCAL, DOMAIN, LOWER = 1, 2, 4  # the pattern's classes
 AT, DOT = 0x40, 0x2E
@@ -38,7 +34,7 @@ def kinds() -> np.ndarray:
 
 
 @kernel
-def _next_at(data, i, end):
+def _next_at(data, i, end, tables):
     """Position of the next @, or `end`."""
     while i < end and i + BLOCK <= len(data):
         found = at_signs(data, i)
@@ -51,10 +47,11 @@ def _next_at(data, i, end):
 
 
 @kernel
-def _match(data, at, low, end, kinds):
-    """Start and end of the match around the @ at position `at`, from `low` on; the end is -1 without a match."""
+def _match(data, at, low, end, done, tables):
+    """Start and end of the match around the @ at position `at`, from `done` on; the end is -1 without a match."""
+    kinds = tables[0]
     start = at
-    while start > low and kinds[data[start - 1]] & LOCAL:
+    while start > done and kinds[data[start - 1]] & LOCAL:
         start -= 1
     if start == at:
         return at, -1
@@ -72,41 +69,13 @@ def _match(data, at, low, end, kinds):
     return start, stop
 
 
-@kernel
-def _replace_row(data, low, high, out, w, literals, bounds, kinds):
-    """Write data[low:high] with its matches replaced; returns (changed, position after it or -1 without room)."""
-    done = low
-    at = _next_at(data, low, high)
-    while at < high:
-        start, end = _match(data, at, done, high, kinds)
-        if end >= 0:
-            w = emit(data, done, start, end, out, w, literals, bounds)
-            if w < 0:
-                return True, w
-            done = end
-        at = _next_at(data, max(at + 1, done), high)
-    if done == low:
-        return False, w
-    if w + high - done > len(out):
-        return True, -1
-    return True, copy(data, done, high, out, w)
+_replace_rows = replacer(_next_at, _match)
 
 
 @entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] uint8[]")
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, kinds):
-    """Kernel for `arrow.delta`: replace addresses by `literals` and `bounds` (see `replacing.template`)."""
-    w = 0
-    for row in range(len(valid)):
-        if valid[row]:
-            low, high = offsets[row], offsets[row + 1]
-            found, end = _replace_row(data, low, high, out, w, literals, bounds, kinds)
-            if end < 0:
-                return -1
-            if found and not same(data, low, high, out, w, end):
-                state[row] = CHANGED
-                w = end
-        out_offsets[row + 1] = w
-    return w
+    """Kernel for `arrow.delta`: replace addresses (see `replacing.replacer`)."""
+    return _replace_rows(data, offsets, valid, out, out_offsets, state, literals, bounds, (kinds,))
 
 
 def clean_emails(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:

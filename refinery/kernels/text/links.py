@@ -17,25 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core import arrow
-from refinery.kernels.core.arrow import CHANGED
 from refinery.kernels.core.blocks import BLOCK, digits, equal_to, first_set, letters, wide
 from refinery.kernels.core.charclass import DIGIT, RE_SPACE, WORD, classes
 from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.utf8 import before, copy, decode, same
-from refinery.kernels.text.patterns import sub, whole_match_pieces
-from refinery.kernels.text.replacing import emit, template
-
-# The patterns that the kernel implements (facts about Data-Juicer 1.6.1), for the `regex` module with DOTALL.
-LINK_PATTERN = (
-    r"(?i)\b((?:[a-z][\w-]+:(?:\/{1,3}|[a-z0-9%])|www\d{0,3}[.]|[a-z0-9.\-]+[.][a-z]{2,4}\/)"
-    r"(?:[^\s()<>]+|\(([^\s()<>]+|(\([^\s()<>]+\)))*\))+"
-    r"(?:\(([^\s()<>]+|(\([^\s()<>]+\)))*\)|[^\s`!()\[\]{};:\'\".,<>?«»“”‘’]))"
-)
-IP_PATTERN = (
-    r"(?:(?:1[0-9][0-9]\.)|(?:2[0-4][0-9]\.)|(?:25[0-5]\.)|(?:[1-9][0-9]\.)|(?:[0-9]\.)){3}"
-    r"(?:(?:1[0-9][0-9])|(?:2[0-4][0-9])|(?:25[0-5])|(?:[1-9][0-9])|(?:[0-9]))"
-    r"|([\da-fA-F]{1,4}:){7}[\da-fA-F]{1,4}"
-)
+from refinery.kernels.core.utf8 import before, decode
+from refinery.kernels.text.patterns import IP_PATTERN, LINK_PATTERN, sub, whole_match_pieces
+from refinery.kernels.text.replacing import replacer, template
 
 LINKS, IPS = 0, 1  # what to replace
 STOP, OPEN, LAST, INNER, WIDE = 0, 1, 2, 3, 4  # ends the tail; opens a group; allowed last; not allowed last; not ASCII
@@ -104,12 +91,12 @@ def _first_numbers(data, i):
 
 
 @kernel
-def _next(data, i, high, what):
+def _next(data, i, high, tables):
     """First position from i on, below high, where a match may be found, or high."""
     while i < high:
         if i < BEFORE or i + BLOCK + AFTER > len(data):  # at the edges of the buffer every byte is a candidate
             return i
-        found = _link_heads(data, i) if what == LINKS else _first_numbers(data, i)
+        found = _link_heads(data, i) if tables[0] == LINKS else _first_numbers(data, i)
         if found:
             return min(i + first_set(found), high)
         i += BLOCK
@@ -358,8 +345,9 @@ def _v6(data, colon, high, limit, classes):
 
 
 @kernel
-def _match(data, i, low, high, limit, what, units, classes):
+def _match(data, i, low, high, limit, tables):
     """Start and end of the leftmost match for which `_next` may have stopped at i; the end is -1 without a match."""
+    what, units, classes = tables
     b = data[i]
     if what == IPS:
         if b == DOT:
@@ -378,41 +366,13 @@ def _match(data, i, low, high, limit, what, units, classes):
     return -1, -1
 
 
-@kernel
-def _replace_row(data, low, high, out, w, literals, bounds, what, units, classes):
-    """Write data[low:high] with its matches replaced; returns (changed, position after it or -1 without room)."""
-    done = low
-    i = _next(data, low, high, what)
-    while i < high:
-        start, end = _match(data, i, low, high, done, what, units, classes)
-        if end >= 0:
-            w = emit(data, done, start, end, out, w, literals, bounds)
-            if w < 0:
-                return True, w
-            done = end
-        i = _next(data, max(i + 1, done), high, what)
-    if done == low:
-        return False, w
-    if w + high - done > len(out):
-        return True, -1
-    return True, copy(data, done, high, out, w)
+_replace_rows = replacer(_next, _match)
 
 
 @entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64 uint8[] uint8[]")
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, what, units, classes):
-    """Kernel for `arrow.delta`: replace links or addresses (`what`) by `literals` and `bounds` (see `template`)."""
-    w = 0
-    for row in range(len(valid)):
-        if valid[row]:
-            low, high = offsets[row], offsets[row + 1]
-            found, end = _replace_row(data, low, high, out, w, literals, bounds, what, units, classes)
-            if end < 0:
-                return -1
-            if found and not same(data, low, high, out, w, end):
-                state[row] = CHANGED
-                w = end
-        out_offsets[row + 1] = w
-    return w
+    """Kernel for `arrow.delta`: replace links or addresses (`what`; see `replacing.replacer`)."""
+    return _replace_rows(data, offsets, valid, out, out_offsets, state, literals, bounds, (what, units, classes))
 
 
 def clean_links(column: pa.Array | pa.ChunkedArray, repl: str) -> pa.Array:

@@ -19,6 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Data-Juicer's default patterns (facts about 1.6.1), each of which has a kernel; for the `regex` module with DOTALL.
+EMAIL_PATTERN = r"[A-Za-z0-9.\-+_]+@[a-z0-9.\-+_]+\.[a-z]+"
+LINK_PATTERN = (
+    r"(?i)\b((?:[a-z][\w-]+:(?:\/{1,3}|[a-z0-9%])|www\d{0,3}[.]|[a-z0-9.\-]+[.][a-z]{2,4}\/)"
+    r"(?:[^\s()<>]+|\(([^\s()<>]+|(\([^\s()<>]+\)))*\))+"
+    r"(?:\(([^\s()<>]+|(\([^\s()<>]+\)))*\)|[^\s`!()\[\]{};:\'\".,<>?«»“”‘’]))"
+)
+IP_PATTERN = (
+    r"(?:(?:1[0-9][0-9]\.)|(?:2[0-4][0-9]\.)|(?:25[0-5]\.)|(?:[1-9][0-9]\.)|(?:[0-9]\.)){3}"
+    r"(?:(?:1[0-9][0-9])|(?:2[0-4][0-9])|(?:25[0-5])|(?:[1-9][0-9])|(?:[0-9]))"
+    r"|([\da-fA-F]{1,4}:){7}[\da-fA-F]{1,4}"
+)
+
 # Limit of the product of all counts of a pattern. Above it, RE2's automaton can outgrow its memory, and `e.{30}q`
 # takes ten times as long as with a backtracking engine; RE2 refuses counts from 1001 on.
 MOST_REPEATS = 16
@@ -77,6 +90,8 @@ def template_fault(pattern: str, repl: str) -> str | None:
 
 def problems(params: Mapping[str, Any], default: str) -> list[str]:
     """Problems of an operator with the parameters `pattern` (None: `default`) and `repl`, as sentences."""
+    if params["pattern"] is None and "\\" not in params["repl"]:
+        return []
     pattern = default if params["pattern"] is None else unwrap(params["pattern"])
     fault = pattern_fault(pattern)
     if fault:
@@ -125,6 +140,11 @@ def sub(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array
         return result
     others = pc.invert(plain)
     return pc.replace_with_mask(result, others, each(array.filter(others), exact).cast(result.type))
+
+
+def clean_pattern(column: pa.Array | pa.ChunkedArray, pattern: str, repl: str) -> pa.Array:
+    """`sub` for a pattern as a recipe has it."""
+    return sub(column, unwrap(pattern), repl)
 
 
 class Route(NamedTuple):

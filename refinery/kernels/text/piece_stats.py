@@ -11,8 +11,9 @@ from refinery.kernels.core.arrow import ints, structs, texts
 from refinery.kernels.core.blocks import BLOCK, count_set, first_set, lanes, line_feeds, low_bits, within
 from refinery.kernels.core.charclass import classes
 from refinery.kernels.core.jit import entry, kernel
+from refinery.kernels.core.stripping import stripped
 from refinery.kernels.core.utf8 import decode
-from refinery.kernels.dedup.line_units import key_of, stripped
+from refinery.kernels.dedup.line_units import key_of
 from refinery.kernels.words import text_set
 
 FIELDS = ("pieces", "taken", "chars", "terminal", "bullets", "duplicates", "duplicate_chars")

@@ -10,6 +10,7 @@ import numpy as np
 from refinery.kernels.core.blocks import any_of, digits, first_set, is_byte, lanes, last_set, letters, low_bits, within
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.words.word_addresses import COLON, FULL_STOP, SLASH, is_host
+from refinery.kernels.words.word_cutting import cutter
 from refinery.kernels.words.word_exceptions import EXCEPTION, UNIT, exception, write_parts
 from refinery.kernels.words.word_rules import (
     ALPHA,
@@ -24,7 +25,7 @@ from refinery.kernels.words.word_rules import (
     WORD,
 )
 
-APOSTROPHE, DOLLAR, PLUS, MINUS, TILDE = 0x27, 0x24, 0x2B, 0x2D, 0x7E
+APOSTROPHE, DOLLAR, PLUS, MINUS = 0x27, 0x24, 0x2B, 0x2D
 
 # The marks * + , - . / : < = > ^ ~ that may cut a piece in two.
 _joints = lanes(
@@ -45,51 +46,6 @@ _inner = lanes(
 )  # allowed in a host beside letters and digits
 
 
-@kernel
-def cut_ascii(data, start, end, table, known, room, n):
-    """`cut_parts` for a piece of ASCII characters; 64 bytes from its start on must exist."""
-    tail = len(room)
-    first_start = start
-    here = low_bits(end - start)
-    numbers = digits(data, start) & here
-    joints = _joints(data, start) & here
-    while start < end:
-        if exception(known, data, start, end) & EXCEPTION:
-            break
-        first = _prefix(data, start, end, table)
-        if first > 0 and exception(known, data, start + first, end) & EXCEPTION:
-            room[n] = start
-            n += 1
-            start += first
-            break
-        last = 0
-        if start + first < end:
-            last = _suffix(data, start + first, end, table, known, first_start, numbers)
-        if last > 0 and exception(known, data, start, end - last) & EXCEPTION:
-            end -= last
-            tail -= 1
-            room[tail] = end
-            break
-        if first == 0 and last == 0:
-            break
-        if first > 0:
-            room[n] = start
-            n += 1
-            start += first
-        if last > 0:
-            end -= last
-            tail -= 1
-            room[tail] = end
-    if start < end:
-        left = joints & low_bits(end - first_start) & ~low_bits(start - first_start)
-        n = _inside(data, start, end, table, known, room, n, first_start, left)
-    while tail < len(room):
-        room[n] = room[tail]
-        n += 1
-        tail += 1
-    return n
-
-
 @inlined
 def _prefix(data, start, end, table):
     """Number of bytes to cut off the front."""
@@ -97,7 +53,7 @@ def _prefix(data, start, end, table):
     if table[byte] & PREFIX:
         return 1
     if byte == FULL_STOP:
-        return _run(data, start, end) if start + 1 < end and data[start + 1] == FULL_STOP else 0
+        return full_stops(data, start, end) if start + 1 < end and data[start + 1] == FULL_STOP else 0
     if byte == PLUS:
         return 1 if start + 1 == end or not table[data[start + 1]] & DIGIT else 0
     if byte == 0x41 or byte == 0x43 or byte == 0x55:
@@ -106,7 +62,7 @@ def _prefix(data, start, end, table):
 
 
 @inlined
-def _run(data, start, end):
+def full_stops(data, start, end):
     """Number of full stops from `start` on."""
     i = start
     while i < end and data[i] == FULL_STOP:
@@ -126,8 +82,9 @@ def dollar(data, start, end):
 
 
 @inlined
-def _suffix(data, start, end, table, known, base, numbers):
-    """Number of bytes to cut off the end of data[start:end], not empty. numbers: mask of the digits from `base` on."""
+def _suffix(data, start, end, table, known, masks):
+    """Number of bytes to cut off the end of data[start:end], which is not empty."""
+    base, numbers, _ = masks
     byte = data[end - 1]
     if byte == FULL_STOP:
         i = end - 1
@@ -172,8 +129,10 @@ def _ends_before_stop(data, start, at, table):
 
 
 @kernel
-def _inside(data, start, end, table, known, room, n, base, joints):
-    """Write the starts of words in a text with its ends already cut. joints: mask of its marks from `base` on."""
+def _inside(data, start, end, table, known, room, n, masks):
+    """Write the starts of words in a text with its ends already cut."""
+    base, _, joints = masks
+    joints &= low_bits(end - base) & ~low_bits(start - base)
     value = exception(known, data, start, end)
     if value & EXCEPTION:
         return write_parts(value, start, room, n)
@@ -210,7 +169,7 @@ def _infix(data, i, end, start, table):
         return 0
     second = data[after]
     if byte == FULL_STOP and second == FULL_STOP:
-        return _run(data, i, end)
+        return full_stops(data, i, end)
     if i == start:
         return 0
     previous, following = table[data[i - 1]], table[second]
@@ -279,3 +238,14 @@ def _is_scheme(data, start, end, table):
         if not (table[byte] & WORD or byte == PLUS or byte == MINUS or byte == FULL_STOP):
             return False
     return True
+
+
+_cut = cutter(_prefix, _suffix, _inside)
+
+
+@kernel
+def cut_ascii(data, start, end, table, known, room, n):
+    """`cut_parts` for a piece of ASCII characters; 64 bytes from its start on must exist."""
+    here = low_bits(end - start)
+    masks = (start, digits(data, start) & here, _joints(data, start) & here)  # from `start` on: digits, marks
+    return _cut(data, start, end, table, known, room, n, masks)

@@ -6,7 +6,8 @@ from refinery.kernels.core.blocks import BLOCK, low_bits, wide
 from refinery.kernels.core.jit import kernel
 from refinery.kernels.core.utf8 import before, decode
 from refinery.kernels.words.word_addresses import COLON, FULL_STOP, SLASH, is_address
-from refinery.kernels.words.word_ascii import APOSTROPHE, cut_ascii, dollar
+from refinery.kernels.words.word_ascii import APOSTROPHE, cut_ascii, dollar, full_stops
+from refinery.kernels.words.word_cutting import cutter
 from refinery.kernels.words.word_exceptions import EXCEPTION, UNIT, exception, write_parts
 from refinery.kernels.words.word_joining import (
     find_phrases,
@@ -81,39 +82,7 @@ def cut_parts(data, start, end, table, known, room, n):
     """Write the starts of words in a piece, by the rules alone, to room[n:]; returns the number of words in `room`."""
     if end - start <= BLOCK and start + BLOCK <= len(data) and not wide(data, start) & low_bits(end - start):
         return cut_ascii(data, start, end, table, known, room, n)
-    tail = len(room)
-    while start < end:
-        if exception(known, data, start, end) & EXCEPTION:
-            break
-        first = _prefix(data, start, end, table)
-        if first > 0 and exception(known, data, start + first, end) & EXCEPTION:
-            room[n] = start
-            n += 1
-            start += first
-            break
-        last = _suffix(data, start + first, end, table, known) if start + first < end else 0
-        if last > 0 and exception(known, data, start, end - last) & EXCEPTION:
-            end -= last
-            tail -= 1
-            room[tail] = end
-            break
-        if first == 0 and last == 0:
-            break
-        if first > 0:
-            room[n] = start
-            n += 1
-            start += first
-        if last > 0:
-            end -= last
-            tail -= 1
-            room[tail] = end
-    if start < end:
-        n = _inside(data, start, end, table, known, room, n)
-    while tail < len(room):
-        room[n] = room[tail]
-        n += 1
-        tail += 1
-    return n
+    return _cut(data, start, end, table, known, room, n, ())
 
 
 @kernel
@@ -124,17 +93,15 @@ def _prefix(data, start, end, table):
     if table[cp] & PREFIX:
         return after - start
     if byte == FULL_STOP:
-        i = start + 1
-        while i < end and data[i] == FULL_STOP:
-            i += 1
-        return i - start if i - start > 1 else 0
+        count = full_stops(data, start, end)
+        return count if count > 1 else 0
     if byte == 0x2B:
         return 1 if start + 1 == end or not table[data[start + 1]] & DIGIT else 0
     return dollar(data, start, end)
 
 
 @kernel
-def _suffix(data, start, end, table, known):
+def _suffix(data, start, end, table, known, masks):
     """Number of bytes to cut off the end of data[start:end], which is not empty."""
     byte = data[end - 1]
     if byte == FULL_STOP:
@@ -193,7 +160,7 @@ def _ends_before_stop(data, start, at, table):
 
 
 @kernel
-def _inside(data, start, end, table, known, room, n):
+def _inside(data, start, end, table, known, room, n, masks):
     """Write the starts of words in a text with its ends already cut."""
     value = exception(known, data, start, end)
     if value & EXCEPTION:
@@ -237,9 +204,7 @@ def _inside(data, start, end, table, known, room, n):
 def _infix(data, i, end, cp, after, bits, previous, table):
     """Length of a mark at i that cuts the text in two, 0 without one. previous: bits of the character before."""
     if cp == FULL_STOP and after < end and data[after] == FULL_STOP:
-        while after < end and data[after] == FULL_STOP:
-            after += 1
-        return after - i
+        return full_stops(data, i, end)
     if cp == ELLIPSIS or bits & ICON:
         return after - i
     if previous == 0 or after >= end:
@@ -269,3 +234,6 @@ def _infix(data, i, end, cp, after, bits, previous, table):
             if table[second] & ALPHA:
                 return after - i
     return 0
+
+
+_cut = cutter(_prefix, _suffix, _inside)

@@ -1,0 +1,42 @@
+"""Functions of the filters on the share of listed words, which differ in the kind of their list (see `wordlists`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from refinery.kernels.words import subwords, wordlists
+
+
+def check(params: Mapping[str, Any], kind: str) -> list[str]:
+    """Problems that prevent a run with these parameters."""
+    return wordlists.check(params.get(f"{kind}_dir"), kind, params.get("lang", "en")) + subwords.check(params)
+
+
+def share(column: pa.Array, folder: str, lang: str, groups: str, join_char: str, kind: str) -> pa.Array:
+    """The share of listed words of each text, which is a list of words separated by spaces; NULL for NULL.
+
+    groups: sizes of the groups that also count as words, separated by commas; empty without augmentation.
+    """
+    from refinery.kernels.words import word_ratio  # imports numba, which check() does not need
+
+    return word_ratio.listed_ratio(column, folder, kind, lang, _sizes(groups), join_char)
+
+
+def share_of_pieces(
+    column: pa.Array, model: str, folder: str, lang: str, groups: str, join_char: str, kind: str
+) -> pa.Array:
+    """The share of listed words among each text's pieces; NULL for NULL."""
+    split, listed, sizes = subwords.pieces(model), wordlists.load(folder, kind)[lang], _sizes(groups)
+
+    def listed_share(text: str) -> float:
+        words = subwords.refined(split(text), lower=True)
+        return subwords.listed_share(subwords.augmented(words, sizes, join_char), listed)
+
+    return subwords.each_text(column, listed_share, pa.float64())
+
+
+def _sizes(groups: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in groups.split(",") if size)
