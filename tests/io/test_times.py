@@ -20,7 +20,7 @@ def table(kind: pa.DataType, value: Any) -> pa.Table:
     return pa.table({"text": ["hello world"], "at": pa.array([value], kind)})
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("name", ["out.jsonl", pytest.param("out.parquet", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("kind", "value"),
     [

@@ -29,6 +29,7 @@ from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
 from refinery.storage import drivers, object_stream, object_versions
 from tests.s3 import make_bucket, s3_server
+from tests.sampling import named
 
 ROWS = [{"id": i, "text": f"word {i} " * (i % 40 + 1), "n": i / 2} for i in range(1200)]
 
@@ -90,7 +91,13 @@ def samples_of(shards: list[Shard]) -> list[Any]:
 NAMES = ("a.jsonl", "b.jsonl.gz", "c.json", "below/d.jsonl.zst", "e.parquet", "f.csv", "g.arrow", "below/")
 
 
-@pytest.mark.parametrize(("name", "size"), [*((name, 60_000) for name in NAMES), ("a.jsonl", 1 << 30)])
+# Read in parts that its shards choose, as a stream, at places that its footer names, and many at once; every other
+# format is read in one of these ways, and `test_any_driver_will_do` reads all of them.
+WAYS = named({name: name for name in NAMES}, "a.jsonl", "b.jsonl.gz", "e.parquet", "below/")
+
+
+@pytest.mark.parametrize("size", [60_000, pytest.param(1 << 30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", WAYS)
 def test_objects_give_what_files_give(folder: Path, bucket: str, name: str, size: int) -> None:
     here, there = (cut(find([f"{place}/{name}"])[0], size, 2) for place in (folder, bucket))
     assert [(s.start, s.end, s.size, len(s.sources)) for s in here] == [
@@ -168,7 +175,7 @@ def test_all_inputs_that_cannot_be_read_are_told_of_at_once(bucket: str) -> None
     assert first.startswith(f"r.yaml:3: {bucket}/x.jsonl: there is no such") and second.startswith("r.yaml:5: gone")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WAYS)
 def test_an_object_that_has_changed_since_it_was_found_is_not_read(folder: Path, bucket: str, name: str) -> None:
     url = make_bucket("changing-" + name.strip("/").replace("/", "-"))
     upload(url, folder, name)

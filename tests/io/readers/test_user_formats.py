@@ -17,6 +17,7 @@ from refinery.io.line_errors import DAMAGED
 from refinery.operators import Library
 from refinery.recipe.schema import recipe_schema
 from tests.runs import exported, rows
+from tests.sampling import first_of_each
 from tests.user_formats import GENES, SAMPLES, example, folder_with, genes
 
 
@@ -36,7 +37,7 @@ def reused(run: Run) -> list[int]:
     return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard")]
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
+@pytest.mark.parametrize("workers", ["processes", pytest.param("threads", marks=pytest.mark.long)])
 def test_the_example_of_the_documentation(tmp_path: Path, recipe: dict[str, Any], workers: str) -> None:
     run = refinery.run(recipe | {"workers": workers})
     assert exported(run) == [*SAMPLES, *({"id": name, "about": "", "text": 5 * base} for name, base in ("cG", "dC"))]
@@ -74,41 +75,41 @@ def test_a_named_format_reads_any_suffix(tmp_path: Path, recipe: dict[str, Any])
     assert exported(run) == SAMPLES
 
 
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        (
-            "yield {'text': 'first'}\n    raise KeyError('x')",
-            "what follows in the file is not read: read of odd.py raised KeyError: 'x'",
-        ),
-        ("yield {'text': 'first'}\n    yield 'second'", "read yields a sample as a dict, not str"),
-        ("yield {'text': 'first'}\n    yield {'text': '\\udc80'}", "invalid UTF-8"),
-        ("yield {'text': 'first'}\n    yield {'text': 'x', 'n': {1, 2}, (1,): 2}", "cannot be written as JSON"),
-        ("yield {'text': 'first'}\n    yield {'text': 'x', 1: 'a', '1': 'b'}", "two fields have the name '1' as text"),
-        (
-            "yield {'text': 'first'}\n    deep = {}\n    for _ in range(1200): deep = {'a': deep}\n"
-            "    yield {'text': 'x', 'deep': deep}",
-            "recursion depth",
-        ),
-    ],
-)
-def test_what_a_reader_does_wrong_is_in_quarantine(
-    tmp_path: Path, recipe: dict[str, Any], body: str, error: str
-) -> None:
-    code = f"FORMAT = 'odd'\nSUFFIXES = ('.odd',)\n\n\ndef read(stream):\n    {body}\n"
-    (tmp_path / "x.odd").write_bytes(b"anything")
-    own = folder_with(tmp_path / "odd", code, "odd")
-    run = refinery.run(recipe | {"dataset_path": str(tmp_path / "x.odd"), "operators": [str(own)]})
-    assert [sample["text"] for sample in exported(run)] == ["first"]
-    [(line, found)] = rows(run, "quarantine", "line, error")
-    assert line == 2 and error in found
+WRONG = {  # what the reader does after its first sample, and what is said
+    "raise KeyError('x')": "what follows in the file is not read: read of odd.py raised KeyError: 'x'",
+    "yield 'second'": "read yields a sample as a dict, not str",
+    "yield {'text': '\\udc80'}": "invalid UTF-8",
+    "yield {'text': 'x', 'n': {1, 2}, (1,): 2}": "cannot be written as JSON",
+    "yield {'text': 'x', 1: 'a', '1': 'b'}": "two fields have the name '1' as text",
+    "deep = {}\n    for _ in range(1200): deep = {'a': deep}\n    yield {'text': 'x', 'deep': deep}": "recursion depth",
+}
+
+
+def test_what_a_reader_does_wrong_is_in_quarantine(tmp_path: Path, recipe: dict[str, Any]) -> None:
+    """A reader and a file for each mistake."""
+    for k, body in enumerate(WRONG):
+        code = f"FORMAT = 'odd{k}'\nSUFFIXES = ('.odd{k}',)\n\n\ndef read(stream):\n"
+        code += f"    yield {{'text': 'first'}}\n    {body}\n"
+        folder_with(tmp_path / "odd", code, f"odd{k}")
+        (tmp_path / f"x.odd{k}").write_bytes(b"anything")
+    files = [str(tmp_path / f"x.odd{k}") for k in range(len(WRONG))]
+    run = refinery.run(recipe | {"dataset_path": files, "operators": [str(tmp_path / "odd")]})
+    assert [sample["text"] for sample in exported(run)] == ["first"] * len(WRONG)
+    found = rows(run, "quarantine", "file, line, error")
+    assert [(file, line) for file, line, _ in found] == [(file, 2) for file in files]
+    for (_, _, error), said in zip(found, WRONG.values(), strict=True):
+        assert said in re.sub(r"odd\d", "odd", error)
 
 
 ENDINGS = [("os._exit(0)", "called os._exit"), ("raise SystemExit(0)", "ended with SystemExit")]
 
 
-@pytest.mark.parametrize(("ending", "message"), ENDINGS)
-@pytest.mark.parametrize("samples", [1, 20_000])
+@pytest.mark.parametrize(
+    ("ending", "message", "samples"),
+    first_of_each(
+        [(*ENDINGS[0], 1), (*ENDINGS[1], 20_000), (*ENDINGS[0], 20_000), (*ENDINGS[1], 1)], lambda ending, *_: ending
+    ),
+)
 def test_a_reader_that_ends_the_process_is_an_error(
     tmp_path: Path, recipe: dict[str, Any], ending: str, message: str, samples: int
 ) -> None:

@@ -171,7 +171,7 @@ def test_a_text_in_a_dictionary_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("compression", [None, "gz", "zst"])
+@pytest.mark.parametrize("compression", [None, pytest.param("gz", marks=pytest.mark.long), "zst"])
 def test_lines_in_every_kind_of_file(tmp_path: Path, kind: str, compression: str | None) -> None:
     parts = parts_of_lines(tmp_path, compression=compression)
     target = tmp_path / "new" / "folder" / f"res.{kind}"
@@ -203,8 +203,9 @@ def test_plain_lines_are_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lines", [True, False])
-@pytest.mark.parametrize("compression", [None, "zst"])
+@pytest.mark.parametrize(
+    ("lines", "compression"), [(True, None), pytest.param(True, "zst", marks=pytest.mark.long), (False, None)]
+)
 def test_several_files(tmp_path: Path, kind: str, lines: bool, compression: str | None) -> None:
     if lines:
         parts = parts_of_lines(tmp_path, compression=compression)
