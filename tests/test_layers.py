@@ -17,6 +17,7 @@ ORDER = (
     "errors",
     "kernels",
     "storage",
+    "assets",
     "dedup/matchers",
     "operators",
     "io",

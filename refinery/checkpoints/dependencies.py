@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import glob
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from refinery.checkpoints.code import code_of
 from refinery.common.paths import CONTENTS
 from refinery.io.side_files import digests
 from refinery.operators import Library
+from refinery.operators.assets import pattern_of
 from refinery.planning.plan import CompiledStage, Plan, compile_comparison
 from refinery.storage.urls import is_url
 
@@ -21,7 +23,7 @@ def with_digests(prepared: Plan) -> None:
     stages, elsewhere = [], _elsewhere(prepared)
     readers = sorted({Path(source.reader) for source in prepared.sources if source.reader})
     for planned in prepared.stages:
-        read = {*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library)}
+        read = {*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library).values()}
         code = code_of(planned, prepared.library, elsewhere, readers)
         names = sorted({*read, *code})
         known |= digests(name for name in names if name not in known)
@@ -38,13 +40,19 @@ def _elsewhere(prepared: Plan) -> set[str]:
     return {place for place in places if place and not is_url(place)}
 
 
-def assets(planned: CompiledStage, library: Library) -> Iterator[str]:
-    """Files and folders that parameters of the stage's steps name."""
+def assets(planned: CompiledStage, library: Library) -> dict[str, str]:
+    """Paths that parameters of the stage's steps name, each with the name of what is read there.
+
+    Of a folder that may hold more, as one for all models and word lists, that is a glob.
+    """
+    found = {}
     for step in _steps(planned):
         for name, param in library.operators[step.name].params.items():
             value = step.params.get(name)
             if param.type in CONTENTS and isinstance(value, str) and value:
-                yield value
+                pattern = pattern_of(param)
+                found[value] = os.path.join(glob.escape(value), pattern) if pattern else value
+    return found
 
 
 def _steps(planned: CompiledStage) -> list[Any]:

@@ -35,10 +35,12 @@ from refinery.workers.tasks import ShardResult, Task
 
 def program_key(planned: CompiledStage, library: Library, limits: dict[str, Any]) -> str:
     """Key of a stage's computation on a sample: SQL, functions, side files, versions. limits: of a row."""
-    program, named = planned.program, sorted({*assets(planned, library)})
-    held = sorted(program.beside[name] for name in named)
-    read = sorted([program.code.get(name, name), program.beside[name]] for name in program.beside.keys() - {*named})
-    sql = _without_paths(program, {name: program.beside[name] for name in named})
+    program, named = planned.program, assets(planned, library)
+    held = sorted(program.beside[name] for name in {*named.values()})
+    read = sorted(
+        [program.code.get(name, name), program.beside[name]] for name in program.beside.keys() - {*named.values()}
+    )
+    sql = _without_paths(program, {path: program.beside[name] for path, name in named.items()})
     return key_of([versions(), canonical(replace(program, pass_sql=sql), _plain), held, read, limits])
 
 

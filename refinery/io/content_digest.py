@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,14 +18,9 @@ from refinery.errors import DataError
 from refinery.io.model import Shard, Source
 from refinery.io.open import open_source
 from refinery.io.readers.registry import reader_of
+from refinery.storage.file_digests import can_be_trusted, file_digest
 from refinery.storage.object_versions import changed_at
 from refinery.storage.urls import is_url
-
-# A file that changes twice within a tick of the file system's clock looks as if it had changed once.
-_TICK = 2_000_000_000
-
-_whole: dict[tuple[Any, ...], str] = {}
-_busy = threading.Lock()
 
 
 def content_of(shard: Shard) -> str:
@@ -101,11 +94,6 @@ def stamp_of(shard: Shard) -> tuple[str, int]:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), changed
 
 
-def can_be_trusted(changed: int) -> bool:
-    """Return whether a later change of files that changed at this time (ns) would show, by the present clock."""
-    return changed + _TICK < time.time_ns()
-
-
 def _of_lines(shard: Shard) -> str:
     """Digest of the lines that the shard owns."""
     from refinery.io.readers.read_buffer import LineRange
@@ -149,19 +137,6 @@ def _place(group: Any) -> tuple[int, int]:
 
 def _of_range(path: str, start: int, end: int) -> str:
     return kernels.core.digest.digest_of_file(path, start, end).hexdigest()
-
-
-def file_digest(path: str) -> str:
-    """Digest of a whole file, which many shards may need: read once while unchanged. Raises OSError."""
-    stat = os.stat(path)
-    known = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
-    with _busy:
-        if known in _whole:
-            return _whole[known]
-        found = kernels.core.digest.digest_of_file(path).hexdigest()
-        if can_be_trusted(max(stat.st_mtime_ns, stat.st_ctime_ns)):
-            _whole[known] = found
-        return found
 
 
 def _together(sources: Sequence[Source]) -> str:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from refinery.errors import DataError
-from refinery.io.content_digest import can_be_trusted, file_digest
 from refinery.io.missing_files import leads_nowhere, refuse, refuse_pattern
+from refinery.storage.file_digests import can_be_trusted, file_digest
 
 # Digest of the content by the name of a file, folder or glob.
 Digests = Mapping[str, str]

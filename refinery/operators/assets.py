@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from refinery import kernels
+from refinery.assets.names import matches
 from refinery.common.paths import CONTENTS
+from refinery.storage.file_digests import file_digest
 
 
 def by_contents(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,16 +17,25 @@ def by_contents(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str
     for name, value in params.items():
         kind = specs[name].type if name in specs else ""
         if kind in CONTENTS and isinstance(value, str) and value:
-            found[name] = digest_of(value)
+            found[name] = digest_of(value, pattern_of(specs[name]))
         elif kind != "path":
             found[name] = value
     return found
 
 
-def digest_of(path: str) -> list[tuple[str, str]]:
-    """Names and digests of the files in a folder, or the digest of a file; empty for a missing one."""
+def pattern_of(spec: Any) -> str:
+    """The pattern of the files that a folder's parameter stands for; empty for all files."""
+    asset = str(getattr(spec, "asset", ""))
+    return asset if spec.type == "folder" and "*" in asset else ""
+
+
+def digest_of(path: str, pattern: str = "") -> list[tuple[str, str]]:
+    """Names and digests of the files in a folder, or the digest of a file; empty for a missing one.
+
+    pattern: of the files in a folder that count, empty for all.
+    """
     place = Path(path).expanduser()
     inside = place.is_dir()
     files: Iterable[Path] = sorted(place.iterdir()) if inside else [place]
-    there = (file for file in files if file.is_file())
-    return [(file.name if inside else "", kernels.core.digest.digest_of_file(file).hexdigest()) for file in there]
+    there = (file for file in files if file.is_file() and (not inside or matches(file.name, pattern)))
+    return [(file.name if inside else "", file_digest(str(file))) for file in there]

@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from refinery.assets.names import PLACE as ASSET_PLACE
+from refinery.common.paths import CONTENTS
 from refinery.dedup.matchers import MATCHERS
 from refinery.errors import OperatorError, did_you_mean
 from refinery.operators.model import (
@@ -49,6 +51,7 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
     _only(path, header, _FIELDS | _OF_DEDUPLICATORS if kind == "deduplicator" else _FIELDS)
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(kind, header, alias, matchers).items()}
+    _check_assets(path, params)
     _check_stats(path, kind, header, params)
     return Operator(
         name=name,
@@ -221,7 +224,7 @@ def _only(path: Path, header: dict[str, Any], known: set[str]) -> None:
 def _param(path: Path, name: str, spec: Any) -> Param:
     if not isinstance(spec, dict) or spec.get("type") not in PARAM_TYPES:
         raise OperatorError(f"{path}: parameter {name!r} needs a type, one of {', '.join(sorted(PARAM_TYPES))}")
-    _only(path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc"})
+    _only(path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc", "asset", "needed"})
     default = spec.get("default")
     if spec["type"] in ("int", "float") and isinstance(default, (str, list)):
         cure = "YAML reads 1e9 as text, 1.0e+9 as a number"
@@ -236,7 +239,25 @@ def _param(path: Path, name: str, spec: Any) -> Param:
         max=spec.get("max"),
         choices=tuple(spec["choices"]) if spec.get("choices") else None,
         doc=spec.get("doc", ""),
+        asset=str(spec.get("asset") or ""),
+        needed=_needed(spec.get("needed")),
     )
+
+
+def _needed(declared: Any) -> dict[str, Any]:
+    """Values of other parameters with which an asset is needed; the name of a parameter alone means true."""
+    return dict(declared) if isinstance(declared, dict) else {str(declared): True} if declared else {}
+
+
+def _check_assets(path: Path, params: Mapping[str, Param]) -> None:
+    """Check that declared assets are of files, and name parameters that exist. Raises OperatorError."""
+    for param in params.values():
+        if (param.asset or param.needed) and param.type not in CONTENTS:
+            raise OperatorError(f"{path}: parameter {param.name!r} has an asset, so its type must be file or folder")
+        for name in (*ASSET_PLACE.findall(param.asset), *param.needed):
+            if name not in params:
+                near = did_you_mean(name, params)
+                raise OperatorError(f"{path}: the asset of {param.name!r} names {name!r}, which is no parameter{near}")
 
 
 def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:

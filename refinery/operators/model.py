@@ -53,6 +53,8 @@ class Param:
     max: float | None = None
     choices: tuple[Any, ...] | None = None
     doc: str = ""
+    asset: str = ""  # name of the file, or pattern of the files of a folder, that is looked for
+    needed: Mapping[str, Any] = field(default_factory=dict)  # values of other parameters with which it is needed
 
 
 def function_of(path: Path, name: str) -> Callable[..., Any]:

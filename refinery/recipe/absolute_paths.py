@@ -20,6 +20,7 @@ def located(recipe: Recipe) -> Recipe:
         export_path=recipe.export_path if is_stdout(recipe.export_path) else absolute(recipe.export_path),
         work_dir=absolute(recipe.work_dir),
         temp_dir=absolute(recipe.temp_dir) if recipe.temp_dir else None,
+        assets=tuple(dict.fromkeys(map(absolute, recipe.assets))),
         operators=tuple(dict.fromkeys(map(absolute, recipe.operators))),
         stat_summary=replace(summary, export=absolute(summary.export)) if summary.export else summary,
     )

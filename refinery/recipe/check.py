@@ -8,11 +8,12 @@ from collections.abc import Sequence as AnySequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from refinery.common.paths import local
+from refinery.common.paths import absolute, local
 from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion
 from refinery.io.writers.registry import FORMATS, format_of
 from refinery.recipe.absolute_paths import located
+from refinery.recipe.assets import Assets
 from refinery.recipe.executors import on_cluster
 from refinery.recipe.inputs import from_dataset, from_path, is_remote
 from refinery.recipe.key import RecipeKey
@@ -38,11 +39,12 @@ _STRUCTURED = {"paths", "mapping", "list"}
 
 @dataclass(frozen=True)
 class CheckedRecipe:
-    """A checked recipe, the library of the check, and the steps left out because of problems."""
+    """A checked recipe, the library of the check, the steps left out because of problems, the assets of all steps."""
 
     recipe: Recipe
     library: LibraryLike
     lost: MissingStatistics
+    assets: Assets
 
 
 def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool = True) -> CheckedRecipe:
@@ -63,7 +65,9 @@ class _Checker:
         library = self._library(values.get("operators") or ())
         self._report_unknown(library)
         inputs, most = self._inputs(library)
+        self.assets = self._assets(values)
         steps = self._steps(library)
+        self.assets.report(self.root.place.source, self.problems)
         self._trace_list(values.get("op_list_to_trace") or (), library)
         summary = read_summary(self.root.entries.get("stat_summary"), self.problems)
         self._folders(values)
@@ -75,12 +79,13 @@ class _Checker:
             max_sample_num=most,
             export_aws_credentials=credentials,
             stat_summary=summary,
+            found_assets=tuple(self.assets.found.items()),
             places={name: str(entry.node.place) for name, entry in self.root.entries.items()},
             given=frozenset(ALIASES.get(name, name) for name in self.root.entries),
             ignored=tuple(Note(str(place), text) for place, text in notes),
             **values,
         )
-        return CheckedRecipe(located(recipe), library, self.lost)
+        return CheckedRecipe(located(recipe), library, self.lost, self.assets)
 
     # Keys
 
@@ -170,7 +175,19 @@ class _Checker:
             hint = "Write process: with a list of operators below it."
             self.problems.add(self.root.place, "has no process, so there is nothing to do", hint)
             return ()
-        return read_steps(entry, library, self.problems, self.notes, self.lost)
+        return read_steps(entry, library, self.problems, self.notes, self.lost, self.assets)
+
+    def _assets(self, values: dict[str, Any]) -> Assets:
+        """Where the assets of steps are looked for: the folders of the recipe, and what an earlier run has found."""
+        folders = values["assets"] = tuple(values.get("assets") or ())
+        for folder in folders:
+            if is_remote(folder) or not folder or "\0" in folder:
+                place = self.root.entries["assets"].node.place
+                self.problems.add(place, f"assets names {folder!r}, which is no folder", "Name a local folder.")
+        entry = self.root.entries.get("found_assets")
+        before = plain_value(entry.node) if entry is not None else None
+        known = before if isinstance(before, dict) else {}
+        return Assets(tuple(map(absolute, folders)), {str(path): str(name or "") for path, name in known.items()})
 
     def _trace_list(self, names: tuple[str, ...], library: LibraryLike) -> None:
         entry = self.root.entries.get("op_list_to_trace")

@@ -346,6 +346,26 @@ class Recipe:
     operators: tuple[str, ...] = key(
         "strings", (), "Folders with operators of your own: see [extending](extending.md).", nullable=True, own=True
     )
+    assets: tuple[str, ...] = key(
+        "strings",
+        (),
+        "Folders in which models and word lists of steps are looked for first: see [assets](assets.md).",
+        nullable=True,
+        own=True,
+    )
+    found_assets: tuple[tuple[str, str], ...] = read_from(
+        RecipeKey(
+            "",
+            "mapping",
+            (),
+            "In the recipe of a finished run: the paths of models and word lists that refinery has found, with the names "
+            "that the recipe gives; looked for again where a path is gone.",
+            nullable=True,
+            own=True,
+        ),
+        default=(),
+        compare=False,
+    )
     given: frozenset[str] = field(default=frozenset(), compare=False)
     ignored: tuple[Note, ...] = field(default=(), compare=False)
     source: str = field(default="", compare=False, repr=False)

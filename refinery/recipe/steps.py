@@ -10,6 +10,7 @@ from typing import Any
 from refinery.errors import RefineryError, suggestion
 from refinery.operators.bounds import KeptRange, kept_range
 from refinery.recipe.absolute_paths import located_params
+from refinery.recipe.assets import Assets
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
@@ -28,9 +29,14 @@ Given = dict[str, Entry]
 
 
 def read_steps(
-    entry: Entry, library: LibraryLike, problems: Problems, notes: Notes, lost: MissingStatistics | None = None
+    entry: Entry,
+    library: LibraryLike,
+    problems: Problems,
+    notes: Notes,
+    lost: MissingStatistics | None = None,
+    assets: Assets | None = None,
 ) -> tuple[Step, ...]:
-    """Read the valid steps of a recipe's `process:`. lost: collects the steps with problems."""
+    """Read the valid steps of a recipe's `process:`. lost: collects the steps with problems. assets: finds their files."""
     node = entry.node
     if not isinstance(node, Sequence):
         problems.add(entry.place, *_not_a_list(node))
@@ -38,7 +44,7 @@ def read_steps(
     if not node.items:
         notes.append((entry.place, "process is empty: samples are exported as they are read"))
     names = read_names(node.items, problems)
-    reader = _Reader(library, problems, notes, lost or MissingStatistics(), names)
+    reader = _Reader(library, problems, notes, lost or MissingStatistics(), names, assets or Assets())
     steps = [reader.step(index, item) for index, item in enumerate(node.items, 1)]
     return tuple(step for step in steps if step is not None)
 
@@ -80,9 +86,16 @@ def _not_a_list(node: Node) -> tuple[str, str]:
 
 class _Reader:
     def __init__(
-        self, library: LibraryLike, problems: Problems, notes: Notes, lost: MissingStatistics, names: dict[int, str]
+        self,
+        library: LibraryLike,
+        problems: Problems,
+        notes: Notes,
+        lost: MissingStatistics,
+        names: dict[int, str],
+        assets: Assets,
     ) -> None:
-        self.library, self.problems, self.notes, self.lost, self.names = library, problems, notes, lost, names
+        self.library, self.problems, self.notes, self.lost = library, problems, notes, lost
+        self.names, self.assets = names, assets
         self.noted: set[str] = set()
 
     def step(self, index: int, item: Node) -> Step | None:
@@ -178,8 +191,9 @@ class _Reader:
                     params[name] = value
             else:
                 self._unknown(operator, name, entry.place, specs)
+        self.assets.fill(operator.name, params, operator.params, place, self.problems)
         for name, param in operator.params.items():
-            if getattr(param, "required", False) and name not in given:
+            if getattr(param, "required", False) and name not in given and params[name] is None:
                 self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
         return located_params(params, operator.params)
 

@@ -20,7 +20,7 @@ from refinery.recipe.tree import Sequence as ListNode
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _TRUSTED = "Read it, and run it without --safe if you trust it."
 _OUTSIDE = "Name a path below {roots}, or allow its folder with --root."
-_PATHS = ("export_path", "work_dir", "temp_dir")
+_PATHS = ("export_path", "work_dir", "temp_dir", "assets")
 _CLUSTER = (
     "Name it yourself: --ray_address host:port, or RAY_ADDRESS in the environment and no ray_address in the recipe."
 )

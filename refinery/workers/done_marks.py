@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 
 from refinery import kernels
 from refinery.common.paths import shorter
-from refinery.io.content_digest import can_be_trusted, content_of, is_lines, stamp_of
+from refinery.io.content_digest import content_of, is_lines, stamp_of
 from refinery.io.model import Shard
 from refinery.io.readers.read_buffer import digested
 from refinery.io.writers.shared_file import WrittenRange
 from refinery.kernels.core.arrow import of_texts
+from refinery.storage.file_digests import can_be_trusted
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.tasks import ShardResult, Task

@@ -57,7 +57,16 @@ class Unchecked:
     operators: dict[str, Operator]
 
 
-UNCHECKED = Unchecked({n: replace(op, checks=None, refuses=(), needs={}) for n, op in LIBRARY.operators.items()})
+def without_assets(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: replace(param, asset="") for name, param in params.items()}
+
+
+UNCHECKED = Unchecked(
+    {
+        name: replace(op, checks=None, refuses=(), needs={}, params=without_assets(op.params))
+        for name, op in LIBRARY.operators.items()
+    }
+)
 
 
 def loader_accepts(text: str, library: Any = UNCHECKED) -> bool:

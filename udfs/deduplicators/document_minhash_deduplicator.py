@@ -66,6 +66,8 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
+            "asset": "{tokenizer_model}",
+            "needed": {"tokenization": "sentencepiece"},
             "doc": "Tokenizer for sentencepiece: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
         "hash": {

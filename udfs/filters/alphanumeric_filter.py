@@ -25,7 +25,9 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
-            "doc": "With tokenization: path of a tokenizer.json, or of a folder that holds one. Nothing is downloaded.",
+            "asset": "EleutherAI/pythia-6.9b-deduped/tokenizer.json",
+            "needed": "tokenization",
+            "doc": "With tokenization: path of a tokenizer.json, or of a folder that holds one.",
         },
     },
     "stats": {

@@ -20,7 +20,7 @@ OPERATOR = {
     "peer": "word_repetition_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Without effect; Data-Juicer picks its tokenizer by it."},
+        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer that is looked for."},
         "tokenization": {"type": "bool", "default": False, "doc": "Use the pieces of a tokenizer as words."},
         "rep_len": {"type": "int", "default": 10, "min": 1, "doc": "Words of an n-gram."},
         "min_ratio": {"type": "float", "default": 0.0, "doc": "Smallest share."},
@@ -29,6 +29,8 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
+            "asset": "{lang}.sp.model",
+            "needed": "tokenization",
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },

@@ -18,7 +18,7 @@ OPERATOR = {
     "peer": "words_num_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Without effect; Data-Juicer picks its tokenizer by it."},
+        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer that is looked for."},
         "tokenization": {"type": "bool", "default": False, "doc": "Count the pieces of a tokenizer, refined likewise."},
         "min_num": {"type": "int", "default": 10, "doc": "Fewest words."},
         "max_num": {"type": "int", "default": 9223372036854775807, "doc": "Most words."},
@@ -26,6 +26,8 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
+            "asset": "{lang}.sp.model",
+            "needed": "tokenization",
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },

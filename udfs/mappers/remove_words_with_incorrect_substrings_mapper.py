@@ -22,7 +22,7 @@ OPERATOR = {
     "peer": "remove_words_with_incorrect_substrings_mapper of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Without effect; Data-Juicer picks its tokenizer by it."},
+        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer that is looked for."},
         "tokenization": {"type": "bool", "default": False, "doc": "Examine a tokenizer's pieces in place of words."},
         "substrings": {
             "type": "list[str]",
@@ -34,6 +34,8 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
+            "asset": "{lang}.sp.model",
+            "needed": "tokenization",
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },

@@ -22,7 +22,8 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
-            "doc": "A tokenizer.json of the tokenizers library, or a folder that holds one. Nothing is downloaded.",
+            "asset": "{tokenizer_name_or_path}/tokenizer.json",
+            "doc": "A tokenizer.json of the tokenizers library, a folder that holds one, or the name of a model on the Hub.",
         },
         "tokens_key": {
             "type": "str",
