@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,24 @@ def _worker(program: Program) -> Worker:
     return _OPEN[-1]
 
 
+@lru_cache(maxsize=8)
+def _program(given: str, share: bool, folder: str) -> Program:
+    """The compiled steps. given: steps and columns as JSON. folder: the current one, which paths are relative to."""
+    steps, columns = json.loads(given)
+    recipe, library = open_recipe({"process": steps}, need_inputs=False)
+    program, _ = build(recipe.steps, library, Schema(True, columns), ("text",), share)
+    return replace(program, folders=(folder,))
+
+
 def run_samples(
     samples: Sequence[dict[str, Any]], steps: list[Any], share: bool = True, columns: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
     """One dict per sample: text (at the end, or when it was removed), kept, stats, dropped (step), error."""
-    recipe, library = open_recipe({"process": steps}, need_inputs=False)
-    program, _ = build(recipe.steps, library, Schema(True, columns or {}), ("text",), share)
+    program = _program(json.dumps([steps, columns or {}]), share, os.getcwd())
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     numbers = np.arange(len(lines))
     batch = Batch(True, pa.table({"_line": pa.array(lines, pa.string())}), numbers, numbers + 1)
-    done, failed = _worker(replace(program, folders=(os.getcwd(),))).attempt(batch)
+    done, failed = _worker(program).attempt(batch)
     found = {row["_i"]: row for row in done.to_pylist()}
     errors = {failure.at: failure.error for failure in failed}
     rows = []

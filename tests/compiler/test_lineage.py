@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,20 @@ STEPS: list[Any] = [
 ]
 
 
-def compiled(steps: list[Any] = STEPS, lines: bool = True, share: bool = True) -> Program:
+@cache
+def compiled_steps(lines: bool = True, share: bool = True) -> Program:
+    """STEPS, compiled once for all questions about them."""
+    return compiled(STEPS, lines, share)
+
+
+def compiled(steps: list[Any], lines: bool = True, share: bool = True) -> Program:
     recipe, library = open_recipe({"process": steps}, need_inputs=False)
     return build(recipe.steps, library, Schema(lines, COLUMNS), share=share, text_key=("text",))[0]
 
 
-def origins(column: str, **options: Any) -> list[Origin]:
-    return lineage(compiled(**options), column)
+@cache
+def origins(column: str, lines: bool = True, share: bool = True) -> list[Origin]:
+    return lineage(compiled_steps(lines, share), column)
 
 
 EXPECTED = {
@@ -75,7 +83,7 @@ def test_nearest_first_and_in_order() -> None:
     assert [(origin.column, origin.depth) for origin in found] == [
         ("text_len", 0), ("_text_6", 1), ("_delta_6", 2), ("_text_1", 3), ("_delta_1", 4), ("_text_0", 5),
     ]  # fmt: skip
-    assert found == origins("text_len")
+    assert found == lineage(compiled(STEPS), "text_len")
     assert found[1].meaning == "text after step 6" and found[-1].meaning == "text as read"
     assert found[4].expression == "nullif(replace(_text_0, 'a', 'b'), _text_0)"
 
@@ -92,7 +100,7 @@ def test_features_belong_to_no_step() -> None:
 
 
 def test_text_that_no_step_changes() -> None:
-    (origin,) = origins("text", steps=[{"text_length_filter": {}}])
+    (origin,) = lineage(compiled([{"text_length_filter": {}}]), "text")
     assert (origin.inputs, origin.step, origin.expression) == (("text",), 0, "no step changes it")
 
 
@@ -117,6 +125,12 @@ STAGES: list[Any] = [
 
 
 def staged(column: str, lines: bool = True) -> list[Origin]:
+    return through_stages(stages_of(lines), column)
+
+
+@cache
+def stages_of(lines: bool) -> list[LineagePass]:
+    """STAGES, compiled once for all questions about them."""
     recipe, library = open_recipe({"process": STAGES}, need_inputs=False)
     stages: list[LineagePass] = []
     for stage in cut_at_barriers(recipe.steps, library):
@@ -124,7 +138,7 @@ def staged(column: str, lines: bool = True) -> list[Origin]:
         around = CompileContext(stage.before, stage.after, known)
         program, _ = build(stage.steps, library, Schema(lines, COLUMNS), text_key=("text",), around=around)
         stages.append(LineagePass(program, stage.after, library.operators[stage.after.name] if stage.after else None))
-    return through_stages(stages, column)
+    return stages
 
 
 EXPECTED_OF_STAGES = {

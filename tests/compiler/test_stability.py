@@ -18,7 +18,7 @@ from refinery.errors import RecipeError
 from refinery.recipe.sql import parse
 from refinery.recipe.sql_files import PURE, READERS
 from tests.compiled import run_samples
-from tests.runs import settings, texts, write_lines
+from tests.runs import refine, rows, settings, texts, write_lines
 
 SAMPLE = {"text": "a text", "n": 5}
 # DuckDB knows them by other names than sqlglot, or as keywords only.
@@ -188,16 +188,15 @@ def test_times_of_files_are_refused(query: str) -> None:
 def test_what_files_hold_and_are_called_is_no_time(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a text")
     file = str(tmp_path / "a.txt")
-    for query in (
+    queries = (
         f"SELECT content FROM read_text('{file}')",
         f"SELECT CASE WHEN size = 6 AND t.filename LIKE '%a.txt' THEN 'a text' END FROM read_text('{file}') t WHERE size > 5",
         f"WITH t AS (SELECT content AS c FROM read_blob('{file}')) SELECT max(decode(c)) FROM t",
         f"SELECT CASE count(*) WHEN 1 THEN 'a text' END FROM read_text('{file}')",
         f"SELECT CASE count(*) WHEN 1 THEN 'a text' END FROM glob('{file}')",
-    ):
-        write_lines(tmp_path / "in.jsonl", [SAMPLE])
-        step = {"sql_filter": {"where": f"text = ({query})"}}
-        assert refinery.run(settings(tmp_path, [step])).counts.kept == 1, query
+    )
+    run = refine(tmp_path, [SAMPLE], [{"sql_filter": {"where": f"text = ({query})"}} for query in queries])
+    assert rows(run, "ledger", "step, reason") == [] and run.counts.kept == 1
 
 
 @pytest.mark.parametrize(

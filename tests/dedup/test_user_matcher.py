@@ -28,6 +28,14 @@ def run(folder: Path, operators: Path, **keys: Any) -> Any:
     return refine(folder, SAMPLES, [STEP], operators=[str(operators)], **{"shard_size": 120, **keys})
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A run that its tests only read, and its folder of operators."""
+    folder = tmp_path_factory.mktemp("finished")
+    operators = operators_with_matcher(folder / "elsewhere")
+    return run(folder, operators), operators
+
+
 def ids(found: Any) -> list[str]:
     return [row["text"] for row in exported(found)]
 
@@ -55,9 +63,8 @@ def test_a_repeated_run_uses_stored_results_until_the_matcher_changes(tmp_path: 
     assert rows(changed, "duplicates", "_row") == [(1,), (3,)]
 
 
-def test_why_explains_a_removal(tmp_path: Path, operators: Path) -> None:
-    run(tmp_path, operators)
-    with RowHistories(tmp_path / "run") as histories:
+def test_why_explains_a_removal(finished: tuple[Any, Path]) -> None:
+    with RowHistories(finished[0].work_dir) as histories:
         [event] = histories.of(5).events
     assert event.fate == "removed" and event.duplicate is not None and event.duplicate.kept is not None
     assert (event.duplicate.matched, event.duplicate.kept.row) == ("a, 7 apart", 2)
@@ -71,11 +78,12 @@ def test_an_index_remembers_its_match_keys(tmp_path: Path, operators: Path) -> N
     assert [row["day"] for row in exported(later)] == [2, 90, 12]
 
 
-def test_the_script_finds_the_same(tmp_path: Path, operators: Path) -> None:
+def test_the_script_finds_the_same(tmp_path: Path, finished: tuple[Any, Path]) -> None:
     import duckdb
 
-    done = run(tmp_path, operators)
-    text = refinery.compile(settings(tmp_path, [STEP], operators=[str(operators)]))
+    done, operators = finished
+    paths = {"dataset_path": done.work_dir.parent / "in.jsonl", "export_path": tmp_path / "out.jsonl"}
+    text = refinery.compile(settings(tmp_path, [STEP], operators=[str(operators)], **paths))
     with duckdb.connect() as con:
         con.execute(text).fetchall()
         assert con.sql("SELECT _row, kept, matched FROM duplicates ORDER BY _row").fetchall() == rows(

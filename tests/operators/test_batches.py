@@ -92,18 +92,24 @@ def measured(worker: Worker, lines: Sequence[str]) -> list[str]:
     return [found[number] for number in range(len(lines))]
 
 
-def check(worker: Worker, lines: Sequence[str]) -> None:
-    alone = [measured(worker, [line])[0] for line in lines]
+def check(worker: Worker, lines: Sequence[str], group: int) -> None:
+    """Compare batches of all lines with batches of a few; group: lines in these."""
+    groups = [lines[at : at + group] for at in range(0, len(lines), group)]
+    few = [value for batch in groups for value in measured(worker, batch)]
+    first = [measured(worker, batch[:1])[0] for batch in groups] if group > 1 else few
+    assert first == few[::group], "a text alone is another than the first of a batch"
     together = random.Random(1).sample(range(len(lines)), len(lines))
     for order in (range(len(lines) - 1, -1, -1), [*together, *together]):
         found = measured(worker, [lines[n] for n in order])
-        differing = [n for n, value in zip(order, found, strict=True) if value != alone[n]]
+        differing = [n for n, value in zip(order, found, strict=True) if value != few[n]]
         assert not differing, f"text {differing[0]} depends on the rest of its batch"
 
 
+# Of the batches that others are compared with, every text is one by itself in `make soak`, every sixth in `make test`.
+@pytest.mark.parametrize("group", [6, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("operator", "example", "first"), cases())
 def test_a_row_does_not_depend_on_its_batch(
-    operator: Operator, example: dict[str, Any], first: bool, tmp_path: Path
+    operator: Operator, example: dict[str, Any], first: bool, group: int, tmp_path: Path
 ) -> None:
     own = example["texts"] if "texts" in example else [example["text"]]
     texts = [*own, *TEXTS, *HUGE] if first else [*own, *FEW]
@@ -116,6 +122,6 @@ def test_a_row_does_not_depend_on_its_batch(
         pytest.skip(str(error))
     worker = Worker(program)
     try:
-        check(worker, [json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples])
+        check(worker, [json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples], group)
     finally:
         worker.close()
