@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ from refinery.errors import RecipeError
 from refinery.operators import Library
 from tests.conformance.recorded import cases
 from tests.conftest import RECORDED
+from tests.runs import write_lines
 
 OPERATORS = sorted(
     name
     for name, operator in Library().operators.items()
     if operator.kind in ("mapper", "filter") and not name.startswith("sql_")
 )
+MAPPERS = [
+    name
+    for name in OPERATORS
+    if name.endswith("_mapper") and (RECORDED / "data_juicer" / "ops" / f"{name}.jsonl").is_file()
+]
 
 
 @pytest.fixture(scope="session")
@@ -40,38 +47,54 @@ def parameters(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def run(case: dict[str, Any], name: str, documents: Path, folder: Path) -> refinery.Run:
-    recipe = {
-        "dataset_path": str(documents),
-        "export_path": str(folder / "out.jsonl"),
-        "process": [{name: parameters(case)}],
-        "np": 1,
-    }
+def run(steps: list[Any], documents: Path, folder: Path) -> refinery.Run:
+    recipe = {"dataset_path": str(documents), "export_path": str(folder / "out.jsonl"), "process": steps, "np": 1}
     return refinery.run(recipe)
 
 
-def exported(run: refinery.Run) -> dict[int, dict[str, Any]]:
-    lines = run.outputs[0].read_bytes().decode().split("\n")
+def lines_of(path: Path) -> dict[int, dict[str, Any]]:
+    """Documents by their id."""
+    lines = path.read_bytes().decode().split("\n")
     return {document["id"]: document for document in map(json.loads, filter(None, lines))}
 
 
-@pytest.mark.parametrize(("name", "case"), cases(OPERATORS))
+@pytest.mark.parametrize(("name", "case"), cases(OPERATORS, together=MAPPERS))
 def test_recorded_case(name: str, case: dict[str, Any], documents: Path, tmp_path: Path) -> None:
     if case["error"]:
         with pytest.raises(RecipeError):
-            run(case, name, documents, tmp_path)
+            run([{name: parameters(case)}], documents, tmp_path)
         return
-    done = run(case, name, documents, tmp_path)
-    given = {d["id"]: d for d in map(json.loads, documents.read_bytes().decode().rstrip("\n").split("\n"))}
+    done = run([{name: parameters(case)}], documents, tmp_path)
+    given = lines_of(documents)
     if name.endswith("_mapper"):
-        check_mapper(case, given, exported(done))
+        check_mapper(case, given, lines_of(done.outputs[0]), case["params"].get("text_key", "text"))
     else:
         check_filter(case, given, done)
     assert done.counts.quarantined == 0
 
 
-def check_mapper(case: dict[str, Any], given: dict[int, Any], out: dict[int, Any]) -> None:
-    key = case["params"].get("text_key", "text")
+def test_the_first_case_of_every_mapper(documents: Path, tmp_path: Path) -> None:
+    """In one run, each on a field of its own."""
+    first = {}
+    for name, case in (param.values for param in reversed(cases(MAPPERS))):
+        if not case["error"]:
+            first[name] = case
+    assert first.keys() == {*MAPPERS}
+    beside = [document | dict.fromkeys(first, document["text"]) for document in lines_of(documents).values()]
+    path = write_lines(tmp_path / "docs.jsonl", beside)
+    done = run([{name: parameters(case) | {"text_key": name}} for name, case in first.items()], path, tmp_path)
+    given, out = lines_of(path), lines_of(done.outputs[0])
+    for name, case in first.items():
+        others = first.keys() - {name}
+        check_mapper(case, *({i: left(d, others) for i, d in found.items()} for found in (given, out)), name)
+    assert done.counts.quarantined == 0
+
+
+def left(document: dict[str, Any], without: Set[str]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in without}
+
+
+def check_mapper(case: dict[str, Any], given: dict[int, Any], out: dict[int, Any], key: str) -> None:
     expected = {result["id"]: result["output"] for result in case["results"]}
     assert sorted(expected) + sorted(case["unchanged"]) != [] and set(out) == set(given)
     wrong = {i: (out[i][key], text) for i, text in expected.items() if out[i][key] != text}
@@ -84,7 +107,7 @@ def check_mapper(case: dict[str, Any], given: dict[int, Any], out: dict[int, Any
 
 def check_filter(case: dict[str, Any], given: dict[int, Any], done: refinery.Run) -> None:
     ids = list(given)
-    kept = set(exported(done))
+    kept = set(lines_of(done.outputs[0]))
     assert kept == {result["id"] for result in case["results"] if result["keep"]}
     removed = {ids[row] for (row,) in done.sql("SELECT _row FROM ledger")}
     assert removed == {result["id"] for result in case["results"] if not result["keep"]}

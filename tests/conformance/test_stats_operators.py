@@ -13,7 +13,6 @@ import refinery
 from refinery.kernels.dedup import sentence_units
 from refinery.kernels.words import spacy_words, word_rules
 from refinery.operators import Library
-from tests.sampling import first_of_each
 
 OPERATORS = {
     "DocStats": "doc_stats",
@@ -101,17 +100,37 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "mode"), first_of_each(VARIANTS, lambda name, mode: (name.partition("_")[0], mode)))
+@pytest.mark.parametrize("mode", MODES)
+def test_first_variants(mode: str, datatrove: Path, tmp_path: Path) -> None:
+    """The first variant of each operator, in one run."""
+    kinds: dict[str, str] = {}
+    for name, of in VARIANTS:
+        if of == mode:
+            kinds.setdefault(name.partition("_")[0], name)
+    check_variants([*kinds.values()], mode, datatrove, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "mode"), VARIANTS)
 def test_variant(name: str, mode: str, datatrove: Path, tmp_path: Path) -> None:
+    check_variants([name], mode, datatrove, tmp_path)
+
+
+def check_variants(names: list[str], mode: str, datatrove: Path, folder: Path) -> None:
+    """Hold variants of different operators against the recorded statistics."""
     need(mode)
-    variant = json.loads((datatrove / "stats" / "variants" / f"{name}.json").read_bytes())
-    operator = OPERATORS[variant["class"]]
-    documents = [d for d in lines(datatrove / "docs.jsonl") if d["id"] in variant["per_doc"]]
-    found = measured(documents, tmp_path, {operator: parameters(operator, variant["kwargs"], mode)})
-    assert len(found) == variant["n_docs"]
-    for id, expected in variant["per_doc"].items():
-        assert set(found[id]) == set(expected)
-        same(found[id], expected)
+    variants = [json.loads((datatrove / "stats" / "variants" / f"{name}.json").read_bytes()) for name in names]
+    documents = [d for d in lines(datatrove / "docs.jsonl") if any(d["id"] in v["per_doc"] for v in variants)]
+    steps = [(OPERATORS[variant["class"]], variant["kwargs"]) for variant in variants]
+    found = measured(documents, folder, *({name: parameters(name, kwargs, mode)} for name, kwargs in steps))
+    for (operator, _), variant in zip(steps, variants, strict=True):
+        assert len(found.keys() & variant["per_doc"].keys()) == variant["n_docs"]
+        for id, expected in variant["per_doc"].items():
+            assert expected.keys() <= found[id].keys(), operator
+            same(found[id], expected)
+    assert set().union(*found.values()) == {
+        name for v in variants for values in v["per_doc"].values() for name in values
+    }
 
 
 @pytest.mark.parametrize("name", ["eng", "spa", "cmn", "zh"])
