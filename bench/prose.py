@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import yaml
 
 VOCABULARY = Path(__file__).with_name("vocabulary")
-LANGUAGES = ("en", "es", "de", "fr", "pt", "ru", "zh", "ja", "ar", "hi")
 SLOT = re.compile(r"\{([^{}\\ ]+)\}")
 
 FIRST_NAMES = "Ada Bruno Clara Dmitri Elif Farid Greta Hana Ines Jonas Lucia Mateo Nadia Omar Petra Rui Sofia".split()

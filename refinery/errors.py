@@ -13,8 +13,6 @@ from typing import Any
 
 from refinery.common.redaction import hide
 
-SUCCESS = 0
-
 # Names and values in messages may have any characters, which must not move a terminal's cursor.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -107,12 +105,6 @@ class QuarantineError(RefineryError):
     """More rows are in quarantine than `max_quarantined` allows; nothing of the run is published."""
 
     exit_code = 7
-
-
-class Interrupted(RefineryError):
-    """The user stopped the run; nothing of it is published."""
-
-    exit_code = 130
 
 
 def problems_of(error: RefineryError, where: str = "") -> list[Problem]:

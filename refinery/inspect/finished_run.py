@@ -24,6 +24,14 @@ from refinery.recipe import Recipe
 from refinery.storage.run_folder import RunDir
 
 
+def require_same_inputs(manifest: dict[str, Any], inputs: Sequence[dict[str, Any]], consequence: str) -> None:
+    """Check that the input is unchanged since the run. Raises DataError, whose message the consequence completes."""
+    then, now = ([(item["path"], item["size"], item["modified"]) for item in of] for of in (manifest["inputs"], inputs))
+    if then != now:
+        changed = sorted({path for path, *_ in set(then) ^ set(now)})
+        raise DataError(f"the input has changed since the run ({', '.join(changed[:3])}), so {consequence}")
+
+
 class _AnyColumn(dict[str, str]):
     """Columns of an input that is not read: every name counts as a column."""
 

@@ -12,16 +12,6 @@ from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
 from refinery.recipe.key import RecipeKey, key, read_from
-from refinery.recipe.values import Spec
-
-
-class ParamLike(Spec, Protocol):
-    """One parameter as declared in an operator's header."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def required(self) -> bool: ...
 
 
 class OperatorLike(Protocol):

@@ -6,7 +6,7 @@ for another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from refinery.recipe.sql import parse, quoted_columns
@@ -36,42 +36,27 @@ def file_names(tree: exp.Expr) -> list[str]:
     Raises ValueError, with the cure, if the files cannot be known: a computed name, a function that runs a computed
     statement, a table of DuckDB itself.
     """
-    return sorted({name for name, _ in _named(tree)})
+    return sorted(set(_named(tree)))
 
 
 def files_of(sql: str) -> list[str]:
     """Names of the files that an SQL expression or sort order (such as `keep`) reads; see `file_names`."""
-    return file_names(_parsed(sql)[0])
+    return file_names(_parsed(sql))
 
 
-def with_files(sql: str, change: Callable[[str], str]) -> str:
-    """Replace each file name in the SQL of `files_of` by `change(name)`; the rest of the text stays the same."""
-    tree, text, offset = _parsed(sql)
-    edits = {}
-    for name, nodes in _named(tree):
-        changed = change(name)
-        if changed != name:
-            quote = "'" if nodes[0].key == "literal" else '"'
-            places = nodes[0].meta["start"] - offset, nodes[-1].meta["end"] + 1 - offset
-            edits[places] = quote + changed.replace(quote, 2 * quote) + quote
-    for (start, end), put in sorted(edits.items(), reverse=True):
-        text = text[:start] + put + text[end:]
-    return text if edits else sql
-
-
-def _parsed(sql: str) -> tuple[exp.Expr, str, int]:
-    """The tree of an expression or sort order, the SQL text, and the offset of that text in the tree's positions."""
+def _parsed(sql: str) -> exp.Expr:
+    """The tree of an expression or sort order."""
     text = quoted_columns(sql)
     for head in ("SELECT (\n", "SELECT 1 ORDER BY "):
         try:
-            return parse(f"{head}{text}\n)" if head.endswith("(\n") else head + text), text, len(head)
+            return parse(f"{head}{text}\n)" if head.endswith("(\n") else head + text)
         except ValueError:
             continue
-    return parse(text), text, 0
+    return parse(text)
 
 
-def _named(tree: exp.Expr) -> Iterator[tuple[str, list[exp.Expr]]]:
-    """Yield each file name with its nodes."""
+def _named(tree: exp.Expr) -> Iterator[str]:
+    """Yield each file name."""
     from sqlglot import exp
 
     for node in tree.walk():
@@ -83,7 +68,7 @@ def _named(tree: exp.Expr) -> Iterator[tuple[str, list[exp.Expr]]]:
             yield from _of_function(node)
 
 
-def _of_table(table: exp.Table) -> Iterator[tuple[str, list[exp.Expr]]]:
+def _of_table(table: exp.Table) -> Iterator[str]:
     from sqlglot import exp
 
     parts = [part for part in table.parts if part is not None]
@@ -96,17 +81,16 @@ def _of_table(table: exp.Table) -> Iterator[tuple[str, list[exp.Expr]]]:
         raise ValueError(f"{shown(table)} is a table of DuckDB's session; a subquery can read files only")
     if len(parts) == 1 and not any(mark in names[0] for mark in "./*\\"):
         raise ValueError(f"there is no table {names[0]!r}; a subquery can read files, such as FROM 'list.parquet'")
-    yield ".".join(names), parts  # DuckDB joins the parts of an unknown table's name
+    yield ".".join(names)  # DuckDB joins the parts of an unknown table's name
 
 
-def _of_function(node: exp.Func) -> Iterator[tuple[str, list[exp.Expr]]]:
+def _of_function(node: exp.Func) -> Iterator[str]:
     from sqlglot import exp
 
     name = function_name(node)
     if name in READERS:
         arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
-        for literal in _literals(arguments[0] if arguments else None, node):
-            yield literal.name, [literal]
+        yield from _literals(arguments[0] if arguments else None, node)
     elif name not in PURE and isinstance(node.parent, (exp.Table, exp.Lateral, exp.From, exp.Join)):
         computed = "its rows depend on more than its arguments"
         if name in ("query", "query_table", "json_execute_serialized_sql", "histogram", "histogram_values"):
@@ -114,14 +98,14 @@ def _of_function(node: exp.Func) -> Iterator[tuple[str, list[exp.Expr]]]:
         raise ValueError(f"{shown(node)} cannot be used: {computed}")
 
 
-def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the text literals of an argument. Raises ValueError if it is computed."""
+def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[str]:
+    """Yield the texts of the literals of an argument. Raises ValueError if it is computed."""
     from sqlglot import exp
 
     while isinstance(argument, (exp.Paren, exp.Cast)):
         argument = argument.this
     if isinstance(argument, exp.Literal) and argument.is_string:
-        yield argument
+        yield argument.name
     elif isinstance(argument, (exp.Array, exp.List)) and argument.expressions:
         for item in argument.expressions:
             yield from _literals(item, call)

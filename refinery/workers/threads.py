@@ -124,10 +124,3 @@ class Workers:
 
     def close(self) -> None:
         """Do nothing: the owner of the pool closes it."""
-
-
-def run_shards(
-    pool: WorkerThreads, shards: Sequence[Shard], task: Callable[[Shard], Task], progress: Report | None = None
-) -> list[ShardResult]:
-    """Run every shard; results in the order of the shards."""
-    return Workers(pool).run(shards, task, progress)

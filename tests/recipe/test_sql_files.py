@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refinery.common.connections import connect
-from refinery.recipe.sql_files import PURE, READERS, files_of, with_files
+from refinery.recipe.sql_files import PURE, READERS, files_of
 
 READ = r"""
 k IN (SELECT k FROM 'a.csv')  =>  a.csv
@@ -78,18 +78,6 @@ k IN (SELECT column_name FROM (SUMMARIZE 'a.csv'))  =>  SUMMARIZE
 def test_files_that_nobody_can_know_are_refused(sql: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         files_of(sql)
-
-
-def test_names_are_replaced_where_they_stand() -> None:
-    sql = "text[1] = 'a.csv' AND k IN (FROM 'a.csv', x.csv) -- 'a.csv'\nAND j IN (FROM read_csv(['a.csv', 'b''c.csv']))"
-    changed = with_files(sql, lambda name: f"/it's a/{name}")
-    assert changed == (
-        "\"text\"[1] = 'a.csv' AND k IN (FROM \"/it's a/a.csv\", \"/it's a/x.csv\") -- 'a.csv'\n"
-        "AND j IN (FROM read_csv(['/it''s a/a.csv', '/it''s a/b''c.csv']))"
-    )
-    assert files_of(changed) == ["/it's a/a.csv", "/it's a/b'c.csv", "/it's a/x.csv"]
-    assert with_files(sql, lambda name: name) == sql
-    assert with_files("k in (FROM a.csv) desc", str.upper) == 'k in (FROM "A.CSV") desc'
 
 
 def test_every_table_function_that_takes_a_file_is_known(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from refinery.dedup.matchers.candidates import CONTENT, ROUNDS, verified
+from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.matchers.equal import equal_pairs, pairs_of, same_key
 from refinery.dedup.matchers.model import (
     KeyRelations,
@@ -24,24 +24,14 @@ from refinery.dedup.matchers.shingles import shared_by
 _BANDS = MatchColumn("bands", form="columns", each="band", number=True)
 
 
-@dataclass(frozen=True)
-class BandMatcher:
+class BandMatcher(SampleDefaults):
     """Samples match when they have an equal band at the same place."""
 
     columns: tuple[MatchColumn, ...] = (_BANDS, MatchColumn("signature", compared=False))
-    takes_units: bool = False
     only_compares: frozenset[str] = frozenset(VERIFY_PARAMS)
     measured: tuple[str, str] | None = ("jaccard_threshold", "estimated_jaccard")
+    params: Mapping[str, dict[str, Any]] = VERIFY_PARAMS | SURVIVOR_PARAMS
     match: MatchSql = MatchSql("'band ' || found.how", estimate="estimate_jaccard(one.signature, other.signature)")
-
-    @property
-    def params(self) -> Mapping[str, dict[str, Any]]:
-        """Parameters of every operator with this matcher."""
-        return VERIFY_PARAMS | SURVIVOR_PARAMS
-
-    def problem(self, header: Mapping[str, Any]) -> str:
-        """The reason why a header does not fit; every one does."""
-        return ""
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
         """Lines of a plan."""
@@ -79,10 +69,6 @@ class BandMatcher:
         values = {"threshold": float(params.get("jaccard_threshold") or 0), "rounds": ROUNDS, "content": CONTENT}
         compared = SetQuery("pairs_verified", values=values)
         return MatchScript(SetQuery("pairs_of_bands"), (SetQuery("buckets"),), compared, "band")
-
-    def shown(self, values: Mapping[str, Any]) -> str | None:
-        """None: a signature says nothing to a reader."""
-        return None
 
     def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
         """Shingles that two texts share."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from refinery import kernels
+from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.matchers.model import (
     KeyRelations,
     MatchColumn,
@@ -14,7 +15,6 @@ from refinery.dedup.matchers.model import (
     MatchSql,
     Pairs,
     SetQuery,
-    SharedShingles,
     ShingleComparison,
 )
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
@@ -24,7 +24,7 @@ _SCRIPT = "CREATE OR REPLACE TEMP TABLE pairs AS\nSELECT *, CAST(NULL AS DOUBLE)
 
 
 @dataclass(frozen=True)
-class QueryMatcher:
+class QueryMatcher(SampleDefaults):
     """Samples match when a query gives them as a pair.
 
     columns: names of the columns that the body of an operator selects; a sample for which the first is NULL takes no
@@ -39,13 +39,8 @@ class QueryMatcher:
     match: MatchSql
     meaning: str
     only_compares: frozenset[str] = frozenset()
-    takes_units: bool = False
     measured: tuple[str, str] | None = None
     params: Mapping[str, dict[str, Any]] = field(default_factory=lambda: SURVIVOR_PARAMS)
-
-    def problem(self, header: Mapping[str, Any]) -> str:
-        """The reason why a header does not fit; every one does."""
-        return ""
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
         """Lines of a plan."""
@@ -66,22 +61,10 @@ class QueryMatcher:
             row, via, how = (kernels.core.arrow.numbers(batch.column(name)) for name in ("_row", "via", "how"))
             yield Pairs(row, via, how, np.full(len(row), np.nan))
 
-    def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
-        """None: the driver of a cluster runs the query."""
-        return None
-
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
         text = _SCRIPT.format(_PAIRS.format(self.query(params)))
         return MatchScript(SetQuery("pairs", text=text), nearest="number")
-
-    def shown(self, values: Mapping[str, Any]) -> str | None:
-        """None: `match` shows the keys."""
-        return None
-
-    def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
-        """None: columns are compared, no shingles."""
-        return None
 
     def _query(self, params: Mapping[str, Any]) -> SetQuery:
         return SetQuery("pairs", text=_PAIRS.format(self.query(params)))

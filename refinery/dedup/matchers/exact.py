@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.matchers.equal import equal_pairs
 from refinery.dedup.matchers.model import (
     KeyRelations,
@@ -14,30 +14,15 @@ from refinery.dedup.matchers.model import (
     MatchSql,
     Pairs,
     SetQuery,
-    SharedShingles,
     ShingleComparison,
 )
-from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 
 
-@dataclass(frozen=True)
-class ExactMatcher:
+class ExactMatcher(SampleDefaults):
     """Samples match when their keys, of any type, are equal."""
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("key"),)
-    takes_units: bool = False
-    only_compares: frozenset[str] = frozenset()
-    measured: tuple[str, str] | None = None
     match: MatchSql = MatchSql("CAST(one.key AS VARCHAR)")
-
-    @property
-    def params(self) -> Mapping[str, dict[str, Any]]:
-        """Parameters of every operator with this matcher."""
-        return SURVIVOR_PARAMS
-
-    def problem(self, header: Mapping[str, Any]) -> str:
-        """The reason why a header does not fit; every one does."""
-        return ""
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
         """Lines of a plan."""
@@ -61,11 +46,3 @@ class ExactMatcher:
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
         return MatchScript(SetQuery("pairs_of_keys", values={"same_key": SetQuery("same_key")}))
-
-    def shown(self, values: Mapping[str, Any]) -> str | None:
-        """None: the table `duplicates` has the key."""
-        return None
-
-    def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
-        """None: whole keys are compared, no shingles."""
-        return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from refinery import kernels
+from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.matchers.equal import equal_pairs
 from refinery.dedup.matchers.model import (
     KeyRelations,
@@ -18,7 +18,6 @@ from refinery.dedup.matchers.model import (
     SharedShingles,
     ShingleComparison,
 )
-from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 from refinery.dedup.matchers.shingles import shared_by
 
 if TYPE_CHECKING:
@@ -27,24 +26,13 @@ if TYPE_CHECKING:
 _FIRSTS = "SELECT simhash, min(_row) AS _row FROM marks WHERE simhash IS NOT NULL GROUP BY simhash ORDER BY simhash"
 
 
-@dataclass(frozen=True)
-class HammingMatcher:
+class HammingMatcher(SampleDefaults):
     """Samples match when their SimHash values differ in at most `hamming_distance` bits."""
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("simhash", number=True),)
-    takes_units: bool = False
     only_compares: frozenset[str] = frozenset({"hamming_distance", "num_blocks"})
     measured: tuple[str, str] | None = ("hamming_distance", "hamming_distance")
     match: MatchSql = MatchSql("'distance ' || found.how", distance="found.how", joined=False)
-
-    @property
-    def params(self) -> Mapping[str, dict[str, Any]]:
-        """Parameters of every operator with this matcher."""
-        return SURVIVOR_PARAMS
-
-    def problem(self, header: Mapping[str, Any]) -> str:
-        """The reason why a header does not fit; every one does."""
-        return ""
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
         """Lines of a plan."""
@@ -63,10 +51,6 @@ class HammingMatcher:
         table = keys.con.sql(_FIRSTS).to_arrow_table()
         values, rows = (kernels.core.arrow.numbers(table[name]) for name in ("simhash", "_row"))
         yield _near(values, rows, int(params["num_blocks"]), int(params["hamming_distance"]))
-
-    def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
-        """None: near values are not equal, so the driver compares them."""
-        return None
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""

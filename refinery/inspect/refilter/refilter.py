@@ -24,7 +24,7 @@ from refinery.execution.open import open_recipe
 from refinery.execution.result_store import NoResultStore
 from refinery.execution.run import Outcome, Progress, execute_prepared
 from refinery.execution.stage_runner import StageRunner
-from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.finished_run import FinishedRun, require_same_inputs
 from refinery.inspect.refilter.change import RecipeChange, StoredChain, compare
 from refinery.inspect.refilter.copied_export import CopiedExport
 from refinery.inspect.refilter.stored_facts import ShardPosition
@@ -252,14 +252,8 @@ def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
         raise DataError(
             f"{stored.run_dir.root}: the run's samples were passed in from Python and are no longer available"
         )
-    then = [(item["path"], item["size"], item["modified"]) for item in stored.manifest["inputs"]]
-    now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
-    if then != now:
-        changed = sorted({path for path, *_ in set(then) ^ set(now)})
-        raise DataError(
-            f"the input has changed since the run ({', '.join(changed[:3])}), so its stored results are not of these samples; "
-            f"refinery run {stored.run_dir.recipe} reads it anew"
-        )
+    consequence = f"its stored results are not of these samples; refinery run {stored.run_dir.recipe} reads it anew"
+    require_same_inputs(stored.manifest, prepared.inputs(), consequence)
     query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
     shards = stored.con.execute(query).fetchall()
     cuts = [(shard.source.path, shard.start, shard.end) for shard in prepared.shards]

@@ -14,6 +14,7 @@ import duckdb
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
+from refinery.inspect.finished_run import require_same_inputs
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
@@ -104,13 +105,7 @@ class RowHistories:
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         require_unchanged(self.manifest.get("side_files", {}))
-        before = [(item["path"], item["size"], item["modified"]) for item in self.manifest["inputs"]]
-        now = [(item["path"], item["size"], item["modified"]) for item in prepared.inputs()]
-        if before != now:
-            changed = sorted({path for path, *_ in set(before) ^ set(now)})
-            raise DataError(
-                f"the input has changed since the run ({', '.join(changed[:3])}), so rows cannot be recomputed"
-            )
+        require_same_inputs(self.manifest, prepared.inputs(), "rows cannot be recomputed")
         return prepared
 
     def find(self, where: str) -> list[int]:

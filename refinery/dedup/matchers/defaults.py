@@ -1,0 +1,34 @@
+"""Answers that matchers of samples give unless they say otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from refinery.dedup.matchers.model import SharedShingles
+from refinery.dedup.matchers.params import SURVIVOR_PARAMS
+
+
+class SampleDefaults:
+    """Base of matchers of samples; `SampleMatcher` has the meaning of the members."""
+
+    takes_units: bool = False
+    params: Mapping[str, dict[str, Any]] = SURVIVOR_PARAMS
+    only_compares: frozenset[str] = frozenset()
+    measured: tuple[str, str] | None = None
+
+    def problem(self, header: Mapping[str, Any]) -> str:
+        """Every header fits."""
+        return ""
+
+    def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """None: the driver of a cluster finds the pairs."""
+        return None
+
+    def shown(self, values: Mapping[str, Any]) -> str | None:
+        """None: the table `duplicates` has the key, or it says nothing to a reader."""
+        return None
+
+    def shared(self, here: str, there: str, key: str | None, params: Mapping[str, Any]) -> SharedShingles | None:
+        """None: no shingles are compared."""
+        return None
