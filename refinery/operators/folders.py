@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
+from os.path import splitext
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,18 +36,15 @@ class Library:
         found: dict[str, tuple[str, Path]] = {}
         for folder in self._folders:
             for directory in (*KINDS, "features"):
-                for path in sorted((folder / directory).glob("*")):
-                    if path.suffix in (".sql", ".py") and not path.name.startswith("_"):
-                        self._claim(found, path, directory)
+                for path in _files(folder / directory, (".sql", ".py")):
+                    self._claim(found, path, directory)
         return found
 
     @cached_property
     def readers(self) -> Mapping[str, ReaderFile]:
         """Input formats of the folders, by name."""
         found: dict[str, ReaderFile] = {}
-        for path in (path for root in self._folders for path in sorted((root / FOLDER).glob("*.py"))):
-            if path.name.startswith("_"):
-                continue
+        for path in (path for root in self._folders for path in _files(root / FOLDER, (".py",))):
             file = read_reader(path)
             if (other := found.setdefault(file.name, file)) is not file:
                 raise OperatorError(f"{path}: the format {file.name!r} is in {other.path}; choose another FORMAT")
@@ -69,9 +68,8 @@ class Library:
         """Files of users' matchers, by the names that headers of deduplicators give under `match`."""
         found: dict[str, tuple[str, Path]] = {name: ("", Path(f"refinery's matcher {name}")) for name in MATCHERS}
         for folder in self._folders:
-            for path in sorted((folder / "matchers").glob("*.py")):
-                if not path.name.startswith("_"):
-                    self._claim(found, path, "matchers")
+            for path in _files(folder / "matchers", (".py",)):
+                self._claim(found, path, "matchers")
         return {name: path for name, (directory, path) in found.items() if directory}
 
     @cached_property
@@ -99,6 +97,15 @@ class Library:
             if other.path != function.path:
                 raise OperatorError(f"{function.path}: function {function.name!r} is also in {other.path}")
         return list(found.values())
+
+
+def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """Files of a folder by name, without those whose names begin with `_`; none of a folder that is not there."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names) if splitext(name)[1] in endings and name[0] != "_"]
 
 
 class _Lazy(Mapping[str, Item]):

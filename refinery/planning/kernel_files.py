@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -47,4 +48,9 @@ def _imported(package: str, but: str = "-") -> Iterator[Path]:
 
 
 def _file(module: ModuleType) -> Path:
-    return Path(module.__file__ or "")
+    return _path(module.__file__ or "")
+
+
+@lru_cache(maxsize=1024)
+def _path(name: str) -> Path:
+    return Path(name)

@@ -48,7 +48,7 @@ def test_same_components(sample: set[int], distance: int) -> None:
     compare(np.array(sorted(sample), np.uint64), distance)
 
 
-@settings(max_examples=60)
+@settings(max_examples=share_of(60))
 @given(values, st.integers(0, 3), st.sampled_from([2, 5, 2048]))
 def test_same_components_by_keys(sample: set[int], distance: int, longest: int) -> None:
     """As for many values: by keys, and by further keys where runs are long."""

@@ -94,7 +94,7 @@ def test_traps(text: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("around", ["{}", "a “{}”", "<{}", "{}\n<"])
+@pytest.mark.parametrize("around", sampled(["{}", "a “{}”", "<{}", "{}\n<"], every=2))
 def test_every_entity(around: str) -> None:
     rows = [around.format(name) for name in HTML_ENTITIES]
     assert fixed("NFC", *rows) == [by_ftfy(row) for row in rows]
@@ -187,7 +187,7 @@ def test_necessary_condition_of_any_pattern(pattern: str, found: list[str]) -> N
 
 @pytest.mark.parametrize("pattern", ["(?i)é", "é*", "", "(?>é)a", "[a-z]x|é", "(é)\\1"])
 def test_patterns_that_are_not_understood_make_all_but_ascii_suspicious(pattern: str) -> None:
-    assert clues(re.compile(pattern)).alone.tolist() == list(range(0x80, 0x110000))
+    assert np.array_equal(clues(re.compile(pattern)).alone, np.arange(0x80, 0x110000))
 
 
 def test_few_sound_texts_are_suspicious() -> None:
