@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from refinery.api import Run
 from refinery.cli.main import cli
 from refinery.cli.render.status import lines
 from refinery.errors import RefineryError
@@ -125,9 +126,15 @@ def test_a_folder_without_a_run(tmp_path: Path) -> None:
     assert CliRunner().invoke(cli, ["status", str(tmp_path / "nowhere")]).exit_code == 2
 
 
-def test_a_run_that_has_ended_well_is_told_from_its_tables(tmp_path: Path) -> None:
-    run = refine(tmp_path, [*texts(["long enough", "also long"]), "no json"], [{"text_length_filter": {"min_len": 10}}])
-    found = outcome_of(run.work_dir)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that tests only look at."""
+    samples = [*texts(["long enough", "also long"]), "no json"]
+    return refine(tmp_path_factory.mktemp("finished"), samples, [{"text_length_filter": {"min_len": 10}}])
+
+
+def test_a_run_that_has_ended_well_is_told_from_its_tables(finished: Run) -> None:
+    run, found = finished, outcome_of(finished.work_dir)
     assert (found["state"], found["rows"], found["kept"], found["removed"], found["quarantined"]) == (
         "finished",
         3,
@@ -181,9 +188,8 @@ def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_p
     assert "INFO theirs: working on text" in written  # whichever process it was
 
 
-def test_watching_ends_with_the_run(tmp_path: Path) -> None:
-    run = refine(tmp_path, texts(["long enough"]), [{"text_length_filter": None}])
-    done = CliRunner().invoke(cli, ["status", str(run.work_dir), "--watch"])
+def test_watching_ends_with_the_run(finished: Run) -> None:
+    done = CliRunner().invoke(cli, ["status", str(finished.work_dir), "--watch"])
     assert done.exit_code == 0 and "finished" in done.output
 
 
@@ -221,8 +227,7 @@ def test_what_is_logged_cannot_pretend_to_be_another_line(tmp_path: Path) -> Non
 
 
 def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
-    refine(tmp_path, texts(["long enough"]), [{"text_length_filter": None}])
-    shutil.rmtree(tmp_path / "run" / ".refinery" / "log")
+    (tmp_path / "run" / ".refinery").mkdir(parents=True)
     (tmp_path / "run" / ".refinery" / "log").write_text("in the way")
     run = refine(tmp_path, texts(["long enough"]), [{"text_length_filter": None}])
     assert run.counts.kept == 1 and (run.work_dir / ".refinery" / "log").read_text() == "in the way"
@@ -239,14 +244,14 @@ def test_a_long_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_the_report_tells_what_the_run_used(tmp_path: Path) -> None:
+def test_the_report_tells_what_the_run_used(finished: Run, tmp_path: Path) -> None:
     import duckdb
 
-    run = refine(tmp_path, texts(["long enough", "also long"]), ["clean_email_mapper"])
-    assert CliRunner().invoke(cli, ["report", str(run.work_dir)]).exit_code == 0
-    page = (run.work_dir / "report.html").read_text(encoding="utf-8")
+    folder = shutil.copytree(finished.work_dir, tmp_path / "run")
+    assert CliRunner().invoke(cli, ["report", str(folder)]).exit_code == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
     assert "What the run used of the machine" in page and "Stage 1: shards" in page
-    with duckdb.connect(str(run.database)) as con:  # as runs were before
+    with duckdb.connect(str(folder / finished.database.name)) as con:  # as runs were before
         con.execute("DROP TABLE monitor").fetchall()
-    assert CliRunner().invoke(cli, ["report", str(run.work_dir)]).exit_code == 0
-    assert "What the run used" not in (run.work_dir / "report.html").read_text(encoding="utf-8")
+    assert CliRunner().invoke(cli, ["report", str(folder)]).exit_code == 0
+    assert "What the run used" not in (folder / "report.html").read_text(encoding="utf-8")

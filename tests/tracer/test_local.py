@@ -24,7 +24,9 @@ from refinery.tracer import (
     should_trace_op,
 )
 from tests.conftest import ROOT
+from tests.examples import share_of
 from tests.runs import refine
+from tests.tracer.collecting import collect
 
 MAPPER, FILTER = "clean_email_mapper", "words_num_filter"
 
@@ -88,15 +90,10 @@ def test_threads_keep_the_limit(tmp_path: Path) -> None:
     assert len({record["text"] for record in traced(tmp_path, FILTER)}) == 37
 
 
-def collect(tracer: Tracer, worker: int) -> int:
-    samples = ({"text": f"{worker} {i} " + "long " * 1000} for i in range(100))
-    return sum(tracer.collect_filter_sample(FILTER, sample, False) for sample in samples)
-
-
 def test_processes_keep_the_limit(tmp_path: Path) -> None:
     tracer = Tracer(tmp_path, show_num=25)
     with multiprocessing.get_context("spawn").Pool(3) as pool:
-        counts = pool.starmap(collect, [(tracer, worker) for worker in range(3)])
+        counts = pool.starmap(collect, [(tracer, FILTER, worker) for worker in range(3)])
     assert sum(counts) == 25
     assert len({record["text"] for record in traced(tmp_path, FILTER)}) == 25
 
@@ -151,7 +148,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=share_of(125, least=25))
 @given(st.lists(st.dictionaries(st.text(), json_values, max_size=4), max_size=6), st.integers(0, 6))
 def test_any_sample_comes_back(tmp_path_factory: pytest.TempPathFactory, samples: list[Any], most: int) -> None:
     folder = tmp_path_factory.mktemp("trace")
@@ -221,15 +218,11 @@ def test_mistakes_are_reported(tmp_path: Path) -> None:
         Tracer(tmp_path / "file").collect_filter_sample(FILTER, {"text": ""}, False)
 
 
-def test_ray_is_imported_by_its_tracer_alone() -> None:
-    code = "import sys, refinery.tracer; print('ray' in sys.modules, 'duckdb' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
-
-
-def test_without_ray_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['ray'] = None\nfrom refinery.tracer import RayTracer"
+def test_ray_is_imported_by_its_tracer_alone_and_named_where_it_is_missing() -> None:
+    code = "import sys, refinery.tracer; print('ray' in sys.modules, 'duckdb' in sys.modules)\n"
+    code += "sys.modules['ray'] = None\nfrom refinery.tracer import RayTracer"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "False"]
     assert "pip install 'refinery[ray]'" in done.stderr
 
 
