@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import texts
+from refinery.kernels.core.arrow import ints, texts
 from refinery.kernels.core.blocks import last_set, load_word
 from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.memory import as_float, load_half, prefetch
@@ -24,9 +24,9 @@ from refinery.kernels.models.kenlm_layout import (
     BEGIN,
     BITS,
     END,
+    ENTRIES,
     KIND,
     LAST_WORD,
-    ENTRIES,
     ORDER,
     PLACE_SIZE,
     PLACES,
@@ -316,3 +316,13 @@ def score(column: pa.Array, model: str, only_line_feeds: bool = False) -> tuple[
     tables = load(model).tables
     score_rows(tables, scratch(), view.data, view.offsets, view.valid, only_line_feeds, scores, lengths)
     return scores, lengths
+
+
+def perplexity(column: pa.Array, model: str | None) -> pa.Array:
+    """Perplexity of each text of pieces as Data-Juicer computes it, in double precision; NULL for NULL."""
+    if model is None:  # constants have no value for an empty vector
+        return pa.nulls(len(column), pa.float64())
+    scores, lengths = score(column, model)
+    pairs = zip(scores.tolist(), lengths.tolist(), strict=True)
+    found = [round(10.0 ** (-score / length), 1) if length else 0.0 for score, length in pairs]
+    return ints(np.array(found, np.float64), texts(column).valid)

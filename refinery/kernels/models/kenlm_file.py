@@ -31,7 +31,9 @@ _INCOMPLETE = b"mmap lm http://kheafield.com/code incomplete\n"
 _BEGINNING = b"mmap lm http://kheafield.com/code format version"
 # The magic bytes, and numbers in the byte order of the computer that wrote the file.
 SANITY = MAGIC.ljust(56, b"\0") + struct.pack("<fffIIIQ", 0.0, 1.0, -0.5, 1, 2**32 - 1, 0, 1)
-FIXED = struct.Struct("<B3xfi?3xI")  # order, places for each entry of hash tables, kind, has words, version of the tables
+FIXED = struct.Struct(
+    "<B3xfi?3xI"
+)  # order, places for each entry of hash tables, kind, has words, version of the tables
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,18 @@ class Model:
 
 _loaded: dict[tuple[str, int, int, int], Model] = {}
 _loading = threading.Lock()
+
+
+def unusable(path: str | None) -> list[str]:
+    """Reasons why a file cannot be used as a model, as sentences that name the cure; none without a path."""
+    try:
+        if path:
+            load(path)
+    except ModelError as error:
+        return [f"model {path} cannot be used: {error}"]
+    except OSError as error:
+        return [f"model {path} cannot be read ({error.strerror}): give a file that exists and may be read"]
+    return []
 
 
 def load(path: str) -> Model:
@@ -88,7 +102,7 @@ def read(data: np.ndarray) -> Model:
 
 def _check_head(head: bytes) -> None:
     if head.startswith(_INCOMPLETE):
-        raise ModelError("build_binary did not finish writing it")
+        raise ModelError("it is unfinished: build_binary was stopped while it wrote it")
     if not head.startswith(_BEGINNING):
         raise ModelError("it is not in KenLM's binary format; KenLM's build_binary converts ARPA files")
     if not head.startswith(MAGIC):

@@ -191,4 +191,3 @@ def _offset(data, start, count, at):
         else:
             high = middle
     return low
-

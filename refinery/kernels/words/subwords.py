@@ -32,16 +32,21 @@ def check(params: Mapping[str, Any]) -> list[str]:
             f"tokenization: true needs a model; Data-Juicer would download {name}, refinery downloads nothing: "
             "set model to a local copy of that file (or to a tokenizer.json), or set tokenization to false"
         ]
+    return unusable(model)
+
+
+def unusable(model: str, parameter: str = "model") -> list[str]:
+    """Reasons why a tokenizer's model cannot be used, as sentences that name the cure. parameter: the one that names it."""
     package = _package(model)
     if importlib.util.find_spec(package) is None:
         return [
-            f"model {model} needs the Python package {package}, which is not installed: pip install refinery[{package}]"
+            f"{parameter} {model} needs the Python package {package}, which is not installed: pip install refinery[{package}]"
         ]
     try:
         pieces(model)
     except Exception as error:  # the tokenizers library raises nothing more specific
         reason = str(error) or type(error).__name__
-        return [f"model {model} cannot be loaded ({reason}): give a readable file for the package {package}"]
+        return [f"{parameter} {model} cannot be loaded ({reason}): give a readable file for the package {package}"]
     return []
 
 
