@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +34,19 @@ def parameters(operator: Operator, example: dict[str, Any], folder: Path) -> dic
     for name, content in example.get("files", {}).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        path.write_bytes(file_content(content))
     given = dict(example.get("params", {}))
     for name, value in given.items():
         if operator.params[name].type in ("folder", "file") and value is not None:
             given[name] = str(folder / value)
     return given
+
+
+def file_content(content: Any) -> bytes:
+    """Bytes of a file of an example: a text, `{"zlib": base64 of compressed bytes}`, or a value to be written as JSON."""
+    if isinstance(content, dict) and list(content) == ["zlib"]:
+        return zlib.decompress(base64.b64decode(content["zlib"]))
+    return (content if isinstance(content, str) else json.dumps(content)).encode()
 
 
 def kind(operator: Operator, example: dict[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.kernels.models import kenlm_file
 from refinery.kernels.words import subwords
 
 OPERATOR = {
@@ -26,12 +27,14 @@ OPERATOR = {
             "type": "file",
             "default": None,
             "nullable": True,
+            "asset": "{lang}.arpa.bin",
             "doc": "Model of KenLM: hash tables or any kind of trie, as build_binary writes them.",
         },
         "tokenizer_model": {
             "type": "file",
             "default": None,
             "nullable": True,
+            "asset": "{lang}.sp.model",
             "doc": "SentencePiece model, or tokenizer.json, by which the texts that the model has learned were cut.",
         },
     },
@@ -50,22 +53,72 @@ OPERATOR = {
     "sql": """
         SELECT perplexity({{ feature('pieces', model=tokenizer_model) }}.joined, {{ model | lit }}) AS perplexity
     """,
-    "examples": [],
+    "examples": [
+        {
+            "text": "the cat",
+            "params": {"model": "en.arpa.bin", "tokenizer_model": "en.json"},
+            "files": {
+                "en.arpa.bin": {
+                    "zlib": (
+                        "eNrLzU0sUMjJVcgoKSmw0tfPzkhNTMtMzUnRS87P1U/OT0lVSMsvyk0sUShLLSrOzM9TMOViQIAGeyCxnxFI/AcCkA"
+                        "gjVIYJTB6wZ4LyQeKsUDYzkgksULqgTnGvZVspA1fO94+1xQ+y9+9sf+78gLNce9FTqTXq1kuQtBwAWYzgHjsE5O5D"
+                        "ctN+VHmH/SB5RoQAmM/EgAqYGbADoPgXQQaGC+JAg+SRJQBlZjSe"
+                    )
+                },
+                "en.json": {
+                    "model": {"type": "WordLevel", "vocab": {"the": 0, "cat": 1, "?": 2}, "unk_token": "?"},
+                    "pre_tokenizer": {"type": "Whitespace"},
+                },
+            },
+            "stats": {"perplexity": 1.8},
+            "keep": True,
+        },
+        {
+            "text": "cat the\ndog",
+            "params": {"model": "en.arpa.bin", "tokenizer_model": "en.json", "max_ppl": 10},
+            "files": {
+                "en.arpa.bin": {
+                    "zlib": (
+                        "eNrLzU0sUMjJVcgoKSmw0tfPzkhNTMtMzUnRS87P1U/OT0lVSMsvyk0sUShLLSrOzM9TMOViQIAGeyCxnxFI/AcCkA"
+                        "gjVIYJTB6wZ4LyQeKsUDYzkgksULqgTnGvZVspA1fO94+1xQ+y9+9sf+78gLNce9FTqTXq1kuQtBwAWYzgHjsE5O5D"
+                        "ctN+VHmH/SB5RoQAmM/EgAqYGbADoPgXQQaGC+JAg+SRJQBlZjSe"
+                    )
+                },
+                "en.json": {
+                    "model": {"type": "WordLevel", "vocab": {"the": 0, "cat": 1, "?": 2}, "unk_token": "?"},
+                    "pre_tokenizer": {"type": "Whitespace"},
+                },
+            },
+            "stats": {"perplexity": 17.8},
+            "keep": False,
+        },
+        {
+            "text": "",
+            "params": {"model": "en.arpa.bin", "tokenizer_model": "en.json", "min_ppl": 1},
+            "files": {
+                "en.arpa.bin": {
+                    "zlib": (
+                        "eNrLzU0sUMjJVcgoKSmw0tfPzkhNTMtMzUnRS87P1U/OT0lVSMsvyk0sUShLLSrOzM9TMOViQIAGeyCxnxFI/AcCkA"
+                        "gjVIYJTB6wZ4LyQeKsUDYzkgksULqgTnGvZVspA1fO94+1xQ+y9+9sf+78gLNce9FTqTXq1kuQtBwAWYzgHjsE5O5D"
+                        "ctN+VHmH/SB5RoQAmM/EgAqYGbADoPgXQQaGC+JAg+SRJQBlZjSe"
+                    )
+                },
+                "en.json": {
+                    "model": {"type": "WordLevel", "vocab": {"the": 0, "cat": 1, "?": 2}, "unk_token": "?"},
+                    "pre_tokenizer": {"type": "Whitespace"},
+                },
+            },
+            "stats": {"perplexity": 0.0},
+            "keep": False,
+        },
+        {"text": "the cat", "params": {"model": "missing.arpa.bin"}, "error": True},
+    ],
 }
 
 
 def check(params: dict[str, Any]) -> list[str]:
     """Problems that prevent a run with these models, as sentences that name the cure."""
-    from refinery.kernels.models.kenlm_file import unusable
-
-    tokenizer, found = params["tokenizer_model"], []
-    for name, file in (("tokenizer_model", "sp.model"), ("model", "arpa.bin")):
-        if not params[name]:
-            found.append(
-                f"perplexity needs models; Data-Juicer would download {params['lang']}.{file}, refinery downloads "
-                f"nothing: set {name} to a local copy of that file"
-            )
-    return [*found, *(subwords.unusable(tokenizer, "tokenizer_model") if tokenizer else []), *unusable(params["model"])]
+    return kenlm_file.unusable(params["model"]) + subwords.unusable(params["tokenizer_model"], "tokenizer_model")
 
 
 def perplexity(column: pa.Array, model: str | None) -> pa.Array:

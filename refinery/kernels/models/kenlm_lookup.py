@@ -89,8 +89,8 @@ def find_word(tables, kind, hashed, at):
     found = find_place(tables.data, start, tables.layout[SPACE], _VOCABULARY_PLACE, hashed, at)
     if found < 0:
         return np.uint64(0)
-    word = np.uint64(load_half(tables.data, found + 8))
-    return word if word <= np.uint64(tables.layout[LAST_WORD]) else np.uint64(0)
+    number = np.uint64(load_half(tables.data, found + 8))
+    return number if number <= np.uint64(tables.layout[LAST_WORD]) else np.uint64(0)
 
 
 @inlined
