@@ -94,8 +94,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
 def report(out: Any, outcome: Outcome, show: bool) -> None:
     """Print the waterfall and the places of the results."""
     with _database(outcome.run_dir.database) as con:
-        rows = con.execute(console.WATERFALL).fetchall()
-        out.print(console.waterfall(rows))
+        out.print(console.waterfall(console.waterfall_rows(con)))
         if show:
             _show(out, con)
         broken = con.execute("SELECT count(*) FROM quarantine WHERE step = 0").fetchall()[0][0]
@@ -179,7 +178,9 @@ def lineage(opened: Opened, column: str) -> None:
     ends = [(planned, planned.stage.after) for planned in prepared.stages]
     stages = [origins.LineagePass(p.program, after, operators[after.name] if after else None) for p, after in ends]
     found = origins.through_stages(stages, column)
-    places = {step.index: f"step {step.index} {step.name} ({step.where})" for step in prepared.recipe.steps}
+    places = {
+        step.index: f"step {step.index} {console.shown(step.label)} ({step.where})" for step in prepared.recipe.steps
+    }
     click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")
     for step in origins.steps_of(found):
         click.echo(f"  through {places[step]}")

@@ -52,6 +52,28 @@ def broken_name(name: str, width: int) -> str:
     return "\n".join(line.rstrip(" ") for line in lines)
 
 
+def broken_label(label: str, width: int) -> str:
+    """A label that holds any text, in lines of at most `width` columns; a longer word is cut."""
+    lines = broken_name(label, width).split("\n")
+    return "\n".join(part for line in lines for part in _pieces(line, width))
+
+
+def _pieces(line: str, width: int) -> list[str]:
+    from rich.cells import cell_len
+
+    found, used = [""], 0
+    for character in line:
+        columns = cell_len(character)
+        if found[-1] and used + columns > width:
+            found.append("")
+            used = 0
+        found[-1] += character
+        used += columns
+    return found
+
+
 def narrower(names: Sequence[str], excess: int, least: int = 16) -> int:
-    """Width of a column of names that is to be `excess` characters narrower than the longest of them."""
-    return max(max(map(len, names), default=0) - excess, least)
+    """Width of a column of names that is to be `excess` columns narrower than the widest of them."""
+    from rich.cells import cell_len
+
+    return max(max(map(cell_len, names), default=0) - excess, least)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from refinery.common.fitted import Fitted, broken_name, narrower
+from refinery.common.fitted import Fitted, broken_label, narrower
+from refinery.common.printable import printable
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.local_backend import LocalBackend
@@ -44,7 +45,7 @@ def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
             yield from _plan_of_duckdb(prepared, stage)
         after = stage.stage.after
         if after is not None:
-            yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]))
+            yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]), printable(after.label))
 
 
 def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
@@ -58,11 +59,17 @@ def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         f"stage {stage.stage.number}: {_many(len(program.steps), 'step')}{marks} fused into one pass over "
         f"{_many(shards, 'shard')} with {_many(workers, 'worker')}",
         step_plans(program, stage.chain, prepared.library, after),
+        _labels(prepared),
     )
     yield from _order(prepared, stage)
 
 
-def _tree(stage: str, plans: Sequence[StepPlan]) -> Any:
+def _labels(prepared: Plan) -> dict[int, str]:
+    """Operator and name of each step."""
+    return {step.index: printable(step.label) for step in prepared.recipe.steps}
+
+
+def _tree(stage: str, plans: Sequence[StepPlan], labels: dict[int, str]) -> Any:
     """A stage and its steps: `6 alphanumeric_filter: kernel profile, shares _profile_text_5, line 23`."""
     from rich.text import Text
     from rich.tree import Tree
@@ -73,7 +80,7 @@ def _tree(stage: str, plans: Sequence[StepPlan]) -> Any:
         shared = [f"shares {', '.join(plan.shared)}"] if plan.shared else []
         line = plan.where.rpartition(":")[2]
         where = [f"line {line}"] if line.isdigit() else [plan.where]
-        tree.add(Text(f"{plan.index} {_label(plan.name, plan.kind)}: {', '.join([how, *shared, *where])}"))
+        tree.add(Text(f"{plan.index} {_label(labels[plan.index], plan.kind)}: {', '.join([how, *shared, *where])}"))
     return tree
 
 
@@ -98,6 +105,7 @@ def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         yield f"fusion_strategy {found.strategy}: the recipe's order stays; expected cost {before} {unit}\n"
         return
     yield f"fusion_strategy {found.strategy}: expected cost {after} {unit}, in the recipe's order {before}"
+    labels = _labels(prepared)
     table = _table(
         "step", "operator", "reads", "changes", "measures", "names", "keeps", "costs", right=("step", "keeps", "costs")
     )
@@ -108,15 +116,14 @@ def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         texts = (", ".join(sorted(need.reads)), need.writes or "", ", ".join(stats), ", ".join(named))
         table.add_row(
             str(need.step),
-            broken_name(need.name, _NAME),
+            broken_label(labels[need.step], _NAME),
             *texts,
             keeps,
             f"{scale * found.costs.get(need.step, 0.0):.3g}",
         )
     yield table
-    names = {info.index: info.name for info in stage.program.steps}
     for move in found.moves:
-        yield f"step {move.step} {names[move.step]} runs before"
+        yield f"step {move.step} {labels[move.step]} runs before"
         yield from (f"    step {step}: {why}" for step, why in move.passed)
     yield ""
 
@@ -126,8 +133,8 @@ def _label(name: str, kind: str) -> str:
     return name + {"marks": ": marks", "deduplicator": ": takes out"}.get(kind, "")
 
 
-def _barrier(plan: BarrierPlan) -> Iterator[str]:
-    lines = [f"between stages: step {plan.index} {plan.name} ({plan.where}), set SQL over the match keys of all shards"]
+def _barrier(plan: BarrierPlan, label: str) -> Iterator[str]:
+    lines = [f"between stages: step {plan.index} {label} ({plan.where}), set SQL over the match keys of all shards"]
     first, *more = plan.compares
     lines += [f"  compares  {first}", *(f"            {line}" for line in more)]
     lines += [f"  stays     {plan.stays}", f"  limits    {plan.limits}"]
@@ -240,12 +247,12 @@ def _costs(
         share = f"{100 * seconds / total:.0f} %"
         lines.append((str(step or ""), name, runs, f"{given:,}", gone, f"{seconds:.3f}", share, speed))
 
-    left = rows
+    left, labels = rows, _labels(prepared)
     for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
-        add(plan.index, _label(plan.name, plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
+        add(plan.index, _label(labels[plan.index], plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
         left -= ended[plan.index]
     if after is not None and findings is not None:
-        add(after.index, after.name, "set SQL", left, len(findings.removed), found)
+        add(after.index, labels[after.index], "set SQL", left, len(findings.removed), found)
     add(None, "reading and the rest", "", rows, 0, spent[0])
     return Fitted(partial(_costs_table, lines))
 
@@ -255,5 +262,5 @@ def _costs_table(lines: Sequence[tuple[str, ...]], excess: int) -> Any:
     table = _table("step", "operator", "runs as", *numbers[1:], right=numbers)
     width = narrower([name for _, name, *_ in lines], excess)
     for step, name, *others in lines:
-        table.add_row(step, broken_name(name, width), *others)
+        table.add_row(step, broken_label(name, width), *others)
     return table

@@ -16,6 +16,7 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.predicates import verdicts
 from refinery.inspect.tune_values import read_values
 from refinery.operators import RANGE_PARAMS, read_sql
+from refinery.recipe.step_items import steps_called
 
 # A grid of more combinations is a mistake.
 _MOST = 1000
@@ -56,6 +57,7 @@ class Tuning:
     run: str
     step: int
     operator: str
+    name: str | None
     statistics: tuple[str, ...]
     rows: int
     stored: int
@@ -68,7 +70,7 @@ class Tuning:
 def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     """Try values for parameters of a filter.
 
-    operator: its name, or the step's number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
+    operator: the step's operator, its name or its number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
     step or parameter that cannot be tried this way, with the command that can.
     """
     stored.require_recipe_order()
@@ -87,20 +89,21 @@ def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
 
 
 def find_step(stored: FinishedRun, text: str) -> Any:
-    """Find a step by its number, or by an operator used once. Raises RecipeError that names the choices."""
+    """Find a step by its number, its name, or an operator used once. Raises RecipeError that names the choices."""
     steps = stored.recipe.steps
     if text.isdecimal():
         found = [step for step in steps if step.index == int(text)]
         if not found:
             raise RecipeError([Problem("", f"there is no step {text}: the recipe has {len(steps)}")])
         return found[0]
-    found = [step for step in steps if step.name == text.replace("-", "_")]
+    numbered = steps_called(text, [(step.name, step.title) for step in steps])
+    found = [steps[number - 1] for number in numbered]
     if len(found) > 1:
         numbers = " and ".join(str(step.index) for step in found)
         what = f"{text} occurs {len(found)} times, as steps {numbers}"
         raise RecipeError([Problem("", what, "Name the step by its number.")])
     if not found:
-        near = suggestion(text, [step.name for step in steps])
+        near = suggestion(text, [name for step in steps for name in (step.name, step.title) if name])
         raise RecipeError([Problem("", f"the recipe has no step {text!r}", near)])
     return found[0]
 
@@ -246,6 +249,7 @@ def _tuning(stored: FinishedRun, step: Any, stats: Sequence[Stat], trials: list[
         run=str(stored.run_dir.root),
         step=step.index,
         operator=step.name,
+        name=step.title,
         statistics=tuple(stat.column for stat in stats),
         rows=rows["read"],
         stored=reached,

@@ -22,7 +22,7 @@ _NAMED_VARIABLE: Schema = {VARIABLE: {}}
 _TEXT_KEY = RecipeKey(TEXT_KEY, "str", None, "Field that the step works on; by default the recipe's.", nullable=True)
 
 _NAME: Schema = {
-    "description": "A name for the step, by which options find it.",
+    "description": "A name for the step: tables and reports show it, and options find the step by it.",
     "anyOf": [{"type": "string", "pattern": r"\S", "not": {"pattern": r"^\s*\d+\s*$"}}, ref("variable")],
 }
 

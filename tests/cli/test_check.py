@@ -73,7 +73,12 @@ def test_problems_as_json(call: Call, folder: Path) -> None:
 def test_no_problem_as_json(call: Call) -> None:
     found = json.loads(call("check", "recipe.yaml", "--json", "--image_key", "x").out)
     assert found["ok"] and found["problems"] == [] and found["recipe"] == "recipe.yaml"
-    assert found["steps"][1] == {"step": 2, "operator": "text_length_filter", "where": "recipe.yaml:8"}
+    assert found["steps"][1] == {
+        "step": 2,
+        "operator": "text_length_filter",
+        "name": None,
+        "where": "recipe.yaml:8",
+    }
     assert found["inputs"] == {"files": 1, "bytes": os.path.getsize("docs.jsonl")}
     assert found["notes"][0]["where"] == "--image_key" and "no effect" in found["notes"][0]["what"]
 

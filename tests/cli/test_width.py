@@ -8,17 +8,18 @@ import sys
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from refinery.cli.render import analyze, console, reference
 from refinery.cli.render.layout import hanging
-from refinery.common.fitted import broken_name
+from refinery.common.fitted import broken_label, broken_name
 from refinery.operators import Library
 
 LONGEST = max(Library().operators, key=len)
 ROWS = [
-    (1, LONGEST, "mapper", 123_456_789, 0, 123_456_789, 0, 123_456_789, 12345.67),
-    (12, "text_length_filter", "filter", 123_456_789, 23_456_789, 7_654_321, 0, 100_000_000, 0.01),
+    (1, LONGEST, "mapper", 123_456_789, 0, 123_456_789, 0, 123_456_789, 12345.67, None),
+    (12, "text_length_filter", "filter", 123_456_789, 23_456_789, 7_654_321, 0, 100_000_000, 0.01, None),
 ]
 
 
@@ -45,6 +46,26 @@ def test_waterfall_fits(aside: int) -> None:
         and "12345.67" in wide
         and any(LONGEST in line for line in printed(console.waterfall(rows), 160))
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["short ones out", "x" * 200, "同じテキスト" * 20, "[red]a[/red] " * 9, "\u202ea\u200d"]
+)
+def test_waterfall_with_names_fits(name: str) -> None:
+    rows = [ROWS[0], (*ROWS[1][:9], name)]
+    lines = printed(console.waterfall(rows))
+    assert max(map(cell_len, lines)) <= 80
+    column = lines[1].index("operator")
+    cells = "".join(line[column:].split("  ")[0].strip() for line in lines[3:])
+    assert console.shown(name).replace(" ", "").strip() in cells.replace(" ", "")
+    wide = printed(console.waterfall([(*ROWS[1][:9], name)]), 600)
+    assert any(f"text_length_filter: {console.shown(name).strip()}" in line for line in wide)
+
+
+def test_labels_break_anywhere() -> None:
+    assert broken_label("a_b: it is here", 8) == "a_b: it\nis here"
+    assert broken_label("a_b: unbreakable", 5) == "a_b:\nunbre\nakabl\ne"
+    assert broken_label("同じ同じ", 5) == "同じ\n同じ"
 
 
 def test_names_break_after_underscores() -> None:

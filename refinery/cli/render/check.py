@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from refinery.cli.render import console
 from refinery.common.numbers import size
 from refinery.common.paths import shorter
 from refinery.errors import Problem, RefineryError, problems_of
 from refinery.planning.plan import Plan
+from refinery.recipe.model import Step
 
 
 def lines(prepared: Plan) -> list[str]:
-    """Notes, and a last line on the checked recipe and inputs."""
+    """Notes, the steps that have names, and a last line on the checked recipe and inputs."""
     recipe, count = prepared.recipe, len(prepared.recipe.steps)
     steps = f"{count} step{'s' if count != 1 else ''}"
     notes = [f"note: {shorter(str(note))}" for note in (*recipe.ignored, *prepared.notes)]
-    return [*notes, f"{shorter(recipe.path or 'the recipe')}: {steps} over {_inputs(prepared)}, no problems"]
+    named = [_named(step) for step in recipe.steps if step.title is not None]
+    return [*notes, *named, f"{shorter(recipe.path or 'the recipe')}: {steps} over {_inputs(prepared)}, no problems"]
 
 
 def _inputs(prepared: Plan) -> str:
@@ -38,9 +41,18 @@ def passed(prepared: Plan) -> dict[str, Any]:
             *map(_note, prepared.notes),
         ],
         "recipe": shorter(recipe.path or ""),
-        "steps": [{"step": step.index, "operator": step.name, "where": shorter(step.where)} for step in recipe.steps],
+        "steps": [_step(step) for step in recipe.steps],
         "inputs": {"files": len(sources), "bytes": sum(source.size for source in sources)},
     }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"step": step.index, "operator": step.name, "name": step.title, "where": shorter(step.where)}
+
+
+def _named(step: Step) -> str:
+    """A line for a step with a name: `step 3 words_num_filter: too short (recipe.yaml:9)`."""
+    return f"step {step.index} {console.shown(step.label)} ({shorter(step.where)})"
 
 
 def _note(text: str) -> dict[str, str]:

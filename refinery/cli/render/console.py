@@ -12,15 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from refinery.cli.render.layout import NARROWEST, hanging_text
-from refinery.common.fitted import Fitted, broken_name, narrower
+from refinery.common.fitted import Fitted, broken_label, broken_name, narrower
 from refinery.common.numbers import number as number
 from refinery.common.numbers import rate, size
+from refinery.common.printable import printable
+from refinery.common.step_label import step_label
+from refinery.results.step_names import name_column
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-WATERFALL = """
-SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds
+_WATERFALL = """
+SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds, {name}
 FROM steps ORDER BY rows_in DESC, step  -- as they ran: a filter that was moved is given what the one before has left
 """
 # Columns of the waterfall after the operator.
@@ -58,6 +61,17 @@ def print_lines(out: Console, part: Any) -> None:
     out.print(text, markup=False)
 
 
+def waterfall_rows(con: Any) -> list[tuple[Any, ...]]:
+    """The rows of the waterfall, from the database of a run."""
+    found: list[tuple[Any, ...]] = con.execute(_WATERFALL.format(name=name_column(con))).fetchall()
+    return found
+
+
+def label_of(operator: str, name: str | None) -> str:
+    """A step's operator and name on one line, with invisible characters as escapes."""
+    return shown(step_label(operator, name))
+
+
 def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
     """The table of steps. It has no column `quarantined` if no step has put a row aside.
 
@@ -71,18 +85,22 @@ def waterfall(rows: Sequence[tuple[Any, ...]]) -> Any:
 def _waterfall(rows: Sequence[tuple[Any, ...]], without: tuple[str, ...], excess: int) -> Any:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    shown = [name for name in _NUMBERS if name not in without]
-    width = narrower([row[1] for row in rows], excess)
+    numbers = [name for name in _NUMBERS if name not in without]
+    labels = [label_of(row[1], row[9]) for row in rows]
+    width = narrower(labels, excess)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("step", justify="right", no_wrap=True)
     table.add_column("operator", min_width=16, no_wrap=True)
-    for name in shown:
+    for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
-    for step, operator, _, rows_in, removed, changed, quarantined, rows_out, seconds in rows:
+    for label, row in zip(labels, rows, strict=True):
+        step, _, _, rows_in, removed, changed, quarantined, rows_out, seconds, given = row
+        broken = broken_name(label, width) if given is None else broken_label(label, width)
         some = [f"{n:,}" if n else "" for n in (removed, changed, quarantined)]
         cells = dict(zip(_NUMBERS, (f"{rows_in:,}", *some, f"{rows_out:,}", f"{seconds:.2f}"), strict=True))
-        table.add_row(str(step), broken_name(operator, width), *(cells[name] for name in shown))
+        table.add_row(str(step), Text(broken), *(cells[name] for name in numbers))
     return table
 
 
@@ -239,4 +257,4 @@ def beginning(text: str, width: int) -> str:
 
 def shown(text: str) -> str:
     """A text on one line, with invisible characters as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(text)

@@ -8,7 +8,7 @@ from typing import Any
 
 from refinery.cli.render import console
 from refinery.cli.render.analyze import short
-from refinery.common.fitted import Fitted, broken_name, narrower
+from refinery.common.fitted import Fitted, broken_label, broken_name, narrower
 from refinery.inspect.diff.diff import ComparedRun, Difference, Fate, StatisticChange, StatisticPair
 from refinery.inspect.diff.outputs import DifferentTexts
 from refinery.inspect.diff.recipes import StepChange
@@ -56,7 +56,9 @@ def _recipes(found: Difference) -> Iterator[Any]:
     from rich.text import Text
 
     if not found.keys and all(change.change == "same" for change in found.steps):
-        yield "The recipes do the same."
+        renamed = [change for change in found.steps if change.renamed]
+        yield "The recipes do the same; steps have other names." if renamed else "The recipes do the same."
+        yield from (Text(_step(change)) for change in renamed)
         return
     yield "Recipes (- only in A, + only in B, ~ other parameters, > moved)"
     for key in found.keys:
@@ -68,7 +70,7 @@ def _recipes(found: Difference) -> Iterator[Any]:
 def _step(change: StepChange) -> str:
     places = "/".join("–" if step is None else str(step) for step in (change.step_a, change.step_b))
     changed = ", ".join(f"{name}: {_value(a)} → {_value(b)}" for name, (a, b) in change.parameters.items())
-    return f"  {_SIGNS[change.change]} {places:>7}  {change.operator}" + (f"  {changed}" if changed else "")
+    return f"  {_SIGNS[change.change]} {places:>7}  {console.shown(change.label)}" + (f"  {changed}" if changed else "")
 
 
 def _value(value: Any) -> str:
@@ -82,6 +84,7 @@ def _value(value: Any) -> str:
 def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     same = sum(fate.rows for fate in fates if fate.a == fate.b)
     other = [fate for fate in fates if fate.a != fate.b]
@@ -100,7 +103,7 @@ def _fates(fates: Sequence[Fate], limit: int) -> Iterator[Any]:
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("such as _row", overflow="fold")
     for fate in other[:limit]:
-        cells = (broken_name(name, _FATE) for name in (fate.a, fate.b))
+        cells = (Text(broken_label(console.shown(name), _FATE)) for name in (fate.a, fate.b))
         table.add_row(*cells, f"{fate.rows:,}", ", ".join(map(str, fate.examples)))
     yield table
     if len(other) > limit:

@@ -14,7 +14,7 @@ _BAR = 24
 
 def show(found: Any, recipe: str) -> Iterator[Any]:
     """Yield the output for a terminal, part by part. recipe: the recipe whose run stores missing statistics."""
-    yield f"step {found.step} {found.operator}, {', '.join(found.statistics)}, in {found.run}"
+    yield f"step {found.step} {console.label_of(found.operator, found.name)}, {', '.join(found.statistics)}, in {found.run}"
     yield Fitted(lambda excess: _trials(found, max(0, _BAR - excess)))
     yield from _lines(found, recipe)
 

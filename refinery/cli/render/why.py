@@ -13,6 +13,8 @@ _STYLES = {"removed": "red", "quarantined": "red", "not reached": "dim", "unchan
 _INDENT = " " * 7
 # Most units, or rows of a cluster, to list; `--json` has all.
 _SHOWN = 10
+# Widest column of steps; longer names push what follows to the right.
+_WIDEST = 40
 
 
 def history_text(history: Any) -> Any:
@@ -20,17 +22,17 @@ def history_text(history: Any) -> Any:
     from rich.text import Text
 
     end = next((event for event in history.events if event.fate in ("removed", "quarantined")), None)
-    by = f" by step {end.step} {end.operator}" if end else ""
+    by = f" by step {end.step} {_label(end)}" if end else ""
     lines = [Text(f"row {history.row}, {shorter(history.file)}: {history.fate}{by}", style="bold")]
     if history.sample is not None:
         lines.append(Text(f"  {console.beginning(json.dumps(history.sample, ensure_ascii=False, default=str), 200)}"))
     if history.error and not history.events:
         lines.append(Text(f"  it could not be read: {history.error}"))
-    width = max((len(event.operator) for event in history.events), default=0)
+    width = min(max((len(_label(event)) for event in history.events), default=0), _WIDEST)
     for event in history.events:
         lines.append(
             Text(
-                f"  {event.step:>3}  {event.operator:<{width}}  {_event_text(event)}", style=_STYLES.get(event.fate, "")
+                f"  {event.step:>3}  {_label(event):<{width}}  {_event_text(event)}", style=_STYLES.get(event.fate, "")
             )
         )
         if event.after is not None:
@@ -39,6 +41,10 @@ def history_text(history: Any) -> Any:
         details = [*(_duplicate(event) if event.duplicate else ()), *_units(event.units or ())]
         lines += [Text(f"{_INDENT}{line}") for line in details]
     return Text("\n").join(lines)
+
+
+def _label(event: Any) -> str:
+    return console.label_of(event.operator, event.name)
 
 
 def _event_text(event: Any) -> str:

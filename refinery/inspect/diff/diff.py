@@ -16,10 +16,19 @@ from refinery.errors import DataError
 from refinery.inspect.analyze.describe import NUMBERS
 from refinery.inspect.diff.inputs import why_not_the_same
 from refinery.inspect.diff.outputs import DifferentTexts, compare_texts
-from refinery.inspect.diff.recipes import KeyChange, StepChange, compare_keys, compare_steps, compare_versions, steps_of
+from refinery.inspect.diff.recipes import (
+    KeyChange,
+    StepChange,
+    StepRow,
+    compare_keys,
+    compare_steps,
+    compare_versions,
+    steps_of,
+)
 from refinery.inspect.finished_run import FinishedRun
 from refinery.io.model import handed_over
 from refinery.operators import read_sql
+from refinery.results.step_names import name_column
 
 
 @dataclass(frozen=True)
@@ -106,9 +115,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
 
 def _compared(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, limit: int) -> Difference:
     apart = why_not_the_same(a.manifest, b.manifest, a.recipe, b.recipe)
-    steps = compare_steps(
-        *(steps_of(_rows(con, f"SELECT step, operator, parameters FROM {n}.steps ORDER BY step")) for n in "ab")
-    )
+    steps = compare_steps(*(_steps(con, name) for name in "ab"))
     columns = _common(a, b, steps)
     [(recipe_a, versions_a)], [(recipe_b, versions_b)] = (
         _rows(con, f"SELECT recipe, versions FROM {name}.runs") for name in "ab"
@@ -126,6 +133,12 @@ def _compared(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, li
         rows=tuple(_changed(con, columns, limit)) if columns and apart is None else (),
         texts=compare_texts(con, a, b, limit) if apart is None else None,
     )
+
+
+def _steps(con: duckdb.DuckDBPyConnection, run: str) -> list[StepRow]:
+    """The steps of one of the runs."""
+    columns = f"step, operator, parameters, {name_column(con, f'{run}.steps')}"
+    return steps_of(_rows(con, f"SELECT {columns} FROM {run}.steps ORDER BY step"))
 
 
 def _side(stored: FinishedRun) -> ComparedRun:
@@ -174,13 +187,13 @@ def _fates(con: duckdb.DuckDBPyConnection, steps: Sequence[StepChange], limit: i
 
 
 def _names(steps: Sequence[StepChange]) -> list[tuple[str, int, str]]:
-    """SQL for (run, step, name): aligned steps share one name; an operator used twice has its step numbers in it."""
-    times = Counter(change.operator for change in steps)
+    """SQL for (run, step, name): aligned steps share one name; one that stands twice has its step numbers in it."""
+    times = Counter(change.label for change in steps)
     found = []
     for change in steps:
         numbers = [str(step) for step in (change.step_a, change.step_b) if step is not None]
         place = "/".join(dict.fromkeys(numbers))
-        name = change.operator if times[change.operator] == 1 else f"{change.operator} (step {place})"
+        name = change.label if times[change.label] == 1 else f"{change.label} (step {place})"
         for run, step in (("a", change.step_a), ("b", change.step_b)):
             if step is not None:
                 found.append((lit(run), step, lit(name)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from refinery.common.step_label import step_label
 from refinery.recipe.keys import KEYS
 
 # Keys that are compared elsewhere, or do not affect the fate of a sample.
@@ -24,6 +25,7 @@ class StepRow:
     step: int
     operator: str
     parameters: Mapping[str, Any]
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class StepChange:
     """A step of the first run, of the second, or of both.
 
     change: "same", "changed", "moved", "removed" or "added"; a moved step may be changed as well. step_a, step_b: the
-    step's number in each run, None where it is missing. parameters: both values of each parameter that differs.
+    step's number in each run, None where it is missing. parameters: both values of each parameter that differs. name_a, name_b:
+    the step's name in each run, if any.
     """
 
     change: str
@@ -39,6 +42,20 @@ class StepChange:
     step_a: int | None
     step_b: int | None
     parameters: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    name_a: str | None = None
+    name_b: str | None = None
+
+    @property
+    def renamed(self) -> bool:
+        """True if both runs have the step, under different names."""
+        return self.step_a is not None and self.step_b is not None and self.name_a != self.name_b
+
+    @property
+    def label(self) -> str:
+        """The operator, with the name; with both names if they differ."""
+        if self.renamed:
+            return f"{self.operator}: {self.name_a or '–'} → {self.name_b or '–'}"
+        return step_label(self.operator, self.name_a or self.name_b)
 
 
 @dataclass(frozen=True)
@@ -50,9 +67,9 @@ class KeyChange:
     b: Any
 
 
-def steps_of(rows: Sequence[tuple[int, str, str]]) -> list[StepRow]:
-    """Steps from (step, operator, parameters) of the table."""
-    return [StepRow(step, operator, json.loads(text)) for step, operator, text in rows]
+def steps_of(rows: Sequence[tuple[Any, ...]]) -> list[StepRow]:
+    """Steps from (step, operator, parameters, name) of the table."""
+    return [StepRow(step, operator, json.loads(text), name) for step, operator, text, name in rows]
 
 
 def compare_steps(a: Sequence[StepRow], b: Sequence[StepRow]) -> list[StepChange]:
@@ -63,8 +80,8 @@ def compare_steps(a: Sequence[StepRow], b: Sequence[StepRow]) -> list[StepChange
         if tag == "equal":
             found += [_both(one, other, "changed") for one, other in zip(a[a0:a1], b[b0:b1], strict=True)]
             continue
-        found += [StepChange("removed", one.operator, one.step, None) for one in a[a0:a1]]
-        found += [StepChange("added", other.operator, None, other.step) for other in b[b0:b1]]
+        found += [StepChange("removed", one.operator, one.step, None, name_a=one.name) for one in a[a0:a1]]
+        found += [StepChange("added", other.operator, None, other.step, name_b=other.name) for other in b[b0:b1]]
     return _moved(found, {s.step: s for s in a}, {s.step: s for s in b})
 
 
@@ -76,7 +93,7 @@ def _both(one: StepRow, other: StepRow, change: str) -> StepChange:
         if one.parameters.get(name) != other.parameters.get(name)
     }
     kind = "same" if change == "changed" and not differing else change
-    return StepChange(kind, one.operator, one.step, other.step, differing)
+    return StepChange(kind, one.operator, one.step, other.step, differing, one.name, other.name)
 
 
 def _moved(found: list[StepChange], a: Mapping[int, StepRow], b: Mapping[int, StepRow]) -> list[StepChange]:

@@ -34,6 +34,7 @@ from refinery.io.writers.registry import NOTHING
 from refinery.planning.plan import Plan, around_of, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
+from refinery.recipe.step_items import begin_of
 from refinery.results.delivery import not_as_left
 from refinery.results.output_checks import keep_inputs, require_own, require_place
 from refinery.storage.store import Store
@@ -204,17 +205,18 @@ def _as_written(stored: FinishedRun, recipe: Recipe, changes: list[Override]) ->
     for step in recipe.steps:
         file, _, line = places.get(step.index, "").rpartition(":")
         where = {"file": file, "line": int(line)} if line.isdecimal() else {"file": "recipe", "line": 0}
-        names = {*given.get(step.index, ()), *_set(step, changes)}
+        names = {*given.get(step.index, ()), *_set(step, recipe, changes)}
         found.append(replace(step, given=frozenset(names) & step.params.keys(), **where))
     return tuple(found)
 
 
-def _set(step: Any, changes: list[Override]) -> set[str]:
+def _set(step: Any, recipe: Recipe, changes: list[Override]) -> set[str]:
     """Names of a step's parameters that the changes set."""
-    paths = [change.path[2:] for change in changes if change.path[:1] == ("process",) and len(change.path) > 2
-             and change.path[1] in (str(step.index), step.name)]  # fmt: skip
-    paths = [path[1:] if path[0] == step.name else path for path in paths]
-    return {path[0] for path in paths if path}
+    steps = [(each.name, each.title) for each in recipe.steps]
+    paths = [change.path[1:] for change in changes if change.path[:1] == ("process",) and len(change.path) > 2]
+    found = [begin_of(path, steps) for path in paths]
+    rests = [rest[1:] if rest[:1] == [step.name] else rest for numbers, rest in found if step.index in numbers]
+    return {rest[0] for rest in rests if rest}
 
 
 def _ran(stored: FinishedRun, prepared: Plan) -> list[StoredChain]:

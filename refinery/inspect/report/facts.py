@@ -6,7 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from refinery.common.step_label import step_label
 from refinery.inspect.report.tables import Row, RunTables
+from refinery.results.step_names import name_column
 
 # Most input and output files to list by name.
 MOST_FILES = 50
@@ -62,6 +64,12 @@ class ReportStep:
     bytes_in: int
     bytes_out: int
     seconds: float
+    name: str | None
+
+    @property
+    def label(self) -> str:
+        """The operator with the name of the step, if it has one."""
+        return step_label(self.operator, self.name)
 
 
 def read_facts(tables: RunTables) -> Facts:
@@ -78,8 +86,8 @@ def read_facts(tables: RunTables) -> Facts:
 
 def read_steps(tables: RunTables) -> list[ReportStep]:
     """Read the steps, in order."""
-    names = ", ".join(ReportStep.__dataclass_fields__)
-    rows = tables.rows(f"SELECT {names} FROM steps ORDER BY step")
+    plain = ", ".join(name for name in ReportStep.__dataclass_fields__ if name != "name")
+    rows = tables.rows(f"SELECT {plain}, {name_column(tables.con)} AS name FROM steps ORDER BY step")
     return [ReportStep(**{**row, "parameters": json.loads(row["parameters"])}) for row in rows]
 
 

@@ -54,7 +54,7 @@ def timings(steps: Sequence[ReportStep]) -> Markup:
     bars = [Bar(_numbered(step), f"{step.seconds:.3f} s", [(step.seconds, KEPT)]) for step in steps]
     slowest = max(steps, key=_seconds)
     picture = _bars(bars, max(slowest.seconds, 1e-9))
-    text = f"Worker time of {len(steps)} steps. The longest is step {slowest.step}, {slowest.operator}, "
+    text = f"Worker time of {len(steps)} steps. The longest is step {slowest.step}, {plain(slowest.label)}, "
     return picture.written("timings", "Seconds of each step", f"{text}with {slowest.seconds:.3f} s.")
 
 
@@ -208,7 +208,7 @@ def _count_axis(picture: Picture, frame: Frame, label: str) -> None:
 
 
 def _numbered(step: ReportStep) -> str:
-    return f"{step.step}  {_name(step.operator)}"
+    return f"{step.step}  {_name(step.label)}"
 
 
 def _count(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +38,8 @@ class Event:
 
     fate: "changed", "unchanged", "kept", "removed", "quarantined" or "not reached". before, after: texts of a mapper
     that changed it. stats: statistics of a filter. reason: of the removal, with value and bound if any, or of a
-    deduplicator that kept the row. duplicate, cluster: those of the row, if any. units: parts taken out of its text.
+    deduplicator that kept the row. duplicate, cluster: those of the row, if any. units: parts taken out of its text. name: the
+    step's in the recipe, if any.
     """
 
     step: int
@@ -54,6 +55,7 @@ class Event:
     duplicate: Duplicate | None = None
     cluster: SampleCluster | None = None
     units: tuple[RemovedUnit, ...] | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,9 @@ class RowHistories:
             events[raising] = Event(*self._place(raising), "quarantined", reason=error)
         stages = [planned.stage for planned in self.prepared.stages]
         steps = [number for stage in stages for number in stage.numbers()]
-        listed = tuple(events.get(step) or Event(*self._place(step), "not reached") for step in steps)
+        names = {step.index: step.title for step in self.prepared.recipe.steps}
+        found = {step: events.get(step) or Event(*self._place(step), "not reached") for step in steps}
+        listed = tuple(replace(event, name=names[step]) for step, event in found.items())
         fate = "quarantined" if broken else "removed" if end else "kept"
         return RowHistory(row, place.file(as_read.line), as_read.sample, fate, listed, error)
 
