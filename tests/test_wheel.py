@@ -28,6 +28,16 @@ process:
 """
 
 
+# What `python -m refinery run` does, after the place of the package.
+RUN = """
+import runpy, sys
+import refinery
+print(refinery.__file__, flush=True)
+sys.argv = ["refinery", "run", "recipe.yaml", "--quiet"]
+runpy.run_module("refinery", run_name="__main__", alter_sys=True)
+"""
+
+
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that git knows, elsewhere."""
@@ -70,17 +80,11 @@ def run_a_recipe(folder: Path, path: Path) -> None:
     """Run a small recipe with the refinery that is found under `path`, far from the checkout."""
     (folder / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
     (folder / "in.jsonl").write_text('{"text": "long\\u00a0enough"}\n{"text": "no"}\n', encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(path)}
-    found = subprocess.run(
-        [sys.executable, "-c", "import refinery; print(refinery.__file__)"],
-        cwd=folder, env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert Path(found.stdout.strip()).parent.parent == path
     done = subprocess.run(
-        [sys.executable, "-m", "refinery", "run", "recipe.yaml", "--quiet"],
-        cwd=folder, env=environment, capture_output=True, text=True,
+        [sys.executable, "-c", RUN], cwd=folder, env={**os.environ, "PYTHONPATH": str(path)}, capture_output=True, text=True
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).parent.parent == path
     assert (folder / "out.jsonl").read_text(encoding="utf-8") == '{"text": "long enough"}\n'
 
 

@@ -33,15 +33,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     """A run that its tests only read, and its folder of operators."""
     folder = tmp_path_factory.mktemp("finished")
     operators = operators_with_matcher(folder / "elsewhere")
-    return run(folder, operators), operators
+    return run(folder, operators, workers="threads", np=2), operators
 
 
 def ids(found: Any) -> list[str]:
     return [row["text"] for row in exported(found)]
 
 
-def test_threads_and_processes_find_the_same(tmp_path: Path, operators: Path) -> None:
-    runs = [run(tmp_path / kind, operators, workers=kind, np=2) for kind in ("threads", "processes")]
+def test_threads_and_processes_find_the_same(tmp_path: Path, finished: tuple[Any, Path]) -> None:
+    threads, operators = finished
+    runs = [threads, run(tmp_path, operators, workers="processes", np=2)]
     columns = "step, operator, _row, kept, via, matched"
     tables = [rows(one, "duplicates", columns) for one in runs]
     assert ids(runs[0]) == ids(runs[1]) and tables[0] == tables[1]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import refinery
 from refinery.api import Run
 from refinery.errors import DataError
+from refinery.execution.open import open_recipe
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.tune import tune
@@ -23,7 +24,7 @@ from refinery.inspect.why.query import RowHistories
 from refinery.planning import plan as preparing
 from refinery.planning.filter_costs import Costs
 from tests.examples import share_of
-from tests.runs import content, exported, operator_folder, refine, rows, settings
+from tests.runs import content, exported, operator_folder, refine, rows, settings, write_lines
 
 SAMPLES: list[Any] = [
     {"id": 0, "title": "one", "text": "a text of several words that stays, as it is long enough"},
@@ -59,6 +60,12 @@ def orders(run: Run) -> list[list[int]]:
     return [stage["steps"] for stage in plan["orderings"]]
 
 
+def planned(folder: Path, **keys: Any) -> list[list[int]]:
+    """The orders that a run would take; which it takes is in its plan."""
+    prepared = preparing.prepare(*open_recipe(settings(folder, STEPS, **keys)))
+    return [list(stage.steps) for stage in prepared.orderings]
+
+
 MOVING = (9, 8, 7, 2, 1)
 
 
@@ -82,8 +89,9 @@ def test_the_recipes_order_unless_it_is_asked_for(tmp_path: Path, plain: Run) ->
         {"op_fusion": False, "fusion_strategy": "probe"},
         {"measure_only": True, "fusion_strategy": "greedy"},
     ]
+    write_lines(tmp_path / "in.jsonl", SAMPLES)
     for keys in off:
-        assert orders(refine(tmp_path, SAMPLES, STEPS, **keys)) == []
+        assert planned(tmp_path, **keys) == []
 
 
 def test_the_same_rows_and_books_of_the_order_that_ran(plain: Run, moved: Run) -> None:
@@ -145,14 +153,16 @@ def test_bounds_are_tried_where_nothing_was_moved(tmp_path: Path, monkeypatch: p
 def test_a_run_takes_the_order_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     costing(monkeypatch, MOVING)
     before = orders(refine(tmp_path, SAMPLES, STEPS, fusion_strategy="probe"))
+    assert before == planned(tmp_path, fusion_strategy="probe")
     costing(monkeypatch, [1, 1, 0, 2, 9])
     same: list[dict[str, Any]] = [{}, {"np": 2, "shard_size": 100}]
     for keys in same:
-        assert orders(refinery.run(settings(tmp_path, STEPS, fusion_strategy="probe", **keys))) == before
+        assert planned(tmp_path, fusion_strategy="probe", **keys) == before
     other = refine(tmp_path, [*SAMPLES, SAMPLES[0]], STEPS, fusion_strategy="probe")
     assert orders(other) == [[1, 2, 3, 4, 5]]  # over other inputs it is found anew
     (other.work_dir / ".refinery" / "order.json").write_text("{}", "utf-8")
-    assert orders(refine(tmp_path, SAMPLES, STEPS, fusion_strategy="greedy")) == [[5, 1, 2, 3, 4]]
+    write_lines(tmp_path / "in.jsonl", SAMPLES)
+    assert planned(tmp_path, fusion_strategy="greedy") == [[5, 1, 2, 3, 4]]
 
 
 def test_rows_that_raise_are_in_quarantine_under_the_step_that_ran(tmp_path: Path) -> None:
