@@ -61,7 +61,7 @@ def source_of(name: str) -> Source | None:
         if fnmatch.fnmatchcase(name, source.pattern) and name.count("/") == source.pattern.count("/"):
             return source
     repository, _, file = name.rpartition("/")
-    if file == "tokenizer.json" and 1 <= len(repository.split("/")) <= 2:
+    if file == "tokenizer.json" and repository and repository.count("/") <= 1:
         return Source(name, "tokenizer", "that of the model", hub=(repository, ""))
     return None
 

@@ -11,13 +11,18 @@ TASKS = {
     "Start": ("demo", "init", "check", "run"),
     "See what a run did": ("status", "why", "report", "diff"),
     "Choose bounds": ("analyze", "tune", "refilter"),
-    "Look things up": ("ops", "sql", "schema"),
+    "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
 }
 # Examples of each command; those of `refinery` itself are the first steps.
 EXAMPLES = {
     "": ("refinery demo", "refinery run recipe.yaml", "refinery why 42 --run outputs/web_sample"),
     "analyze": ("refinery analyze docs.jsonl", "refinery analyze recipe.yaml --stats words_num_filter --group-by lang"),
+    "assets": (
+        "refinery assets recipe.yaml",
+        "refinery assets recipe.yaml --fetch",
+        "refinery assets recipe.yaml --lock",
+    ),
     "check": ("refinery check recipe.yaml", "refinery check recipe.yaml --json"),
     "completion": ('eval "$(refinery completion bash)"',),
     "demo": ("refinery demo",),

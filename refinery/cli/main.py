@@ -117,6 +117,26 @@ def ops(name: str | None, markdown: bool, operators: tuple[str, ...]) -> None:
     click.echo(reference.page(name, markdown, operators).rstrip("\n"))
 
 
+@cli.command(cls=RecipeCommand)
+@recipe_options
+@click.option("--fetch", is_flag=True, help="Download what is missing, after printing from where.")
+@click.option(
+    "--to", "folder", metavar="FOLDER", help="With --fetch: where to; by default a folder that is always searched."
+)
+@click.option("--from", "mirror", metavar="URL", help="With --fetch: an address below which files have their names.")
+@click.option("--lock", is_flag=True, help="Write assets.lock beside the recipe: runs then refuse other bytes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
+def assets(fetch: bool, folder: str | None, mirror: str | None, lock: bool, as_json: bool, **options: Any) -> None:
+    """List the models and word lists that RECIPE needs: where they are, or where to get them."""
+    from refinery.cli import assets as command
+
+    if (folder or mirror) and not fetch:
+        raise click.UsageError("--to and --from are for --fetch")
+    recipe, overrides = named(options)
+    given = (overrides, options["sets"], options["variables"], options["operators"])
+    command.show(recipe, given, command.Wanted(fetch, folder, mirror or "", lock, as_json))
+
+
 @cli.command()
 @operators_option
 def schema(operators: tuple[str, ...]) -> None:

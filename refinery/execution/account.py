@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from refinery.execution.assets import described
 from refinery.execution.exported import RunExport
 from refinery.execution.job import Outcome, RunJob
 from refinery.io.model import Written
@@ -140,4 +141,5 @@ def prepared_facts(prepared: Plan) -> dict[str, Any]:
         "workers": prepared.workers,
         "inputs": prepared.inputs(),
         "side_files": prepared.beside,
+        "assets": described(prepared.recipe),
     }

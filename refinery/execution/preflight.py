@@ -14,6 +14,7 @@ from refinery.common.fields import keys_of
 from refinery.compiler.model import Schema
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OutputError, Problem, RecipeError, RefineryError, by_place, joined
+from refinery.execution.assets import require_locked
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.sources import carrier, cut, find
@@ -143,6 +144,7 @@ def _around(
     looks: list[tuple[str, Callable[[], None]]] = [
         ("executor_type", partial(_require_package, recipe)),
         ("process", partial(merging.check, recipe)),
+        ("process", partial(require_locked, recipe)),
         ("export_path", partial(keep_inputs, recipe, sources)),
     ]
     if probes or not is_url(recipe.export_path):

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AnySet
 from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.assets.find import find
-from refinery.assets.names import Need, needs
+from refinery.assets.names import Need, need_of, needs
 from refinery.assets.places import Place
-from refinery.assets.sources import source_of
-from refinery.common.paths import shorter
+from refinery.assets.sources import SOURCES, source_of
+from refinery.common.paths import CONTENTS, absolute, shorter
+from refinery.operators.assets import pattern_of
 from refinery.recipe.tree import Problems, SourcePlace
+
+_OF_THE_RUN = [Place("", "the recipe of a run")]
 
 
 @dataclass(frozen=True)
 class Asset:
-    """An asset that a step needs. path: where it was found, or None. looked: the places up to there."""
+    """An asset that a step needs.
+
+    path: where it was found, or None. looked: the places up to there; none for a path that the recipe gives. pattern: of
+    the files that count in a folder, empty for all.
+    """
 
     step: str
     where: SourcePlace
     need: Need
     path: str | None
     looked: Sequence[Place] = ()
+    pattern: str = ""
 
 
 @dataclass
@@ -42,28 +51,38 @@ class Assets:
         self, step: str, params: dict[str, Any], specs: Mapping[str, Any], where: SourcePlace, problems: Problems
     ) -> None:
         """Put the paths of assets into the parameters of a step; a missing one is a problem."""
-        known = self._by_name(params, specs)
+        seen = self._of_the_run(step, params, specs, where)
         for need in needs(params, specs):
-            path, looked = (known[need.param], []) if need.param in known else find(need, self.own)
-            if path is None and need.given is not None and source_of(need.name) is None:
+            path, looked = find(need, self.own)
+            if path is None and need.given is not None and not _can_be_had(need):
                 continue  # a path that leads nowhere: the operator says so
-            self.all.append(Asset(step, where, need, path, looked))
+            seen.append(Asset(step, where, need, path, looked, pattern_of(specs[need.param])))
             if path is not None:
                 params[need.param] = path
             else:
                 problems.add(where, f"{step} needs {shown(need)} ({need.param}), which was not found")
+        self.all += [*seen, *_given(step, params, specs, where, {asset.need.param for asset in seen})]
 
-    def _by_name(self, params: dict[str, Any], specs: Mapping[str, Any]) -> dict[str, str]:
-        """Put back the names of assets that an earlier run has found; returns those paths that still exist."""
-        known = {name: str(params.get(name)) for name, spec in specs.items() if getattr(spec, "asset", "")}
-        known = {name: path for name, path in known.items() if path in self.before}
-        params.update((name, self.before[path] or None) for name, path in known.items())
-        return {name: path for name, path in known.items() if os.path.exists(path)}
+    def _of_the_run(
+        self, step: str, params: dict[str, Any], specs: Mapping[str, Any], where: SourcePlace
+    ) -> list[Asset]:
+        """Assets that an earlier run has found and that are still there; of others, put back the names."""
+        there = []
+        for name, spec in specs.items():
+            path = str(params.get(name))
+            if not getattr(spec, "asset", "") or path not in self.before:
+                continue
+            params[name] = self.before[path] or None
+            if os.path.exists(path):
+                need = need_of(spec, params) or Need(name, path, spec.type == "folder", path)
+                params[name] = path
+                there.append(Asset(step, where, need, path, _OF_THE_RUN, pattern_of(spec)))
+        return there
 
     @property
     def found(self) -> dict[str, str]:
         """Names by path of what was found; empty names for those of the operators themselves."""
-        return {asset.path: asset.need.given or "" for asset in self.all if asset.path is not None}
+        return {asset.path: asset.need.given or "" for asset in self.all if asset.path is not None and asset.looked}
 
     def report(self, recipe: str, problems: Problems) -> None:
         """Say once for all missing assets where they were looked for, and how to get them."""
@@ -85,3 +104,22 @@ def shown(need: Need) -> str:
 def cure(recipe: str) -> str:
     """The command that gets the missing assets of a recipe."""
     return f"`refinery assets {recipe} --fetch` downloads them, after it has shown from where."
+
+
+def _can_be_had(need: Need) -> bool:
+    """Return whether a name in a recipe has a public source. `models/tokenizer.json` is rather a path than a model's name."""
+    source = source_of(need.name)
+    return source is not None and (source in SOURCES or need.name != need.given)
+
+
+def _given(
+    step: str, params: Mapping[str, Any], specs: Mapping[str, Any], where: SourcePlace, seen: AnySet[str]
+) -> list[Asset]:
+    """Files and folders that the recipe names by their paths. seen: other parameters."""
+    found = []
+    for name, spec in specs.items():
+        value = params.get(name)
+        if name not in seen and spec.type in CONTENTS and isinstance(value, str) and value:
+            need = Need(name, value, spec.type == "folder", value)
+            found.append(Asset(step, where, need, absolute(value), (), pattern_of(spec)))
+    return found

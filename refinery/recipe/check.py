@@ -79,6 +79,7 @@ class _Checker:
             max_sample_num=most,
             export_aws_credentials=credentials,
             stat_summary=summary,
+            assets_of_steps=tuple(self.assets.all),
             found_assets=tuple(self.assets.found.items()),
             places={name: str(entry.node.place) for name, entry in self.root.entries.items()},
             given=frozenset(ALIASES.get(name, name) for name in self.root.entries),

@@ -10,6 +10,7 @@ from refinery.common.key_fields import left_out
 from refinery.common.step_label import step_label
 from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of
+from refinery.recipe.assets import Asset
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
 from refinery.recipe.key import RecipeKey, key, read_from
 
@@ -356,6 +357,7 @@ class Recipe:
         default=(),
         compare=False,
     )
+    assets_of_steps: tuple[Asset, ...] = field(default=(), compare=False, repr=False)
     given: frozenset[str] = field(default=frozenset(), compare=False)
     ignored: tuple[Note, ...] = field(default=(), compare=False)
     source: str = field(default="", compare=False, repr=False)

@@ -94,6 +94,7 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
         "inputs": [item["path"] for item in manifest["inputs"]],
         "outputs": [item["path"] for item in manifest["outputs"]],
         "versions": json.dumps(manifest["versions"]),
+        "assets": json.dumps(manifest["assets"], ensure_ascii=False),
     }
     kinds = {"inputs": "VARCHAR[]", "outputs": "VARCHAR[]", "began": "TIMESTAMP", "seconds": "DOUBLE"}
     kinds |= {name: "BIGINT" for name, value in row.items() if isinstance(value, int)}

@@ -1,18 +1,26 @@
-"""Digests of whole files, each computed once while the file is unchanged."""
+"""Digests of whole files, each computed once while the file is unchanged; those of large files are kept on disk.
+
+A digest is known by the file's facts (place, size, times of change, inode), so another process need not read gigabytes.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from refinery import kernels
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.
 _TICK = 2_000_000_000
+# From this size on, reading a file takes longer than looking its digest up.
+_LARGE = 64_000_000
 
-_whole: dict[tuple[Any, ...], str] = {}
+_whole: dict[tuple[str, str], str] = {}
 _busy = threading.Lock()
 
 
@@ -23,12 +31,55 @@ def can_be_trusted(changed: int) -> bool:
 
 def file_digest(path: str) -> str:
     """Digest of a whole file, which many shards may need: read once while unchanged. Raises OSError."""
+    return _remembered(path, "own", lambda: kernels.core.digest.digest_of_file(path).hexdigest())
+
+
+def sha256_of(path: str) -> str:
+    """SHA-256 of a whole file, read once while unchanged. Raises OSError."""
+    return _remembered(path, "sha256", lambda: _sha256(path))
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remembered(path: str, kind: str, compute: Callable[[], str]) -> str:
     stat = os.stat(path)
-    known = (os.path.realpath(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    facts = (os.path.realpath(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    known = kind, repr(facts)
     with _busy:
         if known in _whole:
             return _whole[known]
-        found = kernels.core.digest.digest_of_file(path).hexdigest()
+        kept = _place_of(known) if stat.st_size >= _LARGE else None
+        found = _read(kept) or compute()
         if can_be_trusted(max(stat.st_mtime_ns, stat.st_ctime_ns)):
             _whole[known] = found
+            _keep(kept, found)
         return found
+
+
+def _place_of(known: tuple[str, str]) -> Path:
+    from refinery.kernels.core.cache import cache_root
+
+    name = hashlib.sha256("\0".join(known).encode("utf-8", "surrogateescape")).hexdigest()
+    return cache_root() / "digests" / name[:32]
+
+
+def _read(kept: Path | None) -> str:
+    """The digest that is kept; empty if there is none."""
+    with suppress(OSError, ValueError):
+        found = kept.read_text("ascii") if kept is not None else ""
+        return found if len(found) in (32, 64) else ""
+    return ""
+
+
+def _keep(kept: Path | None, found: str) -> None:
+    """Keep a digest where that is possible; without it, the file is read again."""
+    if kept is None or kept.exists():
+        return
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        aside = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}")
+        aside.write_text(found, "ascii")
+        os.replace(aside, kept)

@@ -1,0 +1,139 @@
+"""The assets of a recipe: listed, downloaded, locked, compared with their lock before a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from refinery.assets import lock
+from refinery.assets.contents import AssetFile, contents
+from refinery.assets.fetch import Download
+from refinery.assets.places import Place
+from refinery.assets.sources import Source, source_of
+from refinery.errors import DataError, RecipeError
+from refinery.operators import Library
+from refinery.recipe import Recipe, load
+from refinery.recipe.assets import Asset, Assets, shown
+from refinery.recipe.override import Override
+from refinery.recipe.tree import Problems
+
+
+@dataclass(frozen=True)
+class NeededAsset:
+    """An asset, with the steps that need it."""
+
+    asset: Asset
+    steps: tuple[str, ...]
+
+    @property
+    def path(self) -> str | None:
+        """Where it is; None if it was not found."""
+        path = self.asset.path
+        return path if path is not None and os.path.exists(path) else None
+
+    @property
+    def found_by(self) -> str:
+        """What names the place where it is: a variable, a cache, the recipe."""
+        return self.asset.looked[-1].named_by if self.asset.looked else "the recipe"
+
+    @property
+    def looked(self) -> Sequence[Place]:
+        """Where it was looked for."""
+        return self.asset.looked
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return shown(self.asset.need)
+
+    @cached_property
+    def files(self) -> list[AssetFile]:
+        """Its files, with digests; none for a missing one. Raises DataError."""
+        try:
+            return contents(self.path, self.asset.pattern) if self.path is not None else []
+        except OSError as error:
+            raise DataError(f"{error.filename or self.path}: {error.strerror or error}") from None
+
+    @property
+    def source(self) -> Source | None:
+        """Where it is to be had."""
+        return source_of(self.asset.need.name)
+
+    def locked_name(self, place: Path) -> str:
+        """Its name in a lock."""
+        return lock.name_in(place, self.asset.need.name, None if self.asset.looked else self.asset.path)
+
+    def download(self, folder: Path, mirror: str, locked: lock.Locked) -> Download | None:
+        """How to load it into a folder; None if no source is known. mirror: a URL below which files have their names."""
+        need, source = self.asset.need, self.source
+        file = source.file if source is not None and source.file else need.name
+        if not mirror and source is None or "*" in file:
+            return None
+        url = f"{mirror.rstrip('/')}/{file}" if mirror else source.address(need.name) if source is not None else ""
+        known = {f"{item.name or file}": item.sha256 for item in locked.get(need.name, ())}
+        return Download(url, folder / file, known.get(file, ""))
+
+
+def assets_of(
+    recipe: str, changes: Sequence[Override], variables: dict[str, Any] | None, operators: Sequence[str]
+) -> tuple[list[NeededAsset], int]:
+    """What the steps of a recipe need, and the number of its other problems. Raises RecipeError if it cannot be read."""
+
+    def library(folders: tuple[str, ...]) -> Library:
+        return Library(tuple(dict.fromkeys((*operators, *folders))))
+
+    try:
+        loaded = load(recipe, changes, variables, library=library, need_inputs=False)
+    except RecipeError as error:
+        if error.partial is None:
+            raise
+        found: Assets = error.partial.assets
+        missing = sum(asset.path is None for asset in found.all)
+        return together(found.all), len(error.problems) - missing - bool(missing)
+    return together(loaded.assets_of_steps), 0
+
+
+def together(assets: Iterable[Asset]) -> list[NeededAsset]:
+    """Assets of all steps, those that are one and the same once, with the steps that need it."""
+    found: dict[tuple[str, str | None], list[Asset]] = {}
+    for asset in assets:
+        found.setdefault((asset.need.name, asset.path), []).append(asset)
+    return [NeededAsset(same[0], tuple(map(_described_step, same))) for same in found.values()]
+
+
+def _described_step(asset: Asset) -> str:
+    where = asset.where
+    return f"{asset.step} (line {where.line})" if where.line else f"{asset.step} ({where})"
+
+
+def require_locked(recipe: Recipe) -> None:
+    """Check that assets have the bytes that `assets.lock` beside the recipe names. Raises RecipeError, DataError."""
+    place = lock.place_of(recipe.path)
+    locked, problems = lock.read(place), Problems()
+    for needed in together(recipe.assets_of_steps) if place is not None and locked else ():
+        name = needed.locked_name(place) if place is not None else ""
+        if name in locked and needed.path and (how := lock.difference(needed.files, locked[name])):
+            what = f"{needed.path}: {how}, so it is not the {name} that {place} locks"
+            problems.add(
+                needed.asset.where, what, "Put the locked file back, or lock this one: refinery assets --lock."
+            )
+    if problems.found:
+        raise RecipeError(problems.sorted())
+
+
+def described(recipe: Recipe) -> list[dict[str, Any]]:
+    """The assets of a recipe as plain data, for the manifest and the table `runs`. Raises DataError."""
+    return [
+        {
+            "name": needed.asset.need.name,
+            "path": needed.path,
+            "steps": list(needed.steps),
+            "files": [lock.plain(file) for file in needed.files],
+        }
+        for needed in together(recipe.assets_of_steps)
+        if needed.path is not None
+    ]
