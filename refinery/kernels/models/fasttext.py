@@ -1,0 +1,292 @@
+"""Labels of texts by a model of fastText, with the bits of its library."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import Texts, ints, of_texts, structs, texts
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.signatures import record
+from refinery.kernels.models.fasttext_file import (
+    BUCKET,
+    DIM,
+    EOS_COUNTS,
+    EOS_ROW,
+    LABEL,
+    NGRAMS,
+    WORDS,
+    Model,
+    Tables,
+    read,
+)
+from refinery.kernels.models.fasttext_hash import NONE, START, hashed
+from refinery.kernels.models.fasttext_matrix import ModelFileError
+from refinery.kernels.models.fasttext_scores import Scores, exponential, find_best, new_scores
+from refinery.kernels.models.fasttext_sums import add_rows
+from refinery.kernels.models.fasttext_words import (
+    REMEMBERED,
+    SKIPPED,
+    WITH_GRAMS,
+    Memory,
+    first_row,
+    grams,
+    is_end_of_line,
+    learnt,
+    new_memory,
+    pad,
+    push,
+    recalled,
+)
+from refinery.kernels.text.lower import lowered
+
+MODELS = 4  # that stay loaded
+NOTHING, OVERFLOW = -1, -2  # in place of a label
+SPILL = 1 << 12  # rows of a word that is not remembered, at once
+EOS_HASH = 3617362777
+
+
+class Room(NamedTuple):
+    """Room of a thread for one text.
+
+    hashes: int32, of its words. padded: uint8, a word between < and >. rows: int32.
+    """
+
+    hashes: np.ndarray
+    padded: np.ndarray
+    rows: np.ndarray
+
+
+record(Room, "int32[] uint8[] int32[]")
+
+
+class Predictions(NamedTuple):
+    """The best label of each text and scores of chosen labels.
+
+    labels: int32, NOTHING for NULL and for a text without anything that the model knows. scores: float32. wanted: float32,
+    rows x chosen labels, NaN for a label that is not among the best k or stays below the threshold.
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray
+    wanted: np.ndarray
+
+
+_models: OrderedDict[tuple[str, int, int, int], Model] = OrderedDict()
+_loading = threading.Lock()
+
+
+def load(path: str) -> Model:
+    """The model of a file, read once per state of the file and shared by threads. Raises ModelFileError, OSError."""
+    status = os.stat(path)
+    key = (path, status.st_mtime_ns, status.st_size, status.st_ino)
+    with _loading:
+        if key not in _models:
+            _models[key] = read(path)
+        _models.move_to_end(key)
+        while len(_models) > MODELS:
+            _models.popitem(last=False)
+        return _models[key]
+
+
+def problems(path: str, parameter: str = "model") -> list[str]:
+    """Reasons why a file is no usable model, as sentences that name the cure."""
+    try:
+        load(path)
+    except OSError as error:
+        return [f"{parameter} {path} cannot be read ({error.strerror or error}): give a readable model of fastText"]
+    except ModelFileError as error:
+        return [
+            f"{parameter} {path} is no model that refinery can use: {error}. Give a supervised model of fastText (.bin or "
+            ".ftz); if it was downloaded, download it again"
+        ]
+    return []
+
+
+def names(model: Model) -> list[str]:
+    """Labels without their prefix."""
+    return [label.removeprefix(LABEL.decode()) for label in model.labels]
+
+
+def best_labels(
+    column: pa.Array, path: str, lower: bool = False, k: int = 1, threshold: float = 0.0, wanted: Sequence[str] = ()
+) -> pa.Array:
+    """The best label of each text without its prefix, and its score: a struct of label and score; NULL for NULL.
+
+    lower: apply `str.lower` first. wanted: further labels, whose scores are the field `scores`, NULL where fastText, asked
+    for k labels (-1: all) above the threshold, names them not. Line feeds separate words as spaces do.
+    """
+    model, view = load(path), texts(column)
+    found = predict(model, lowered(view) if lower else view, k, threshold, wanted)
+    given = found.labels != NOTHING
+    label = _of_numbers(names(model), found.labels)
+    fields = {"label": label, "score": ints(found.scores.astype(np.float64), given)}
+    if wanted:
+        fields["scores"] = _lists(found.wanted)
+    return structs(view.valid, **fields)
+
+
+def _of_numbers(values: Sequence[str], numbers: np.ndarray) -> pa.Array:
+    return of_texts(values).take(ints(numbers, numbers >= 0))
+
+
+def _lists(values: np.ndarray) -> pa.Array:
+    rows, columns = values.shape
+    flat = ints(values.astype(np.float64).ravel(), ~np.isnan(values).ravel())
+    return pa.ListArray.from_arrays(ints(np.arange(rows + 1, dtype=np.int32) * columns), flat)
+
+
+def predict(model: Model, view: Texts, k: int = 1, threshold: float = 0.0, wanted: Sequence[str] = ()) -> Predictions:
+    """Predict labels. k: labels to look for, -1 for all. wanted: labels whose scores are returned, without prefix."""
+    columns = np.full(len(model.labels), NONE, np.int32)
+    places = {name: place for place, name in enumerate(names(model))}
+    for column, name in enumerate(wanted):
+        if name in places:
+            columns[places[name]] = column
+    rows = len(view)
+    labels, scores = np.full(rows, NOTHING, np.int32), np.zeros(rows, np.float32)
+    chosen = np.full((rows, len(wanted)), np.nan, np.float32)
+    memory, room_for_scores = _own(model)
+    given = view.data, view.offsets, view.valid, model.tables, memory, room_for_scores, _room(view)
+    most = len(model.labels) if k == -1 else min(k, len(model.labels))
+    predict_rows(*given, most, float(threshold), columns, labels, scores, chosen)
+    if (labels == OVERFLOW).any():
+        raise ValueError("numbers of the fastText model overflow for this text")
+    return Predictions(labels, scores, chosen)
+
+
+def _own(model: Model) -> tuple[Memory, Scores]:
+    """Memory of words and room for scores, of this thread."""
+    if not hasattr(model.local, "memory"):
+        model.local.memory = new_memory()
+        model.local.scores = new_scores(model.size(DIM), len(model.labels))
+    return model.local.memory, model.local.scores
+
+
+def _room(view: Texts) -> Room:
+    longest = int(np.diff(view.offsets).max(initial=0))
+    return Room(
+        np.empty(longest // 2 + 2, np.int32),
+        np.empty(max(longest, REMEMBERED) + 2, np.uint8),
+        np.empty(SPILL, np.int32),
+    )
+
+
+@entry(
+    "uint8[] int64[] bool[] Tables Memory Scores Room int64 float64 int32[] int32[] float32[] float32[,]",
+    Tables,
+    Memory,
+    Scores,
+    Room,
+)
+def predict_rows(
+    data, offsets, valid, tables, memory, scores, room, k, threshold, columns, labels, label_scores, wanted
+):
+    """Predict the labels of texts; columns: for each label the column of `wanted`, or NONE."""
+    for row in range(len(valid)):
+        if not valid[row] or not _vector(data, offsets[row], offsets[row + 1], tables, memory, scores.sums, room):
+            continue
+        found = find_best(tables, scores, k, np.float32(threshold))
+        if found < 0:
+            labels[row] = OVERFLOW
+        if found > 0:
+            labels[row], label_scores[row] = scores.labels[0], exponential(scores.best[0])
+        for i in range(found):
+            column = columns[scores.labels[i]]
+            if column >= 0:
+                wanted[row, column] = exponential(scores.best[i])
+
+
+@kernel
+def _vector(data, i, end, tables, memory, sums, room):
+    """Compute the mean of the rows of a text; returns whether there are any."""
+    sums[:] = 0
+    count, words = 0, 0
+    while True:
+        while i < end and _is_space(data[i]):
+            i += 1
+        start, h = i, START
+        while i < end and not _is_space(data[i]):
+            h = hashed(h, data[i])
+            i += 1
+        if i == start or is_end_of_line(data, start, i):
+            break
+        rows = _add_word(data, start, i, h, tables, memory, sums, room)
+        if rows != SKIPPED:
+            count += rows
+            room.hashes[words] = np.int32(h)
+            words += 1
+    if tables.sizes[EOS_ROW] != NONE:
+        room.rows[0] = tables.sizes[EOS_ROW]
+        add_rows(tables, sums, room.rows, 0, 1)
+        count += 1
+    if tables.sizes[EOS_COUNTS]:
+        room.hashes[words] = np.int32(EOS_HASH)
+        words += 1
+    if tables.sizes[NGRAMS] > 1:
+        count += _add_word_grams(tables, room, words, sums)
+    if count == 0:
+        return False
+    scale = np.float32(1.0 / count)
+    for j in range(len(sums)):
+        sums[j] *= scale
+    return True
+
+
+@inlined
+def _is_space(byte):
+    return byte <= 32 and (byte == 32 or byte == 0 or (9 <= byte and byte <= 13))
+
+
+@inlined
+def _add_word(data, start, end, h, tables, memory, sums, room):
+    """Add the rows of a word; returns their number, or SKIPPED."""
+    if end - start > REMEMBERED:
+        return _add_long_word(data, start, end, h, tables, sums, room)
+    at = recalled(memory, data, start, end, h)
+    if at == NONE:
+        at = learnt(tables, memory, room.padded, data, start, end, h)
+    first, count = np.int64(memory.entries[at + 3]), np.int64(memory.entries[at + 4])
+    if count > 0:
+        add_rows(tables, sums, memory.rows, first, first + count)
+    return count
+
+
+@kernel
+def _add_long_word(data, start, end, h, tables, sums, room):
+    kind, w = first_row(tables, data, start, end, h, room.rows, 0)
+    if kind == SKIPPED:
+        return SKIPPED
+    count, i, n = w, 0, end - start + 2
+    add_rows(tables, sums, room.rows, 0, w)
+    if kind != WITH_GRAMS:
+        return count
+    pad(data, start, end, room.padded)
+    while i < n:
+        i, w = grams(tables, room.padded, n, i, room.rows, 0, len(room.rows))
+        add_rows(tables, sums, room.rows, 0, w)
+        count += w
+    return count
+
+
+@kernel
+def _add_word_grams(tables, room, n, sums):
+    """Add the rows of the n-grams of words; returns their number."""
+    bucket, most, words = np.uint64(tables.sizes[BUCKET]), tables.sizes[NGRAMS], tables.sizes[WORDS]
+    count, w = 0, 0
+    for i in range(n):
+        h = np.uint64(np.int64(room.hashes[i]))
+        for j in range(i + 1, min(n, i + most)):
+            h = h * np.uint64(116049371) + np.uint64(np.int64(room.hashes[j]))
+            w = push(tables, np.int64(h % bucket), words, room.rows, w)
+        if w + most > len(room.rows) or i == n - 1:
+            add_rows(tables, sums, room.rows, 0, w)
+            count += w
+            w = 0
+    return count
