@@ -16,12 +16,12 @@ from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.fasttext_file import (
     BUCKET,
+    CODES,
     DIM,
     EOS_COUNTS,
     EOS_ROW,
     LABEL,
     NGRAMS,
-    WORDS,
     Model,
     Tables,
     read,
@@ -29,7 +29,7 @@ from refinery.kernels.models.fasttext_file import (
 from refinery.kernels.models.fasttext_hash import NONE, START, hashed
 from refinery.kernels.models.fasttext_matrix import ModelFileError
 from refinery.kernels.models.fasttext_scores import Scores, exponential, find_best, new_scores
-from refinery.kernels.models.fasttext_sums import add_rows
+from refinery.kernels.models.fasttext_sums import add_from, add_rows
 from refinery.kernels.models.fasttext_words import (
     REMEMBERED,
     SKIPPED,
@@ -43,11 +43,13 @@ from refinery.kernels.models.fasttext_words import (
     pad,
     push,
     recalled,
+    seen,
 )
 from refinery.kernels.text.lower import lowered
 
 MODELS = 4  # that stay loaded
 NOTHING, OVERFLOW = -1, -2  # in place of a label
+LARGE, COPIES = 4 << 20, 8 << 20  # bytes of rows that are more than a processor's cache holds; bytes of copies
 SPILL = 1 << 12  # rows of a word that is not remembered, at once
 EOS_HASH = 3617362777
 
@@ -164,7 +166,8 @@ def predict(model: Model, view: Texts, k: int = 1, threshold: float = 0.0, wante
 def _own(model: Model) -> tuple[Memory, Scores]:
     """Memory of words and room for scores, of this thread."""
     if not hasattr(model.local, "memory"):
-        model.local.memory = new_memory()
+        size = model.tables.rows.size if model.size(CODES) == 0 else 0
+        model.local.memory = new_memory(COPIES if size > LARGE else 0)
         model.local.scores = new_scores(model.size(DIM), len(model.labels))
     return model.local.memory, model.local.scores
 
@@ -252,9 +255,13 @@ def _add_word(data, start, end, h, tables, memory, sums, room):
     at = recalled(memory, data, start, end, h)
     if at == NONE:
         at = learnt(tables, memory, room.padded, data, start, end, h)
-    first, count = np.int64(memory.entries[at + 3]), np.int64(memory.entries[at + 4])
-    if count > 0:
+    first, count, copy = memory.entries[at + 3], np.int64(memory.entries[at + 4]), np.int64(memory.entries[at + 5])
+    if copy >= 0:
+        add_from(memory.copies, copy, tables.sizes[DIM], sums, memory.numbers, 0, count)
+    elif count > 0:
         add_rows(tables, sums, memory.rows, first, first + count)
+        if len(memory.copies) > 0:
+            seen(tables, memory, at)
     return count
 
 
@@ -278,13 +285,13 @@ def _add_long_word(data, start, end, h, tables, sums, room):
 @kernel
 def _add_word_grams(tables, room, n, sums):
     """Add the rows of the n-grams of words; returns their number."""
-    bucket, most, words = np.uint64(tables.sizes[BUCKET]), tables.sizes[NGRAMS], tables.sizes[WORDS]
+    bucket, most = np.uint64(tables.sizes[BUCKET]), tables.sizes[NGRAMS]
     count, w = 0, 0
     for i in range(n):
         h = np.uint64(np.int64(room.hashes[i]))
         for j in range(i + 1, min(n, i + most)):
             h = h * np.uint64(116049371) + np.uint64(np.int64(room.hashes[j]))
-            w = push(tables, np.int64(h % bucket), words, room.rows, w)
+            w = push(tables, np.int64(h % bucket), room.rows, w)
         if w + most > len(room.rows) or i == n - 1:
             add_rows(tables, sums, room.rows, 0, w)
             count += w

@@ -15,7 +15,7 @@ import numpy as np
 
 from refinery.kernels.core.jit import entry
 from refinery.kernels.core.signatures import record
-from refinery.kernels.models.fasttext_hash import NONE, START, empty_table, fill_buckets, fill_words, find_word
+from refinery.kernels.models.fasttext_hash import NONE, START, empty_table, fill_buckets, fill_words, find_word, no_bits
 from refinery.kernels.models.fasttext_matrix import Dense, ModelFileError, Quantized, Reader
 from refinery.kernels.models.fasttext_tree import tree_of
 
@@ -52,7 +52,7 @@ class Tables(NamedTuple):
     """A model as kernels read it.
 
     sizes: int64, by the names above. file: uint8, the whole file. places: int64, of each word and label in the file.
-    slots: int32, hash table of words and labels. pruned: int32, hash table of pairs of a kept bucket and its row.
+    slots: int32, hash table of words and labels. pruned: int32, hash table of pairs of a kept bucket and its row; kept: bits.
     rows: uint8, the input rows as float32 from sizes[ROWS_AT] on; sizes[CODES] > 0: they have so many codes each, one for PART
     columns, from sizes[CODES_AT] on; codes of norms are from sizes[NORMS_AT] on, 0 without. centroids, norms: float32.
     output: float32, one row of `sizes[WIDTH]` labels for each dimension. output_norms: float32. tree: int32, the two
@@ -64,6 +64,7 @@ class Tables(NamedTuple):
     places: np.ndarray
     slots: np.ndarray
     pruned: np.ndarray
+    kept: np.ndarray
     rows: np.ndarray
     centroids: np.ndarray
     norms: np.ndarray
@@ -74,7 +75,7 @@ class Tables(NamedTuple):
 
 record(
     Tables,
-    "int64[] uint8[] int64[] int32[] int32[] uint8[] float32[] float32[] float32[] float32[] int32[]",
+    "int64[] uint8[] int64[] int32[] int32[] uint8[] uint8[] float32[] float32[] float32[] float32[] int32[]",
 )
 
 
@@ -118,12 +119,13 @@ def _model(source: Reader) -> Model:
     labels = _labels(source.data, places[sizes[WORDS] :])
     slots, buckets = empty_table(len(places)), empty_table(len(pairs), 2)
     fill_words(source.data, places, slots)
-    fill_buckets(np.array(pairs, np.int32).reshape(-1), buckets)
+    kept = no_bits(len(pairs))
+    fill_buckets(np.array(pairs, np.int32).reshape(-1), buckets, kept)
     sizes[EOS_ROW], sizes[EOS_COUNTS] = _end_of_line(source.data, places, slots, int(sizes[WORDS]))
     table, norms = _transposed(output, sizes)
     given = _input(source.data, rows, sizes)
     tree = tree_of(counts[sizes[WORDS] :]) if sizes[LOSS] == HIERARCHICAL else np.zeros(0, np.int32)
-    return Model(Tables(sizes, source.data, places, slots, buckets, *given, table, norms, tree), labels)
+    return Model(Tables(sizes, source.data, places, slots, buckets, kept, *given, table, norms, tree), labels)
 
 
 def _header(source: Reader, sizes: np.ndarray) -> None:

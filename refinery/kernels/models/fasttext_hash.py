@@ -15,6 +15,11 @@ def empty_table(entries: int, width: int = 1) -> np.ndarray:
     return np.full(width << max(3, (2 * entries - 1).bit_length()), NONE, np.int32)
 
 
+def no_bits(entries: int) -> np.ndarray:
+    """Bits of which the entries set at most one in 16."""
+    return np.zeros(2 << max(3, entries.bit_length()), np.uint8)
+
+
 @inlined
 def hashed(h, byte):
     """The hash of a word, one byte longer: FNV-1a over signed bytes."""
@@ -58,16 +63,23 @@ def find_word(file, places, slots, data, start, end, h):
     return NONE
 
 
-@entry("int32[] int32[]")
-def fill_buckets(pairs, slots):
-    """Fill the table of pairs of a bucket and its row; of equal buckets the last one counts."""
+@entry("int32[] int32[] uint8[]")
+def fill_buckets(pairs, slots, kept):
+    """Fill the table of pairs of a bucket and its row; of equal buckets the last one counts. kept: bits, see `may_have`."""
     mask = len(slots) // 2 - 1
     for i in range(0, len(pairs), 2):
+        kept[(pairs[i] >> 3) & (len(kept) - 1)] |= np.uint8(1 << (pairs[i] & 7))
         slot = pairs[i] & mask
         while slots[2 * slot] >= 0 and slots[2 * slot] != pairs[i]:
             slot = (slot + 1) & mask
         slots[2 * slot] = pairs[i]
         slots[2 * slot + 1] = pairs[i + 1]
+
+
+@inlined
+def may_have(kept, bucket):
+    """False for most of the buckets that were not kept: few bits are set, so that processors foresee the answer."""
+    return (kept[(bucket >> 3) & (len(kept) - 1)] >> (bucket & 7)) & 1 != 0
 
 
 @inlined

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 
-from refinery.kernels.core.jit import Intrinsic, inlined, intrinsic, kernel, types
+from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.fasttext_file import DIM, HIERARCHICAL, LABELS, LOSS, SOFTMAX, WIDTH
 
@@ -38,7 +38,7 @@ def new_scores(dim: int, labels: int) -> Scores:
     )
 
 
-def _of_library(name: str, kind: ir.Type, argument: str) -> Intrinsic:
+def _of_library(name: str, kind: ir.Type, argument: str) -> Any:
     """Make an instruction that calls a function of the C library, whose results numpy's and LLVM's own need not equal."""
 
     def declare(typingctx, x):

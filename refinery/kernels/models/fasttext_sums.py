@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from refinery.kernels.core.jit import Intrinsic, inlined, intrinsic, kernel, types
+from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
 from refinery.kernels.models.fasttext_file import CODES, CODES_AT, DIM, NORMS_AT, PART, ROWS_AT
 from refinery.kernels.models.fasttext_matrix import CENTROIDS
 
 _BYTE, _REAL, _WORD = ir.IntType(8), ir.FloatType(), ir.IntType(64)
 
 
-def _adder(lanes: int) -> Intrinsic:
+def _adder(lanes: int) -> Any:
     """Make an instruction that adds `lanes` columns of some rows to a sum.
 
     total: float32, place: the first column in it. data: uint8, whose rows have `width` bytes; base: place of the column in
@@ -54,19 +54,24 @@ _add_16, _add_4, _add_1 = _adder(16), _adder(4), _adder(1)
 @inlined
 def add_rows(tables, total, rows, first, last):
     """Add rows[first:last] of the input to a sum."""
-    dim, base = tables.sizes[DIM], tables.sizes[ROWS_AT]
     if tables.sizes[CODES] > 0:
         _add_codes(tables, total, rows, first, last)
-        return
+    else:
+        add_from(tables.rows, tables.sizes[ROWS_AT], tables.sizes[DIM], total, rows, first, last)
+
+
+@inlined
+def add_from(data, base, dim, total, rows, first, last):
+    """Add rows[first:last] of a table of float32, which begins at data[base], to a sum."""
     column = 0
     while column + 16 <= dim:
-        _add_16(total, column, tables.rows, base + 4 * column, 4 * dim, rows, first, last)
+        _add_16(total, column, data, base + 4 * column, 4 * dim, rows, first, last)
         column += 16
     while column + 4 <= dim:
-        _add_4(total, column, tables.rows, base + 4 * column, 4 * dim, rows, first, last)
+        _add_4(total, column, data, base + 4 * column, 4 * dim, rows, first, last)
         column += 4
     while column < dim:
-        _add_1(total, column, tables.rows, base + 4 * column, 4 * dim, rows, first, last)
+        _add_1(total, column, data, base + 4 * column, 4 * dim, rows, first, last)
         column += 1
 
 

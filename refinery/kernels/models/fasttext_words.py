@@ -12,11 +12,13 @@ import numpy as np
 
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.signatures import record
-from refinery.kernels.models.fasttext_file import BUCKET, LONGEST, MAXN, MINN, PRUNED, WORDS
-from refinery.kernels.models.fasttext_hash import NONE, START, find_bucket, find_word, hashed
+from refinery.kernels.core.utf8 import copy
+from refinery.kernels.models.fasttext_file import BUCKET, DIM, LONGEST, MAXN, MINN, PRUNED, ROWS_AT, WORDS
+from refinery.kernels.models.fasttext_hash import NONE, START, find_bucket, find_word, hashed, may_have
 
-ENTRIES, BYTES, ROWS = 1 << 15, 1 << 19, 1 << 20  # room of a memory, about 6 MB
+ENTRIES, BYTES, ROWS = 1 << 16, 1 << 20, 1 << 21  # room of a memory, about 12 MB
 REMEMBERED = 64  # bytes of the longest word that is remembered
+MOST_ROWS = 1 + (REMEMBERED + 2) * LONGEST + LONGEST
 SKIPPED = -1  # in place of a number of rows: a label, which is no word of the text
 SPACES = np.isin(np.arange(256), [0, 9, 10, 11, 12, 13, 32])  # what separates words
 
@@ -25,28 +27,35 @@ class Memory(NamedTuple):
     """Words that a thread has seen.
 
     slots: int32, hash table of entries. entries: int32, for each word its hash, the place and number of its bytes, the
-    place and number of its rows. letters: uint8, their bytes. rows: int32. used: int64, entries, bytes and rows.
+    place and number of its rows, the place of their copy or a negative number of times that it was seen. letters: uint8,
+    their bytes. rows: int32. copies: uint8, the rows themselves, of words that were seen often, one after another.
+    used: int64, entries, bytes, rows and bytes of copies. numbers: int32, those from 0 on.
     """
 
     slots: np.ndarray
     entries: np.ndarray
     letters: np.ndarray
     rows: np.ndarray
+    copies: np.ndarray
     used: np.ndarray
+    numbers: np.ndarray
 
 
-record(Memory, "int32[] int32[] uint8[] int32[] int64[]")
-FIELDS = 5
+record(Memory, "int32[] int32[] uint8[] int32[] uint8[] int64[] int32[]")
+FIELDS = 6
+SEEN = 3  # times that a word is seen before its rows are copied
 
 
-def new_memory() -> Memory:
-    """A memory without words."""
+def new_memory(copies: int) -> Memory:
+    """A memory without words. copies: bytes of rows that it may copy."""
     return Memory(
         np.full(2 * ENTRIES, NONE, np.int32),
         np.empty(FIELDS * ENTRIES, np.int32),
         np.empty(BYTES, np.uint8),
         np.empty(ROWS, np.int32),
-        np.zeros(3, np.int64),
+        np.empty(copies, np.uint8),
+        np.zeros(4, np.int64),
+        np.arange(MOST_ROWS, dtype=np.int32),
     )
 
 
@@ -71,12 +80,10 @@ def recalled(memory, data, start, end, h):
 def learnt(tables, memory, padded, data, start, end, h):
     """Entry of a new word of at most REMEMBERED bytes. A full memory is emptied first."""
     n, used = end - start, memory.used
-    most = 1 + (n + 2) * (LONGEST + 1)
-    if used[0] == ENTRIES or used[1] + n > BYTES or used[2] + most > ROWS:
+    if used[0] == ENTRIES or used[1] + n > BYTES or used[2] + MOST_ROWS > ROWS:
         for i in range(len(memory.slots)):
             memory.slots[i] = NONE
-        for i in range(3):
-            used[i] = 0
+        used[:] = 0
     at = FIELDS * used[0]
     memory.entries[at] = np.int32(h)
     memory.entries[at + 1], memory.entries[at + 2] = used[1], n
@@ -88,6 +95,7 @@ def learnt(tables, memory, padded, data, start, end, h):
         pad(data, start, end, padded)
         _, last = grams(tables, padded, n + 2, 0, memory.rows, last, len(memory.rows))
     memory.entries[at + 3], memory.entries[at + 4] = first, SKIPPED if kind == SKIPPED else last - first
+    memory.entries[at + 5] = -SEEN
     mask = len(memory.slots) - 1
     slot = (h ^ (h >> 15)) & mask
     while memory.slots[slot] >= 0:
@@ -97,6 +105,24 @@ def learnt(tables, memory, padded, data, start, end, h):
     used[1] += n
     used[2] = last
     return at
+
+
+@kernel
+def seen(tables, memory, at):
+    """Note that a word was seen again, and copy its rows from a large table to one place where it is seen often."""
+    entries, used = memory.entries, memory.used
+    if entries[at + 5] < -1:
+        entries[at + 5] += 1
+        return
+    width = 4 * tables.sizes[DIM]
+    place, first, count = used[3], np.int64(entries[at + 3]), np.int64(entries[at + 4])
+    if place + count * width > len(memory.copies):
+        return
+    for row in memory.rows[first : first + count]:
+        start = tables.sizes[ROWS_AT] + row * width
+        place = copy(tables.rows, start, start + width, memory.copies, place)
+    entries[at + 5] = used[3]
+    used[3] = place
 
 
 ALONE, WITH_GRAMS = 0, 1
@@ -159,7 +185,8 @@ def grams(tables, word, n, i, rows, w, room):
     Returns the first place that is left, and the new end of rows.
     """
     sizes = tables.sizes
-    bucket, least, most, words = np.uint64(sizes[BUCKET]), sizes[MINN], sizes[MAXN], sizes[WORDS]
+    bucket, least, most = sizes[BUCKET], sizes[MINN], sizes[MAXN]
+    share = 1.0 / bucket
     while i < n and w + most <= room:
         h, j, length = START, i, 1
         while j < n and length <= most:
@@ -169,7 +196,7 @@ def grams(tables, word, n, i, rows, w, room):
                 h = hashed(h, word[j])
                 j += 1
             if length >= least and not (length == 1 and (i == 0 or j == n)):
-                w = push(tables, np.int64(np.uint64(h) % bucket), words, rows, w)
+                w = push(tables, _remainder(h, bucket, share), rows, w)
             length += 1
         i += 1
         while i < n and (word[i] & 0xC0) == 0x80:
@@ -178,14 +205,24 @@ def grams(tables, word, n, i, rows, w, room):
 
 
 @inlined
-def push(tables, bucket, words, rows, w):
+def _remainder(h, bucket, share):
+    """h % bucket for h below 2 ** 32, without a division; share: 1 / bucket."""
+    rest = h - np.int64(h * share) * bucket  # the quotient is at most one too low or too high
+    if rest < 0:
+        rest += bucket
+    return rest - bucket if rest >= bucket else rest
+
+
+@inlined
+def push(tables, bucket, rows, w):
     """Write the row of a bucket, if the model has it."""
-    pruned = tables.sizes[PRUNED]
-    if pruned == 0:
-        return w
-    if pruned > 0:
-        bucket = find_bucket(tables.pruned, bucket)
-        if bucket == NONE:
+    pruned, row = tables.sizes[PRUNED], bucket
+    if pruned >= 0:
+        if not may_have(tables.kept, bucket):
             return w
-    rows[w] = words + bucket
+        row = find_bucket(tables.pruned, bucket)
+        if row == NONE:
+            return w
+    row += tables.sizes[WORDS]
+    rows[w] = row
     return w + 1
