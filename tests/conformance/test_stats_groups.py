@@ -162,23 +162,29 @@ def test_every_partial_file(tmp_path: Path, docs: Any, values: Any, params: Any,
         assert keys_in_order(tmp_path / "stats") == keys_in_order(STATS / "partials")
 
 
-def steps_of(params: Any) -> list[Any]:
-    """The operators of the recorded blocks, as far as they are there and can run here."""
+def steps_of(params: Any, without: set[str]) -> list[Any]:
+    """The operators of the recorded blocks, as far as they are there, can run here and are not among `without`."""
     library, found = Library(), []
     for block in params["blocks"]:
         name = "_".join(re.findall("[A-Z][a-z]+", block["class"])).lower()
         operator = library.operators.get(name)
-        if operator is None or (name in SPACY and importlib.util.find_spec("spacy") is None):
+        if operator is None or name in without or (name in SPACY and importlib.util.find_spec("spacy") is None):
             continue
         own = {"words_from": "spacy"} if "words_from" in operator.params else {"words": "spacy"}
         found.append({name: {**block["kwargs"], **(own if name in SPACY else {})}})
     return found
 
 
+@pytest.mark.parametrize("without", [SPACY, pytest.param(set(), marks=pytest.mark.long)], ids=["few", "all"])
 @ranks
-def test_partial_files_of_operators(tmp_path: Path, docs: Any, params: Any, ranks: tuple[int, ...]) -> None:
-    """The same from the documents alone, their statistics computed by the operators."""
-    steps = steps_of(params)
+def test_partial_files_of_operators(
+    tmp_path: Path, docs: Any, params: Any, ranks: tuple[int, ...], without: set[str]
+) -> None:
+    """The same from the documents alone, their statistics computed by the operators.
+
+    What spaCy's words give is held document by document in `test_stats_operators`, too.
+    """
+    steps = steps_of(params, without)
     for cut in cuts(params, ranks):
         rank = cut["rank"]
         path = write_lines(tmp_path / f"{rank}.jsonl", shard(docs, cut))

@@ -76,7 +76,7 @@ def test_lines_say_afterwards_to_all_readers_what_they_say_to_python(line: str) 
     assert (found == line) == (not has_repeated(line))
 
 
-@settings(max_examples=25)
+@settings(max_examples=share_of(75, least=15))
 @given(st.lists(LINES, min_size=1, max_size=8), st.sampled_from([1, 40, 1 << 20]))
 def test_readers_give_what_python_reads(tmp_path_factory: pytest.TempPathFactory, lines: list[str], size: int) -> None:
     folder = tmp_path_factory.mktemp("lines")

@@ -188,7 +188,7 @@ def test_the_value_of_the_file_goes_before_that_of_the_folder(tmp_path: Path) ->
     assert [row["n"] for row in rows(tmp_path / "p")] == [7, 8]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("jsonl", marks=pytest.mark.long)])
 def test_a_run_reads_and_writes_partitions(tmp_path: Path, kind: str) -> None:
     from refinery import api
 

@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pc.write_csv(table, home / "f.csv")
     with pa.ipc.new_stream(str(home / "g.arrow"), table.schema) as writer:
         writer.write_table(table, 400)
-    for number in range(40):
+    for number in range(12):
         (home / "below" / f"{number:02}.txt").write_text(f"text {number}\r\nof two lines")
     (home / "_SUCCESS").write_text("")
     return home

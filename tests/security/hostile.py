@@ -34,11 +34,12 @@ HOSTILE = (
     "",
     "a" * 5000,
 )
-# Quotes, a statement, a template and a shell's command in one; a comment and a pattern; a NUL; a path.
-SHORT = (HOSTILE[0], "/* */ -- /*", "nul\0inside", "../../../etc/passwd")
+# Quotes, a statement, a template and a shell's command in one.
+MANY = HOSTILE[0]
+PATTERN, NUL = "/* */ -- /*", "nul\0inside"
+SHORT = (MANY, PATTERN, NUL, "../../../etc/passwd")
 
 
-def hostile(fits: Callable[[str], bool] = lambda _: True) -> list[Any]:
-    """The texts that fit as cases of a test; all but those of `SHORT` are marked `long`."""
-    found = {text: text for text in HOSTILE if fits(text)}
-    return named(found, *(text for text in SHORT if text in found))
+def hostile(*short: str, fits: Callable[[str], bool] = lambda _: True) -> list[Any]:
+    """The texts that fit as cases of a test; all but those named `short` are marked `long`."""
+    return named({text: text for text in HOSTILE if fits(text)}, *short)

@@ -23,7 +23,7 @@ from refinery.operators import Library
 from refinery.recipe.model import Step
 from tests.runs import exported, refine, settings, texts, write_lines
 from tests.sampling import first_of_each, named
-from tests.security.hostile import HOSTILE, SHORT, hostile
+from tests.security.hostile import HOSTILE, MANY, NUL, PATTERN, SHORT, hostile
 
 LIBRARY = Library()
 # What would be there if any of it had been run.
@@ -108,7 +108,7 @@ def test_replacements_are_taken_literally(tmp_path: Path) -> None:
     assert exported(run) == [{name: f"a {text} b" for name, text in given.items()}]
 
 
-@pytest.mark.parametrize("name", hostile(lambda text: bool(text) and "." not in text))
+@pytest.mark.parametrize("name", hostile(MANY, NUL, fits=lambda text: bool(text) and "." not in text))
 def test_names_of_columns_are_names(tmp_path: Path, name: str) -> None:
     """The text stands in a field of any name; the field is read, changed, compared, traced and counted."""
     from refinery.recipe.template import escape
@@ -131,7 +131,7 @@ def as_name(text: str) -> str:
     return text.replace("/", "_").lstrip(".")[:200] or "empty"
 
 
-@pytest.mark.parametrize("text", hostile())
+@pytest.mark.parametrize("text", hostile(MANY, PATTERN, NUL))
 def test_paths_are_paths(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and folders of that name are used, or the recipe is refused in one clear message; nothing else is touched."""
     from refinery.recipe.template import escape

@@ -32,7 +32,7 @@ def test_a_line_above_the_limit_is_passed_over(tmp_path: Path) -> None:
         assert (len(good), [b.line for b in bad]) == (2, [2, 4])
 
 
-@pytest.mark.parametrize("megabytes", [20, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("megabytes", [12, pytest.param(100, marks=pytest.mark.long)])
 def test_a_document_of_many_megabytes(tmp_path: Path, megabytes: int) -> None:
     path = tmp_path / "a.jsonl"
     length = megabytes * 1_000_000

@@ -63,9 +63,9 @@ def test_a_csv_with_a_long_document_and_many_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('text,n\n"' + "line one\n" * 200_000 + '",1\nx,2\n')
     good, bad = read_all(tmp_path / "a.csv", batch_bytes=10_000)
     assert bad == [] and [len(sample["text"]) for sample in good] == [1_800_000, 1]
-    (tmp_path / "a.csv").write_text(",".join(f"c{k}" for k in range(20_000)) + "\n" + "x," * 19_999 + "1\n")
+    (tmp_path / "a.csv").write_text(",".join(f"c{k}" for k in range(6_000)) + "\n" + "x," * 5_999 + "1\n")
     good, bad = read_all(tmp_path / "a.csv")
-    assert bad == [] and len(good[0]) == 20_000 and good[0]["c19999"] == 1
+    assert bad == [] and len(good[0]) == 6_000 and good[0]["c5999"] == 1
 
 
 def test_a_header_that_is_none_is_refused(tmp_path: Path) -> None:
