@@ -278,7 +278,6 @@ def test_tables_give_what_lines_give(tmp_path: Path) -> None:
     assert [(row["text"], row["n"]) for row in exported(run)] == short(FEW)
 
 
-@pytest.mark.long  # tables of every format reach the stages as those of Parquet do
 def test_csv_gives_what_lines_give(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(pa.Table.from_pylist(FEW), tmp_path / "in.csv")
     run = refinery.run(settings(tmp_path, SHORT, dataset_path=tmp_path / "in.csv"))
