@@ -262,7 +262,7 @@ def _in_trie(tables, room, searched, known, length):
         prob, backoff = _values(data, order, bit)
         _note(room, k, length, prob, backoff)
         if known + k >= length:
-            begin, end = next_range(data, order, at)
+            begin, end = next_range(tables, order, at)
             alive = _go_on_in_trie(tables, room, k, length, begin, end, alive)
     return alive
 

@@ -17,10 +17,12 @@ KIND, ORDER, VOCABULARY, SPACE, SHIFT, UNIGRAMS, STRIDE, LAST_WORD, BEGIN, END =
 # Fields of `Tables.orders`: the first byte; of hash tables, the number of places and the bytes of one;
 START, PLACES, PLACE_SIZE = range(3)
 # of tries, the number of entries, the bits of a word and of an entry; centres of quantized probabilities and backoffs
-# (first byte, bits); pointers to the next order (place in the entry, bits, end); offsets of compressed pointers.
+# (first byte, bits); pointers to the next order (place in the entry, bits, end); offsets of compressed pointers (first
+# byte, number), and where their index begins in `Tables.index`, whose items stand for 1 << INDEX_SHIFT entries.
 ENTRIES, WORD_BITS, BITS = range(1, 4)
 PROBS, PROB_BITS, BACKOFFS, BACKOFF_BITS = range(4, 8)
-NEXT_AT, NEXT_BITS, NEXT_END, OFFSETS, N_OFFSETS = range(8, 13)
+NEXT_AT, NEXT_BITS, NEXT_END = range(8, 11)
+OFFSETS, N_OFFSETS, INDEX, INDEX_SHIFT = range(11, 15)
 
 _BEGIN, _END = 0x00758639BD217E70, 0x6BE0737DF1F76C0A  # hashes of <s> and </s>
 _QUANTIZATION, _COMPRESSION = 2, 0  # versions
@@ -34,16 +36,17 @@ class Tables(NamedTuple):
     """A model as kernels read it.
 
     data: the mapped file. layout, orders: numbers of the whole model, and of each order from 2 on. starts: of a trie's
-    vocabulary, the first word of each range of hashes.
+    vocabulary, the first word of each range of hashes. index: for ranges of entries, the last offset before each.
     """
 
     data: np.ndarray
     layout: np.ndarray
     orders: np.ndarray
     starts: np.ndarray
+    index: np.ndarray
 
 
-record(Tables, "uint8[] int64[] int64[,] uint32[]")
+record(Tables, "uint8[] int64[] int64[,] uint32[] uint32[]")
 
 
 class Reader:
@@ -89,7 +92,7 @@ def probing(reader: Reader, kind: int, counts: Sequence[int], multiplier: float)
         orders.append([reader.skip(size * places(count)), places(count), size])
     markers = [_hashed(reader.data, vocabulary, space, counts[0], word) for word in (_BEGIN, _END)]
     layout = [kind, len(counts), vocabulary, space, 0, unigrams, 8 + rest, counts[0], *markers]
-    return Tables(reader.data, np.array(layout), np.array(orders), np.zeros(1, np.uint32))
+    return Tables(reader.data, np.array(layout), np.array(orders), np.zeros(1, np.uint32), np.zeros(1, np.uint32))
 
 
 def _hashed(data: np.ndarray, start: int, space: int, last: int, hashed: int) -> int:
@@ -123,7 +126,10 @@ def trie(reader: Reader, kind: int, counts: Sequence[int]) -> Tables:
     shift, starts = _ranges(hashes)
     markers = [_sorted(hashes, word) for word in (_BEGIN, _END)]
     layout = [kind, len(counts), vocabulary, words, shift, unigrams, 16, counts[0], *markers]
-    return Tables(reader.data, np.array(layout), np.array(orders), starts)
+    index = [_index(reader.data, order) for order in orders]
+    for order, before in zip(orders, np.cumsum([0, *map(len, index)]), strict=False):
+        order[INDEX] = int(before)
+    return Tables(reader.data, np.array(layout), np.array(orders), starts, np.concatenate(index))
 
 
 def _centres(reader: Reader, order: int) -> list[tuple[int, int, int, int]]:
@@ -162,7 +168,8 @@ def _middle(
     next_at = words.bit_length() + values[1] + values[3]
     start = reader.skip(((1 + count) * (next_at + bits) + 7) // 8 + 8)
     numbers = [start, count, words.bit_length(), next_at + bits, *values]
-    return [*numbers, next_at, bits, following, offsets, n_offsets]
+    shift = max(0, count.bit_length() - n_offsets.bit_length() + 1)
+    return [*numbers, next_at, bits, following, offsets, n_offsets, 0, shift]
 
 
 def _chopped(entries: int, following: int, limit: int) -> int:
@@ -175,7 +182,16 @@ def _chopped(entries: int, following: int, limit: int) -> int:
 def _longest(reader: Reader, words: int, count: int, values: tuple[int, int, int, int]) -> list[int]:
     bits = words.bit_length() + values[1]
     start = reader.skip(((1 + count) * bits + 7) // 8 + 8)
-    return [start, count, words.bit_length(), bits, *values, 0, 0, 0, 0, 0]
+    return [start, count, words.bit_length(), bits, *values, 0, 0, 0, 0, 0, 0, 0]
+
+
+def _index(data: np.ndarray, order: Sequence[int]) -> np.ndarray:
+    """For each range of the entries of an order, the last of its offsets that is not after the first entry."""
+    if not order[N_OFFSETS]:
+        return np.zeros(1, np.uint32)
+    offsets = data[order[OFFSETS] : order[OFFSETS] + 8 * order[N_OFFSETS]].view(np.uint64)
+    firsts = np.arange((order[ENTRIES] >> order[INDEX_SHIFT]) + 2, dtype=np.uint64) << np.uint64(order[INDEX_SHIFT])
+    return np.maximum(np.searchsorted(offsets, firsts, "right") - 1, 0).astype(np.uint32)
 
 
 def _ranges(hashes: np.ndarray) -> tuple[int, np.ndarray]:

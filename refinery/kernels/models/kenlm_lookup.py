@@ -9,6 +9,8 @@ from refinery.kernels.core.jit import inlined
 from refinery.kernels.core.memory import load_half, prefetch, quotient, remainder
 from refinery.kernels.models.kenlm_layout import (
     BITS,
+    INDEX,
+    INDEX_SHIFT,
     LAST_WORD,
     N_OFFSETS,
     NEXT_AT,
@@ -166,13 +168,13 @@ def within(begin, end, limit):
 
 
 @inlined
-def next_range(data, order, at):
+def next_range(tables, order, at):
     """Range of the entries in the next order that begin with entry `at` of this one."""
-    start, size, bits = order[START], order[BITS], order[NEXT_BITS]
+    data, start, size, bits = tables.data, order[START], order[BITS], order[NEXT_BITS]
     bit = at * size + order[NEXT_AT]
     begin, end = packed(data, start, bit, bits), packed(data, start, bit + size, bits)
     if order[N_OFFSETS]:
-        high = _offset(data, order[OFFSETS], order[N_OFFSETS], np.uint64(at))
+        high = _offset(tables, order, at)
         begin |= np.uint64(high) << np.uint64(bits)
         while high + 1 < order[N_OFFSETS] and load_word(data, order[OFFSETS] + 8 * (high + 1)) <= np.uint64(at + 1):
             high += 1
@@ -181,13 +183,12 @@ def next_range(data, order, at):
 
 
 @inlined
-def _offset(data, start, count, at):
+def _offset(tables, order, at):
     """Index of the last of the sorted offsets that is at most `at`; the first one is taken to be."""
-    low, high = np.int64(0), count
+    item = order[INDEX] + (at >> order[INDEX_SHIFT])
+    low, high = np.int64(tables.index[item]), np.int64(tables.index[item + 1]) + 1
     while high - low > 1:
         middle = (low + high) >> 1
-        if load_word(data, start + 8 * middle) <= at:
-            low = middle
-        else:
-            high = middle
+        small = load_word(tables.data, order[OFFSETS] + 8 * middle) <= np.uint64(at)
+        low, high = middle if small else low, high if small else middle
     return low

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is written. filler: n-grams of the longest order that no text has. bits: of quantized numbers."""
+    """How a model is written. filler: entries of a trie's last order that stand for no n-gram. bits: of quantized numbers."""
 
     multiplier: float = 1.5
     bits: tuple[int, int] = (8, 8)
@@ -73,18 +74,32 @@ def _backoff(chance: random.Random, gram: Gram, longest: bool) -> float:
     return 0.0 if zero else chance.uniform(-1.5, 0.2)
 
 
-def model(grams: Grams, kind: int, options: Options | None = None) -> bytes:
-    """The bytes of a model's file."""
+def write_large(path: Path, grams: Grams, kind: int, filler: int) -> None:
+    """Write a trie whose last order has so many entries more, of random bytes, to which no pointer leads."""
+    missing: list[int] = []
+    chance = np.random.default_rng(7)
+    with path.open("wb") as file:
+        file.write(model(grams, kind, Options(words=False, filler=filler), missing))
+        for size in [1 << 24] * (missing[0] >> 24) + [missing[0] & (1 << 24) - 1]:
+            file.write(chance.bytes(size))
+
+
+def model(grams: Grams, kind: int, options: Options | None = None, missing: list[int] | None = None) -> bytes:
+    """The bytes of a model's file. missing: gets the number of bytes of filler, which are not made."""
     options = options or Options()
     words = sorted({gram[0] for gram in grams.orders[0]} - {"<unk>"}, key=lambda word: murmur(word.encode()))
     numbers = {word: number for number, word in enumerate(words, 1)} | {"<unk>": 0}
     counts = [len(words) + 1, *map(len, grams.orders[1:])]
     counts[-1] += options.filler
-    body = _Writer(grams, numbers, counts, kind, options).body()
+    writer = _Writer(grams, numbers, counts, kind, options)
     fixed = struct.pack("<B3xfi?3xI", len(counts), options.multiplier, kind, options.words, int(kind >= TRIE))
     head = SANITY + fixed + struct.pack(f"<{len(counts)}Q", *counts)
     strings = b"".join(word.encode() + b"\0" for word in ["<unk>", *words]) if options.words else b""
-    return head.ljust(-(-len(head) // 8) * 8, b"\0") + body(len(head) + -len(head) % 8) + strings
+    head = head.ljust(-(-len(head) // 8) * 8, b"\0")
+    body = writer.trie(len(head)) if kind >= TRIE else writer.probing()
+    if missing is not None:
+        missing.append(writer.missing)
+    return head + body + strings
 
 
 class _Writer:
@@ -92,6 +107,7 @@ class _Writer:
         self, grams: Grams, numbers: Mapping[str, int], counts: Sequence[int], kind: int, options: Options
     ) -> None:
         self.numbers, self.counts, self.kind, self.options = numbers, counts, kind, options
+        self.missing = 0
         following = [{g[:-1] for g in order} for order in grams.orders[1:]] + [set()]
         left = [{g[1:] for g in order} for order in grams.orders[1:]] + [set()]
         self.orders: list[dict[tuple[int, ...], tuple[float, float]]] = []
@@ -106,12 +122,9 @@ class _Writer:
         """Numbers of an n-gram's words, the last one first."""
         return tuple(self.numbers[word] for word in reversed(gram))
 
-    def body(self) -> Any:
-        return self._trie if self.kind >= TRIE else lambda at: self._probing()
-
     # Hash tables
 
-    def _probing(self) -> bytes:
+    def probing(self) -> bytes:
         hashes = {murmur(word.encode()): number for word, number in self.numbers.items() if number}
         vocabulary = self._table(hashes, self.counts[0], [("number", "<u4")], lambda number: (number,))
         parts = [struct.pack("<II", 0, self.counts[0]), vocabulary, self._unigrams()]
@@ -119,7 +132,7 @@ class _Writer:
             keys = {_chain(key): key for key in order}
             longest = n == len(self.orders)
             fields = [("prob", "<f4")] if longest else self._fields()
-            parts.append(self._table(keys, self.counts[n - 1], fields, partial(self._weights, n=n), longest))
+            parts.append(self._table(keys, self.counts[n - 1], fields, partial(self._weights, n=n)))
         return b"".join(parts)
 
     def _fields(self) -> list[tuple[str, str]]:
@@ -138,11 +151,10 @@ class _Writer:
             table[key[0]] = self._weights(key, 1)
         return table.tobytes()
 
-    def _table(self, keys: Mapping[int, Any], count: int, fields: Any, values: Any, longest: bool = False) -> bytes:
-        """A hash table: entries in order of their place, each at the first place that is free; of the longest with filler."""
+    def _table(self, keys: Mapping[int, Any], count: int, fields: Any, values: Any) -> bytes:
+        """A hash table: entries in order of their place, each at the first place that is free."""
         places = max(count + 1, int(np.float32(self.options.multiplier) * np.float32(count)))
-        filler = np.random.default_rng(5).integers(1, 1 << 64, count - len(keys) if longest else 0, np.uint64)
-        every = np.concatenate([np.array(list(keys), np.uint64), filler])
+        every = np.array(list(keys), np.uint64)
         table = np.zeros(places, [("key", "<u8"), *fields])
         ideal = every % np.uint64(places)
         order = np.argsort(ideal, kind="stable")
@@ -159,7 +171,7 @@ class _Writer:
 
     # Tries
 
-    def _trie(self, start: int) -> bytes:
+    def trie(self, start: int) -> bytes:
         hashes = sorted(murmur(word.encode()) for word, number in self.numbers.items() if number)
         parts = bytearray(struct.pack("<Q", len(hashes)) + np.array([*hashes, 0], np.uint64).tobytes())
         sorted_keys = [sorted(order) for order in self.orders]
@@ -237,8 +249,8 @@ class _Writer:
     def _longest(self, fields: list[tuple[np.ndarray, int]]) -> bytes:
         total, count = sum(bits for _, bits in fields), len(fields[0][0])
         written = _packed([(np.append(values, 0), bits) for values, bits in fields], count + 1)
-        size = ((1 + self.counts[-1]) * total + 7) // 8 + 8
-        return written + np.random.default_rng(7).bytes(size - len(written)) if size > len(written) else written[:size]
+        self.missing = ((1 + self.counts[-1]) * total + 7) // 8 + 8 - len(written)
+        return written
 
 
 def _chain(key: Sequence[int]) -> int:
