@@ -18,7 +18,7 @@ KIND, ORDER, VOCABULARY, SPACE, SHIFT, UNIGRAMS, STRIDE, LAST_WORD, BEGIN, END =
 START, PLACES, PLACE_SIZE = range(3)
 # of tries, the number of entries, the bits of a word and of an entry; centres of quantized probabilities and backoffs
 # (first byte, bits); pointers to the next order (place in the entry, bits, end); offsets of compressed pointers (first
-# byte, number), and where their index begins in `Tables.index`, whose items stand for 1 << INDEX_SHIFT entries.
+# byte, number), and where their index begins in `Tables.offset_index`, whose items stand for 1 << INDEX_SHIFT entries.
 ENTRIES, WORD_BITS, BITS = range(1, 4)
 PROBS, PROB_BITS, BACKOFFS, BACKOFF_BITS = range(4, 8)
 NEXT_AT, NEXT_BITS, NEXT_END = range(8, 11)
@@ -36,14 +36,14 @@ class Tables(NamedTuple):
     """A model as kernels read it.
 
     data: the mapped file. layout, orders: numbers of the whole model, and of each order from 2 on. starts: of a trie's
-    vocabulary, the first word of each range of hashes. index: for ranges of entries, the last offset before each.
+    vocabulary, the first word of each range of hashes. offset_index: for ranges of entries, the last offset before each.
     """
 
     data: np.ndarray
     layout: np.ndarray
     orders: np.ndarray
     starts: np.ndarray
-    index: np.ndarray
+    offset_index: np.ndarray
 
 
 record(Tables, "uint8[] int64[] int64[,] uint32[] uint32[]")

@@ -186,7 +186,7 @@ def next_range(tables, order, at):
 def _offset(tables, order, at):
     """Index of the last of the sorted offsets that is at most `at`; the first one is taken to be."""
     item = order[INDEX] + (at >> order[INDEX_SHIFT])
-    low, high = np.int64(tables.index[item]), np.int64(tables.index[item + 1]) + 1
+    low, high = np.int64(tables.offset_index[item]), np.int64(tables.offset_index[item + 1]) + 1
     while high - low > 1:
         middle = (low + high) >> 1
         small = load_word(tables.data, order[OFFSETS] + 8 * middle) <= np.uint64(at)
