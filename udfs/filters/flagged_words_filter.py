@@ -57,17 +57,19 @@ OPERATOR = {
             "call": "flagged_words_share",
         },
         "flagged_words_share_of_pieces": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"],
+            "columns": ["VARCHAR", "BIGINT[]"],
+            "constants": ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"],
             "returns": "DOUBLE",
-            "runs": "python",
+            "runs": "kernel",
             "call": "flagged_words_share_of_pieces",
         },
     },
     "sql": """
         {% set groups = words_aug_group_sizes | join(',') if use_words_aug else '' %}
         SELECT
-        {% if tokenization %}flagged_words_share_of_pieces({{ text }}, {{ model | lit }},
+        {% if tokenization %}
+        {% set words = feature('piece_words', model=model) %}
+        flagged_words_share_of_pieces({{ words }}.lower, {{ words }}.ends,
         {% else %}flagged_words_share({{ feature('words') }}.lower,
         {% endif %}
         {{ flagged_words_dir | lit }}, {{ lang | lit }}, {{ groups | lit }}, {{ words_aug_join_char | lit }})

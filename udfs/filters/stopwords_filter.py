@@ -57,17 +57,19 @@ OPERATOR = {
             "call": "stopwords_share",
         },
         "stopwords_share_of_pieces": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"],
+            "columns": ["VARCHAR", "BIGINT[]"],
+            "constants": ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"],
             "returns": "DOUBLE",
-            "runs": "python",
+            "runs": "kernel",
             "call": "stopwords_share_of_pieces",
         },
     },
     "sql": """
         {% set groups = words_aug_group_sizes | join(',') if use_words_aug else '' %}
         SELECT
-        {% if tokenization %}stopwords_share_of_pieces({{ text }}, {{ model | lit }},
+        {% if tokenization %}
+        {% set words = feature('piece_words', model=model) %}
+        stopwords_share_of_pieces({{ words }}.lower, {{ words }}.ends,
         {% else %}stopwords_share({{ feature('words') }}.lower,
         {% endif %}
         {{ stopwords_dir | lit }}, {{ lang | lit }}, {{ groups | lit }}, {{ words_aug_join_char | lit }})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -46,16 +45,18 @@ OPERATOR = {
             "call": "word_repetition",
         },
         "piece_repetition": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR", "BIGINT"],
+            "columns": ["VARCHAR", "BIGINT[]"],
+            "constants": ["BIGINT"],
             "returns": "DOUBLE",
-            "runs": "python",
+            "runs": "kernel",
             "call": "piece_repetition",
         },
     },
     "sql": """
         SELECT
-        {% if tokenization %}piece_repetition({{ text }}, {{ model | lit }}, {{ rep_len | lit }})
+        {% if tokenization %}
+        {% set words = feature('piece_words', model=model) %}
+        piece_repetition({{ words }}.lower, {{ words }}.ends, {{ rep_len | lit }})
         {% else %}word_repetition({{ text }}, {{ rep_len | lit }})
         {% endif %}
         AS word_rep_ratio
@@ -91,13 +92,8 @@ def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
     return word_repetition.word_repetition(column, rep_len)
 
 
-def piece_repetition(column: pa.Array, model: str, rep_len: int) -> pa.Array:
-    """The repetition ratio of each text's pieces; NULL for NULL."""
-    split = subwords.pieces(model)
+def piece_repetition(lower: pa.Array, ends: pa.Array, rep_len: int) -> pa.Array:
+    """The repetition ratio of each text's refined pieces; NULL for NULL."""
+    from refinery.kernels.models import piece_words
 
-    def ratio(text: str) -> float:
-        words = subwords.refined(split(text), lower=True)
-        counts = Counter(" ".join(words[i : i + rep_len]) for i in range(len(words) - rep_len + 1)).values()
-        return sum(count for count in counts if count > 1) / sum(counts) if counts else 0.0
-
-    return subwords.each_text(column, ratio, pa.float64())
+    return piece_words.repetition(lower, ends, rep_len)

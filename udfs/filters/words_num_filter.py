@@ -1,10 +1,8 @@
-"""Filter on the number of words; a kernel counts them, a tokenizer's pieces are counted in Python."""
+"""Filter on the number of words, or of a tokenizer's pieces; kernels count them."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import pyarrow as pa
 
 from refinery.kernels.words import subwords
 
@@ -34,18 +32,9 @@ OPERATOR = {
     "stats": {"num_words": {"type": "BIGINT", "doc": "Refined words of the text."}},
     "bounds": {"num_words": ["min_num", "max_num"]},
     "checks": "check",
-    "functions": {
-        "count_pieces": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR"],
-            "returns": "BIGINT",
-            "runs": "python",
-            "call": "count_pieces",
-        }
-    },
     "sql": """
         SELECT
-        {% if tokenization %}count_pieces({{ text }}, {{ model | lit }})
+        {% if tokenization %}{{ feature('piece_words', model=model) }}.n
         {% elif shares('words') %}{{ feature('words') }}.n
         {% else %}{{ feature('word_count') }}
         {% endif %}
@@ -65,9 +54,3 @@ OPERATOR = {
 def check(params: dict[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters."""
     return subwords.check(params)
-
-
-def count_pieces(column: pa.Array, model: str) -> pa.Array:
-    """Number of each text's pieces that are not only special characters; NULL for NULL."""
-    split = subwords.pieces(model)
-    return subwords.each_text(column, lambda text: len(subwords.refined(split(text), lower=False)), pa.int64())

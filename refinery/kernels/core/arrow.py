@@ -52,13 +52,13 @@ def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
         data = np.frombuffer(data_buffer, np.uint8)
         data.flags.writeable = False  # numba compiles a kernel anew for arrays that it may write to
     if array.null_count:
-        valid = _bits(array.buffers()[0], array.offset, rows)
+        valid = bits(array.buffers()[0], array.offset, rows)
     else:
         valid = np.ones(rows, np.bool_)
     return Texts(data, offsets, valid, array)
 
 
-def _bits(buffer: pa.Buffer, start: int, count: int) -> np.ndarray:
+def bits(buffer: pa.Buffer, start: int, count: int) -> np.ndarray:
     """Bits of a buffer from `start` on, as truth values."""
     packed = np.frombuffer(buffer, np.uint8)[start >> 3 : (start + count + 7) >> 3]
     return np.unpackbits(packed, count=(start & 7) + count, bitorder="little")[start & 7 :].view(np.bool_)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import ints, of_texts, structs
+from refinery.kernels.core.arrow import bits, ints, of_texts, structs
 
 # Type of the column in SQL.
 PIECES = "STRUCT(n BIGINT, joined VARCHAR, ends BIGINT[])"
@@ -50,6 +50,14 @@ def _lists(rows: Sequence[np.ndarray | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.list_(pa.int64()), len(rows), buffers, int(null.sum()), 0, [ints(values)])
 
 
+def has_ends(ends: pa.Array) -> np.ndarray:
+    """Flags of the rows with ends."""
+    rows, mask = len(ends), ends.buffers()[0]
+    if ends.null_count == rows:
+        return np.zeros(rows, np.bool_)
+    return np.ones(rows, np.bool_) if mask is None else bits(mask, ends.offset, rows)
+
+
 def cut(joined: str, ends: Sequence[int] | None) -> list[str]:
     """The pieces of a text from its joined string and their ends."""
     if ends is None:
@@ -59,3 +67,8 @@ def cut(joined: str, ends: Sequence[int] | None) -> list[str]:
         found.append(data[start:end].decode())
         start = end + 1
     return found
+
+
+def no_ends(rows: int) -> pa.Array:
+    """The field `ends` where spaces are boundaries everywhere."""
+    return _lists([None] * rows)

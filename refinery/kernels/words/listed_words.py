@@ -26,16 +26,12 @@ def share(column: pa.Array, folder: str, lang: str, groups: str, join_char: str,
 
 
 def share_of_pieces(
-    column: pa.Array, model: str, folder: str, lang: str, groups: str, join_char: str, kind: str
+    lower: pa.Array, ends: pa.Array, folder: str, lang: str, groups: str, join_char: str, kind: str
 ) -> pa.Array:
-    """The share of listed words among each text's pieces; NULL for NULL."""
-    split, listed, sizes = subwords.pieces(model), wordlists.load(folder, kind)[lang], _sizes(groups)
+    """The share of listed words among each text's refined pieces (see the feature piece_words); NULL for NULL."""
+    from refinery.kernels.models import piece_words
 
-    def listed_share(text: str) -> float:
-        words = subwords.refined(split(text), lower=True)
-        return subwords.listed_share(subwords.augmented(words, sizes, join_char), listed)
-
-    return subwords.each_text(column, listed_share, pa.float64())
+    return piece_words.listed_share(lower, ends, folder, kind, lang, _sizes(groups), join_char)
 
 
 def _sizes(groups: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""Words from a subword tokenizer, for `tokenization: true`.
+"""Tokenizers' files, their libraries, and words made of their pieces, for `tokenization: true`.
 
-Plain Python, as fast as the tokenizer. Needs `sentencepiece`, or `tokenizers` for a model in that library's format;
-both are imported on first use of a tokenizer.
+The kernels of `models` need no library. For other models `sentencepiece`, or `tokenizers` for a model in that library's
+format, is imported on first use of a tokenizer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.kernels.models import sentencepiece_rules
+from refinery.kernels.models.protobuf import Damaged
+from refinery.kernels.models.sentencepiece_file import Unsupported
 from refinery.kernels.text.special_characters import code_points
 
 Pieces = Callable[[str], list[str]]
@@ -37,6 +40,11 @@ def check(params: Mapping[str, Any]) -> list[str]:
 
 def unusable(model: str, parameter: str = "model") -> list[str]:
     """Reasons why a tokenizer's model cannot be used, as sentences that name the cure. parameter: the one that names it."""
+    try:
+        if has_kernel(model, damaged=True):
+            return []
+    except (OSError, Damaged) as error:
+        return [f"{parameter} {model} cannot be loaded ({error}): give a SentencePiece model, or a tokenizer.json"]
     package = _package(model)
     if importlib.util.find_spec(package) is None:
         return [
@@ -48,6 +56,24 @@ def unusable(model: str, parameter: str = "model") -> list[str]:
         reason = str(error) or type(error).__name__
         return [f"{parameter} {model} cannot be loaded ({reason}): give a readable file for the package {package}"]
     return []
+
+
+def has_kernel(model: str, damaged: bool = False) -> bool:
+    """Return whether kernels encode by this model as its library does.
+
+    With `damaged`, raises OSError and Damaged for a file that is none; otherwise the answer is then False.
+    """
+    if _package(model) != "sentencepiece":
+        return False
+    try:
+        sentencepiece_rules.judge(model)
+    except Unsupported:
+        return False
+    except (OSError, Damaged):
+        if damaged:
+            raise
+        return False
+    return True
 
 
 def pieces(model: str) -> Pieces:

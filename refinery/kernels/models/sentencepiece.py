@@ -1,0 +1,219 @@
+"""Pieces of texts by SentencePiece models, equal to those of the library `sentencepiece` 0.2.3."""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import strings, structs, texts
+from refinery.kernels.core.jit import entry, kernel
+from refinery.kernels.core.signatures import record
+from refinery.kernels.models.double_array import built
+from refinery.kernels.models.pieces import no_ends
+from refinery.kernels.models.sentencepiece_file import (
+    NORMAL,
+    SPACE_SYMBOL,
+    USER_DEFINED,
+    ModelFile,
+    Unsupported,
+    read,
+)
+from refinery.kernels.models.sentencepiece_rules import Rules, normalize, rules_of
+from refinery.kernels.models.sentencepiece_unigram import best_path
+
+SPACE = 0x20
+_FIRST, _SECOND, _THIRD = SPACE_SYMBOL
+# Added to the lowest score of a piece for a character that no piece has.
+UNKNOWN_PENALTY = 10.0
+UNKNOWN, BYTE_FALLBACK, SPLITS = range(3)
+HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
+
+
+class Pieces(NamedTuple):
+    """Tables of a model's pieces.
+
+    trie: of the pieces, with their numbers. scores: of each piece, then that of an unknown character. options: by the
+    constants above; SPLITS: no piece crosses the beginning of a word.
+    """
+
+    trie: np.ndarray
+    scores: np.ndarray
+    options: np.ndarray
+
+
+record(Pieces, "int64[] float32[] int64[]")
+
+
+class Scratch(NamedTuple):
+    """Room for a text: normalized; best totals, origins and pieces for each of its bytes; ends of a word's pieces."""
+
+    text: np.ndarray
+    totals: np.ndarray
+    origins: np.ndarray
+    found: np.ndarray
+    ends: np.ndarray
+
+
+record(Scratch, "uint8[] float32[] int32[] int32[] int32[]")
+
+
+class Model(NamedTuple):
+    """A model as kernels need it."""
+
+    rules: Rules
+    pieces: Pieces
+
+
+_loading = threading.Lock()
+
+
+def load(path: str) -> Model:
+    """The model in a file, loaded once for each state of it. Raises OSError, Damaged, Unsupported."""
+    state = os.stat(path)
+    with _loading:
+        return _loaded(path, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(maxsize=8)
+def _loaded(path: str, *state: int) -> Model:
+    model = read(path)
+    return Model(rules_of(model), _pieces_of(model))
+
+
+def _pieces_of(model: ModelFile) -> Pieces:
+    plain = [score for _, score, kind in model.pieces if kind == NORMAL]
+    scores = np.array([_score(*piece) for piece in model.pieces] + [0], np.float32)
+    scores[-1] = np.float32(min(plain)) - np.float32(UNKNOWN_PENALTY)
+    used = [number for number, piece in enumerate(model.pieces) if piece[2] in (NORMAL, USER_DEFINED)]
+    try:
+        trie = built([model.pieces[number][0] for number in used], used)
+    except ValueError as error:
+        raise Unsupported(str(error)) from None
+    splits = not model.suffix and not any(
+        SPACE_SYMBOL in piece.removeprefix(SPACE_SYMBOL)
+        for piece, _, kind in model.pieces
+        if kind in (NORMAL, USER_DEFINED)
+    )
+    return Pieces(trie, scores, np.array([model.unknown, model.byte_fallback, splits], np.int64))
+
+
+def _score(piece: bytes, score: float, kind: int) -> float:
+    """Score of a piece; those of the user's symbols grow with their length, so that they always win."""
+    return 0.1 * (len(piece) - 1) if kind == USER_DEFINED else score
+
+
+def pieces(column: pa.Array | pa.ChunkedArray, path: str) -> pa.Array:
+    """Pieces of every text as a struct of n, joined and ends (see `models.pieces`); NULL for NULL."""
+    model, view = load(path), texts(column)
+    rows = len(view)
+    longest = int(np.diff(view.offsets).max(initial=0))
+    scratch = _scratch(longest + longest // 2 + 64)
+    out = np.empty(view.size * 2 + 4096, np.uint8)
+    offsets, counts = np.zeros(rows + 1, np.int64), np.zeros(rows, np.int64)
+    row = 0
+    while True:
+        row = int(
+            _encode(view.data, view.offsets, view.valid, row, model.rules, model.pieces, scratch, out, offsets, counts)
+        )
+        if row >= 0:
+            break
+        row = -1 - row
+        scratch = _scratch(2 * len(scratch.text))
+        out = np.concatenate([out, np.empty(len(out), np.uint8)])
+    return structs(view.valid, n=counts, joined=strings(out, offsets, view.valid), ends=no_ends(rows))
+
+
+def _scratch(room: int) -> Scratch:
+    """Room for a text of so many bytes; memory that is never written is never allocated by the system."""
+    places = [np.empty(room + 1, np.int32) for _ in range(3)]
+    return Scratch(np.empty(room, np.uint8), np.empty(room + 1, np.float32), *places)
+
+
+@entry("uint8[] int64[] bool[] int64 Rules Pieces Scratch uint8[] int64[] int64[]", Rules, Pieces, Scratch)
+def _encode(data, offsets, valid, first, rules, pieces, scratch, out, out_offsets, counts):
+    """Encode the rows from `first` on; returns the number of rows, or -1 - the row for which there is no room."""
+    w = out_offsets[first]
+    for row in range(first, len(valid)):
+        if valid[row]:
+            size = normalize(data, offsets[row], offsets[row + 1], rules, scratch.text)
+            most = 7 if pieces.options[BYTE_FALLBACK] else 2
+            if size < 0 or w + most * size + 8 > len(out):
+                return -1 - row
+            counts[row], w = _encode_text(size, pieces, scratch, out, w)
+        out_offsets[row + 1] = w
+    return len(valid)
+
+
+@kernel
+def _encode_text(size, pieces, scratch, out, w):
+    """Write the pieces of the normalized text; returns their number, and the position after them."""
+    text, options, scores = scratch.text, pieces.options, pieces.scores
+    unknown, fallback = options[UNKNOWN], options[BYTE_FALLBACK] != 0
+    total, count, start, after_unknown = np.float32(0), 0, 0, False
+    while start < size:
+        end = _word_end(text, start, size) if options[SPLITS] else size
+        total = best_path(
+            text,
+            start,
+            end,
+            total,
+            pieces.trie,
+            scores,
+            unknown,
+            scores[-1],
+            scratch.totals,
+            scratch.origins,
+            scratch.found,
+        )
+        top, place = 0, end - start
+        while place > 0:
+            scratch.ends[top] = place
+            top += 1
+            place = scratch.origins[place]
+        begin = start
+        while top:
+            top -= 1
+            place = scratch.ends[top]
+            is_unknown = scratch.found[place] == unknown
+            if is_unknown and fallback:
+                for k in range(begin, start + place):
+                    w = _byte_piece(text[k], count, out, w)
+                    count += 1
+            else:
+                if not (is_unknown and after_unknown):
+                    if count:
+                        out[w] = SPACE
+                        w += 1
+                    count += 1
+                for k in range(begin, start + place):
+                    out[w] = text[k]
+                    w += 1
+            after_unknown = is_unknown
+            begin = start + place
+        start = end
+    return count, w
+
+
+@kernel
+def _word_end(text, start, size):
+    """Where the word that begins at `start` ends: before the next escaped space."""
+    for k in range(start + 1, size - 2):
+        if text[k] == _FIRST and text[k + 1] == _SECOND and text[k + 2] == _THIRD:
+            return k
+    return size
+
+
+@kernel
+def _byte_piece(byte, count, out, w):
+    """Write the piece of a byte, such as <0x0A>, with a space before it unless it is the first."""
+    if count:
+        out[w] = SPACE
+        w += 1
+    out[w], out[w + 1], out[w + 2] = 0x3C, 0x30, 0x78
+    out[w + 3], out[w + 4], out[w + 5] = HEX[byte >> 4], HEX[byte & 15], 0x3E
+    return w + 6
