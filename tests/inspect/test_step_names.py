@@ -97,6 +97,15 @@ def test_the_report(named: Path, older: Path) -> None:
     assert "<h3>1 words_num_filter</h3>" in plain and "too short" not in plain
 
 
+def test_the_quarantine_of_the_report(tmp_path: Path) -> None:
+    """A row on which a named step fails; the numbers in the text overflow."""
+    steps = [{"sql_mapper": {"text": "CAST(CAST(text AS TINYINT) AS VARCHAR)"}, "name": "small <numbers>"}]
+    run = refine(tmp_path, texts(["12", "1234567"]), steps)
+    assert run.counts.quarantined == 1
+    section = page(run.work_dir).partition('id="quarantine"')[2].partition("</section>")[0]
+    assert section.count("1 sql_mapper: small &lt;numbers&gt;") == 2
+
+
 def test_diff_of_a_run_with_names_and_one_without(named: Path, older: Path, call: Call) -> None:
     found = compare(older, named)
     assert found.apart is None and {change.change for change in found.steps} == {"same"}

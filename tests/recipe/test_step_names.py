@@ -12,7 +12,8 @@ from refinery.operators import Library
 from refinery.recipe import Recipe, dump, load, loads, parse_overrides
 from refinery.recipe.schema import recipe_schema
 from refinery.recipe.step_items import NAME
-from tests.recipe.fake_library import COMPLETE
+from tests.recipe.fake_library import COMPLETE, Param, operator
+from tests.recipe.fake_library import Library as FakeLibrary
 
 NAMED = """\
 dataset_path: a.jsonl
@@ -138,6 +139,19 @@ def test_a_name_alone_or_below_is_told_its_place() -> None:
     first, second = error.value.problems
     assert str(first).startswith("recipe.yaml:3: an item of process has a name, but no operator")
     assert str(second).startswith("recipe.yaml:4: ") and "stands beside words_num_filter, not below it" in str(second)
+
+
+def test_an_operators_own_parameter_name_stands_below_it() -> None:
+    """Beside the operator it is the step's name; a note says so to those who meant the parameter."""
+    library = FakeLibrary({"my_mapper": operator("my_mapper", Param("name", "str", "x"))})
+    text = "dataset_path: a\nprocess:\n  - my_mapper: {{name: below}}\n  - my_mapper:{}\n    name: beside\n"
+    recipe = loads(text.format(" {name: both}"), library=library)
+    assert [(step.title, step.params["name"]) for step in recipe.steps] == [(None, "below"), ("beside", "both")]
+    assert not recipe.ignored
+    recipe = loads(text.format(""), library=library, overrides=parse_overrides(["--set", "process.1.name=set"]))
+    assert [(step.title, step.params["name"]) for step in recipe.steps] == [(None, "set"), ("beside", "x")]
+    [note] = recipe.ignored
+    assert note.where == "recipe.yaml:5" and "the parameter name of my_mapper stands below my_mapper" in note.text
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ def page(work_dir: Path) -> str:
         found: dict[str, Any] = {
             "facts": facts,
             "steps": steps,
+            "labels": {step.step: step.label for step in steps},
             "statistics": statistics,
             "correlations": read_correlations(tables, statistics),
             "analysis": read_analysis(tables),
