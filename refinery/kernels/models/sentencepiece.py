@@ -15,7 +15,9 @@ from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.double_array import built
 from refinery.kernels.models.pieces import no_ends
+from refinery.kernels.models.sentencepiece_bpe import join_symbols, ranks
 from refinery.kernels.models.sentencepiece_file import (
+    BPE,
     NORMAL,
     SPACE_SYMBOL,
     USER_DEFINED,
@@ -30,36 +32,43 @@ SPACE = 0x20
 _FIRST, _SECOND, _THIRD = SPACE_SYMBOL
 # Added to the lowest score of a piece for a character that no piece has.
 UNKNOWN_PENALTY = 10.0
-UNKNOWN, BYTE_FALLBACK, SPLITS = range(3)
+UNKNOWN, BYTE_FALLBACK, SPLITS, IS_BPE = range(4)
 HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 
 
 class Pieces(NamedTuple):
     """Tables of a model's pieces.
 
-    trie: of the pieces, with their numbers. scores: of each piece, then that of an unknown character. options: by the
-    constants above; SPLITS: no piece crosses the beginning of a word.
+    trie: of the pieces, with their numbers. scores: of each piece, then that of an unknown character. ranks: of a BPE
+    model, its scores. options: by the constants above; SPLITS: no piece crosses the beginning of a word.
     """
 
     trie: np.ndarray
     scores: np.ndarray
+    ranks: np.ndarray
     options: np.ndarray
 
 
-record(Pieces, "int64[] float32[] int64[]")
+record(Pieces, "int64[] float32[] int32[] int64[]")
 
 
 class Scratch(NamedTuple):
-    """Room for a text: normalized; best totals, origins and pieces for each of its bytes; ends of a word's pieces."""
+    """Room for a text: normalized; best totals, origins and pieces for each of its bytes; ends of a word's pieces.
+
+    For a BPE model: links between symbols, places in the trie, and pairs.
+    """
 
     text: np.ndarray
     totals: np.ndarray
     origins: np.ndarray
     found: np.ndarray
     ends: np.ndarray
+    links: np.ndarray
+    units: np.ndarray
+    heap: np.ndarray
 
 
-record(Scratch, "uint8[] float32[] int32[] int32[] int32[]")
+record(Scratch, "uint8[] float32[] int32[] int32[] int32[] int32[,] int64[] int64[,]")
 
 
 class Model(NamedTuple):
@@ -87,7 +96,9 @@ def _loaded(path: str, *state: int) -> Model:
 
 def _pieces_of(model: ModelFile) -> Pieces:
     plain = [score for _, score, kind in model.pieces if kind == NORMAL]
-    scores = np.array([_score(*piece) for piece in model.pieces] + [0], np.float32)
+    is_bpe = model.kind == BPE
+    own = [piece[1] if is_bpe else _score(*piece) for piece in model.pieces]
+    scores = np.array([*own, 0], np.float32)
     scores[-1] = np.float32(min(plain)) - np.float32(UNKNOWN_PENALTY)
     used = [number for number, piece in enumerate(model.pieces) if piece[2] in (NORMAL, USER_DEFINED)]
     try:
@@ -99,7 +110,8 @@ def _pieces_of(model: ModelFile) -> Pieces:
         for piece, _, kind in model.pieces
         if kind in (NORMAL, USER_DEFINED)
     )
-    return Pieces(trie, scores, np.array([model.unknown, model.byte_fallback, splits], np.int64))
+    options = [model.unknown, model.byte_fallback, splits, is_bpe]
+    return Pieces(trie, scores, ranks(scores), np.array(options, np.int64))
 
 
 def _score(piece: bytes, score: float, kind: int) -> float:
@@ -112,7 +124,8 @@ def pieces(column: pa.Array | pa.ChunkedArray, path: str) -> pa.Array:
     model, view = load(path), texts(column)
     rows = len(view)
     longest = int(np.diff(view.offsets).max(initial=0))
-    scratch = _scratch(longest + longest // 2 + 64)
+    is_bpe = bool(model.pieces.options[IS_BPE])
+    scratch = _scratch(longest + longest // 2 + 64, is_bpe)
     out = np.empty(view.size * 2 + 4096, np.uint8)
     offsets, counts = np.zeros(rows + 1, np.int64), np.zeros(rows, np.int64)
     row = 0
@@ -123,15 +136,17 @@ def pieces(column: pa.Array | pa.ChunkedArray, path: str) -> pa.Array:
         if row >= 0:
             break
         row = -1 - row
-        scratch = _scratch(2 * len(scratch.text))
+        scratch = _scratch(2 * len(scratch.text), is_bpe)
         out = np.concatenate([out, np.empty(len(out), np.uint8)])
     return structs(view.valid, n=counts, joined=strings(out, offsets, view.valid), ends=no_ends(rows))
 
 
-def _scratch(room: int) -> Scratch:
+def _scratch(room: int, is_bpe: bool) -> Scratch:
     """Room for a text of so many bytes; memory that is never written is never allocated by the system."""
-    places = [np.empty(room + 1, np.int32) for _ in range(3)]
-    return Scratch(np.empty(room, np.uint8), np.empty(room + 1, np.float32), *places)
+    origins, found, ends = (np.empty(room + 1, np.int32) for _ in range(3))
+    more = room + 1 if is_bpe else 1
+    links, units, heap = np.empty((4, more), np.int32), np.empty(more, np.int64), np.empty((2, 3 * more), np.int64)
+    return Scratch(np.empty(room, np.uint8), np.empty(room + 1, np.float32), origins, found, ends, links, units, heap)
 
 
 @entry("uint8[] int64[] bool[] int64 Rules Pieces Scratch uint8[] int64[] int64[]", Rules, Pieces, Scratch)
@@ -144,41 +159,29 @@ def _encode(data, offsets, valid, first, rules, pieces, scratch, out, out_offset
             most = 7 if pieces.options[BYTE_FALLBACK] else 2
             if size < 0 or w + most * size + 8 > len(out):
                 return -1 - row
-            counts[row], w = _encode_text(size, pieces, scratch, out, w)
+            counts[row], w = _encode_text(size, pieces, rules.symbols, scratch, out, w)
         out_offsets[row + 1] = w
     return len(valid)
 
 
 @kernel
-def _encode_text(size, pieces, scratch, out, w):
+def _encode_text(size, pieces, symbols, scratch, out, w):
     """Write the pieces of the normalized text; returns their number, and the position after them."""
     text, options, scores = scratch.text, pieces.options, pieces.scores
     unknown, fallback = options[UNKNOWN], options[BYTE_FALLBACK] != 0
     total, count, start, after_unknown = np.float32(0), 0, 0, False
     while start < size:
         end = _word_end(text, start, size) if options[SPLITS] else size
-        total = best_path(
-            text,
-            start,
-            end,
-            total,
-            pieces.trie,
-            scores,
-            unknown,
-            scores[-1],
-            scratch.totals,
-            scratch.origins,
-            scratch.found,
-        )
-        top, place = 0, end - start
-        while place > 0:
-            scratch.ends[top] = place
-            top += 1
-            place = scratch.origins[place]
+        if options[IS_BPE]:
+            top = join_symbols(text, start, end, pieces.trie, symbols, pieces.ranks, unknown, scratch)
+        else:
+            total = best_path(
+                text, start, end, total, pieces.trie, scores, unknown, scratch.totals, scratch.origins, scratch.found
+            )
+            top = _forward(scratch.origins, end - start, scratch.ends)
         begin = start
-        while top:
-            top -= 1
-            place = scratch.ends[top]
+        for piece in range(top):
+            place = scratch.ends[piece]
             is_unknown = scratch.found[place] == unknown
             if is_unknown and fallback:
                 for k in range(begin, start + place):
@@ -197,6 +200,21 @@ def _encode_text(size, pieces, scratch, out, w):
             begin = start + place
         start = end
     return count, w
+
+
+@kernel
+def _forward(origins, place, ends):
+    """Write the ends of the pieces of the best path, in order; returns their number."""
+    count = 0
+    at = place
+    while at > 0:
+        at = origins[at]
+        count += 1
+    at = place
+    for k in range(count - 1, -1, -1):
+        ends[k] = at
+        at = origins[at]
+    return count
 
 
 @kernel

@@ -99,7 +99,7 @@ def _judge(found: ModelFile) -> None:
     """Refuse what the library refuses or reads in a way of its own. Raises Damaged and Unsupported."""
     if not found.pieces:
         raise Damaged("it has no pieces")
-    if found.kind != UNIGRAM:
+    if found.kind not in (UNIGRAM, BPE):
         raise Unsupported("it is neither a unigram model nor a BPE model")
     if not found.escape_spaces:
         raise Unsupported("it escapes no spaces, so pieces hold them")

@@ -16,11 +16,11 @@ THRESHOLD = np.float32(100000.0)
 
 
 @kernel
-def best_path(text, start, end, total, trie, scores, unknown, unknown_score, totals, origins, found):
+def best_path(text, start, end, total, trie, scores, unknown, totals, origins, found):
     """Fill in the best pieces of text[start:end], which begins with a total; returns the total at the end.
 
     totals, origins, found: for each byte position from `start` on, the best total, where its last piece begins, and the
-    number of that piece.
+    number of that piece. scores: those of the pieces, then that of an unknown character.
     """
     size = end - start
     for k in range(1, size + 1):
@@ -51,7 +51,7 @@ def best_path(text, start, end, total, trie, scores, unknown, unknown_score, tot
                 frontier = max(frontier, k)
                 single = single or k == after
         if not single:
-            _offer(after, here + unknown_score, at, unknown, totals, origins, found)
+            _offer(after, here + scores[-1], at, unknown, totals, origins, found)
             frontier = max(frontier, after)
         at = after
     return totals[size]

@@ -23,7 +23,7 @@ from tests.kernels.models.trained import BPE, UNIGRAM, corpus, trained, without
 
 library = pytest.importorskip("sentencepiece")
 
-KINDS = [*UNIGRAM]
+KINDS = [*UNIGRAM, *BPE]
 NASTY = "aAbexz019 .-▁\0\t\n\r\u3000\u00a0\u200b\u0301\u0308é�ﬁﷺ①Åｶﾞ数据🎉\U0010ffff\ue000ß"
 WORDS = st.sampled_from(["the ", " of", "models ", "<sep>", "x y", "▁▁", "  ", "\n\n", "数据", "é", "ab", "e\u0301"])
 TEXTS = st.lists(st.text(NASTY, max_size=8) | WORDS | st.text(max_size=3), max_size=12).map("".join)
@@ -93,7 +93,7 @@ def test_spaces_in_pieces_are_for_the_library(model: Callable[[str], str]) -> No
         sentencepiece_rules.judge(model("plain without escape"))
 
 
-@pytest.mark.parametrize("name", ["en.sp.model"])
+@pytest.mark.parametrize("name", ["en.sp.model", "zh.sp.model"])
 def test_recorded_models(name: str) -> None:
     path = RECORDED / "data_juicer" / "assets" / "models" / name
     documents = RECORDED / "data_juicer" / "docs.jsonl"
