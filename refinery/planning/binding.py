@@ -68,7 +68,7 @@ def bind(
         raise OperatorError(wrong) from None
     except duckdb.Error as error:
         wrong = _words(error, whole)
-    problems = _problems(whole, steps, compiled, shards)
+    problems = _problems(whole, wrong, steps, compiled, shards)
     problems += _of_keys(whole, compiled, shards, summary) if whole.keys else []
     raise RecipeError(problems) if problems else OperatorError(wrong)
 
@@ -86,15 +86,21 @@ def _of_keys(
 
 
 def _problems(
-    whole: Program, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
+    whole: Program, wrong: str, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
 ) -> list[Problem]:
-    """Problems that DuckDB has with each step; steps after one that times out are not tried."""
+    """Problems that DuckDB has with each step; steps after one that times out are not tried.
+
+    wrong: what it says of the whole statement, which is not run again where a step is all of it.
+    """
     good: list[Any] = []
     problems: list[Problem] = []
     for step in steps:
         program = whole
         try:
             program = _alone(whole, compiled([*good, step]), whole.seconds)
+            if (program.pass_sql, program.match_keys) == (whole.pass_sql, whole.match_keys):
+                problems.append(Problem(step.where, f"{step.name}: {wrong}"))
+                continue
             _run_over_nothing(program, shards)
             good.append(step)
         except StatementTimeout as error:

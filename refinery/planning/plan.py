@@ -262,6 +262,8 @@ def _problems_of_rest(
         recipe = replace(recipe, stat_summary=StatSummary())
     if shards is None or (rest == replace(stage, order=()) and recipe.stat_summary is summary):
         return ()
+    if not (steps or before or after or recipe.stat_summary.grouped):
+        return ()
     schema = _without(schema, library, [step for step in stage.steps if step not in steps])
     text_key = keys_of(recipe.text_key)
     try:
