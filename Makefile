@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-models bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,10 @@ bench-dedup: $(VENV)/ready  ## Measure deduplication (CORPUS=, DATA_JUICER=, and
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python $(if $(CORPUS),bench/copies.py $(CORPUS) $(DEDUPED),bench/corpus.py $(DEDUPED)))
 	$(BIN)/python bench/dedup.py --corpus $(DEDUPED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)") \
 		$(if $(DATATROVE),--datatrove "$(DATATROVE)") $(if $(DAFT),--daft "$(DAFT)") $(if $(RENSA),--rensa "$(RENSA)") $(BENCH)
+
+bench-models: $(VENV)/ready  ## Measure kernels of models beside their libraries (CORPUS=file.parquet|jsonl; BENCH="--only kenlm")
+	$(if $(CORPUS),,$(BIN)/python bench/corpus.py $(MEASURED))
+	$(BIN)/python -m bench.models --corpus $(if $(CORPUS),$(CORPUS),$(MEASURED)) $(BENCH)
 
 bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE=path of a python that has it; BENCH="--keys 100000 --distinct 20")
 	$(BIN)/python bench/stats_merge.py $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
