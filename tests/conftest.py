@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_sep(
             "!", f"NOT TESTED: equality with the peers, for want of {RECORDED}", red=True, bold=True
         )
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of an S3 server on this machine."""
+    from tests.s3 import s3_server
+
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -109,7 +109,7 @@ class LocalFolder:
         """The files of a leaf whose names are five digits and `.json`, by name."""
         with os.scandir(self.root / leaf) as entries:
             found = [self._file(leaf, entry) for entry in entries if PARTIAL.fullmatch(entry.name) and entry.is_file()]
-        return sorted(found, key=_by_path)
+        return sorted(found)
 
     @staticmethod
     def _file(leaf: str, entry: os.DirEntry[str]) -> StatsFile:
@@ -157,10 +157,6 @@ class LocalFolder:
                 os.unlink(self.root / path)
         except OSError as error:
             raise OutputError(f"{self.name(path)}: cannot be removed: {error.strerror or error}") from None
-
-
-def _by_path(file: StatsFile) -> str:
-    return file.path
 
 
 def _fill(path: Path, target: np.ndarray) -> None:

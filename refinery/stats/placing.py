@@ -16,9 +16,9 @@ from refinery.storage.run_folder import aside
 PARTIAL = re.compile(r"[0-9]{5}\.json")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class StatsFile:
-    """A file of a folder: its path below the root, its size, and a version that changes when it is written again."""
+    """A file of a folder, in the order of names: its path below the root, its size, and a version that changes when it is written again."""
 
     path: str
     size: int

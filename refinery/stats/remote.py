@@ -52,7 +52,7 @@ class RemoteFolder:
             name = entry["name"].rpartition("/")[2]
             if entry["type"] == "file" and PARTIAL.fullmatch(name):
                 found.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), version_field(entry)))
-        return sorted(found, key=_by_path)
+        return sorted(found)
 
     def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files, fetched concurrently where the driver can. Raises DataError for an unreadable file."""
@@ -95,7 +95,3 @@ class RemoteFolder:
         """Remove a file; a missing file is no error. Raises OutputError."""
         with driver_errors(self.name(path), of_statistics("removed", OutputError)), suppress(FileNotFoundError):
             self.fs.rm_file(self._at(path))
-
-
-def _by_path(file: StatsFile) -> str:
-    return file.path

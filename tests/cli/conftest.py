@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from refinery.cli import main
+from tests.commands import caller
 
 RECIPE = """\
 project_name: tiny
@@ -64,15 +63,5 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Run `refinery` with arguments, as its script does."""
 
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["refinery", *arguments])
-        code: object = 0
-        try:
-            main.main()
-        except SystemExit as end:
-            code = end.code
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Done(code if isinstance(code, int) else 0 if code is None else 1, out, err)
-
-    return run
+    run = caller(monkeypatch, capsys)
+    return lambda *arguments: Done(*run(*arguments))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,12 @@ from refinery.inspect.why.query import RowHistories
 from refinery.results import delivery
 from tests.execution.ray.runs import samples, traces
 from tests.runs import content, rows, settings, write_lines
-from tests.s3 import make_bucket, s3_server
+from tests.s3 import make_bucket
 from tests.sampling import named, sampled
 
 KEYS = {"shard_size": 15_000, "np": 2, "open_tracer": True, "trace_num": 2}
 FILTERS = ["clean_email_mapper", {"words_num_filter": {"min_num": 10}}]
 STAGES = [*FILTERS, "document_deduplicator", {"document_line_deduplicator": {"frequency_threshold": 5}}]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with s3_server() as address:
-        yield address
 
 
 @pytest.fixture

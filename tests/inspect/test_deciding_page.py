@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import caller
 from tests.conftest import ROOT
-from tests.inspect.commanded import caller
 from tests.sampling import sampled
 from tests.test_docs import commands
 

@@ -17,7 +17,7 @@ import refinery
 from refinery.cli.main import cli
 from refinery.errors import DataError, UnreadableError
 from refinery.storage.run_folder import RunDir
-from tests.inspect.commanded import caller
+from tests.commands import caller
 from tests.runs import settings, texts, write_lines
 
 STEPS = [{"text_length_filter": {"min_len": 5}}, {"words_num_filter": {"min_num": 1}}]

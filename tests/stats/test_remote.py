@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,8 @@ from refinery.stats import StatsMerger
 from refinery.stats.remote import RemoteFolder
 from refinery.stats.removal import NOTE
 from tests.runs import settings, texts, write_lines
-from tests.s3 import s3_server
 
 Where = tuple[str, dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of an S3 server on this machine."""
-    with s3_server() as address:
-        yield address
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,13 +14,7 @@ from refinery.errors import DataError
 from refinery.storage.open import open_store
 from refinery.storage.remote import RemoteStore
 from refinery.storage.store import Store
-from tests.s3 import make_bucket, s3_server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with s3_server() as address:
-        yield address
+from tests.s3 import make_bucket
 
 
 @pytest.fixture(params=["s3", "memory"])

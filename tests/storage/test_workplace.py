@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,11 @@ from refinery.errors import OperatorError
 from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests.runs import content, rows, settings, texts, write_lines
-from tests.s3 import make_bucket, s3_server
+from tests.s3 import make_bucket
 from tests.sampling import sampled
 
 STEPS = ["clean_email_mapper", "document_deduplicator", {"text_length_filter": {"min_len": 6}}]
 KEYS = {"np": 2, "open_tracer": True}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with s3_server() as address:
-        yield address
 
 
 def recipe(folder: Path, work_dir: Any, *steps: Any) -> dict[str, Any]:

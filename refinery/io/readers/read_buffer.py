@@ -20,17 +20,23 @@ from refinery.io.readers.shared_decompression import Decoder, open_piece
 _STEP = 256 << 10
 
 
-_seen = threading.local()
+class _Reading(threading.local):
+    """The digest that this thread makes of what it reads, if one is asked for."""
+
+    digest: kernels.core.digest.Digest | None = None
+
+
+_reading = _Reading()
 
 
 @contextmanager
 def digested() -> Iterator[kernels.core.digest.Digest]:
     """A digest of the ranges of lines that this thread reads meanwhile, which saves a second read for the digest."""
-    _seen.digest = kernels.core.digest.Digest()
+    _reading.digest = digest = kernels.core.digest.Digest()
     try:
-        yield _seen.digest
+        yield digest
     finally:
-        _seen.digest = None
+        _reading.digest = None
 
 
 class LineRange:
@@ -41,7 +47,7 @@ class LineRange:
         self._at = start
         self._end = end
         self._last = 10  # the byte before `_at`
-        self._digest: kernels.core.digest.Digest | None = getattr(_seen, "digest", None)
+        self._digest = _reading.digest
         if start > 0:
             self._seek_line(start - 1)
 

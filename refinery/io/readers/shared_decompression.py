@@ -254,7 +254,7 @@ class SharedRange:
                 self._relay.lock.wait()
                 continue
             if self._kept is None:
-                self._kept = _temporary()
+                self._kept = self._relay.files.temporary()
             if self._read == self._written:
                 self._read = self._written = 0
             self._kept.seek(self._written)
@@ -272,8 +272,8 @@ class SharedRange:
 class SharedDecompression:
     """The pieces of one file, for all threads of this process. lock: guards everything, decompression included."""
 
-    def __init__(self, source: Source, lines: bool) -> None:
-        self._source, self._lines = source, lines
+    def __init__(self, source: Source, lines: bool, files: OpenFiles) -> None:
+        self._source, self._lines, self.files = source, lines, files
         self.lock = threading.Condition()
         self._idle: list[Cursor] = []
         self._pieces: list[SharedRange] = []
@@ -337,44 +337,48 @@ class SharedDecompression:
                 self._idle.pop().close()
 
 
-_relays: dict[tuple[Any, ...], SharedDecompression] = {}
-_lock = threading.Lock()
-_scratch: str | None = None
+class OpenFiles:
+    """The compressed files that the threads of a process share. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._shared: dict[tuple[Any, ...], SharedDecompression] = {}  # the last used file is at the end
+        self._lock = threading.Lock()
+        self._scratch: str | None = None
+
+    def keep_in(self, folder: str | None) -> None:
+        """Keep temporary files in this folder; in the system's folder without one."""
+        self._scratch = folder
+
+    def temporary(self) -> Any:
+        """A file for text that waits for its reader."""
+        if self._scratch is not None:
+            os.makedirs(self._scratch, exist_ok=True)
+        return SpooledTemporaryFile(_IN_MEMORY, dir=self._scratch)
+
+    def open_piece(self, source: Source, start: int, end: int, lines: bool) -> SharedRange:
+        """Bytes of a compressed file between two cuts, as a stream with `readinto`, `close` and `damage`.
+
+        start, end: as in `Cursor`; end -1: to the end. Raises OSError, DataError.
+        """
+        key = (*source.state(), lines)
+        with self._lock:
+            file = self._shared.pop(key, None) or SharedDecompression(source, lines, self)
+            self._shared[key] = file
+            while len(self._shared) > _FILES:
+                self._shared.pop(next(iter(self._shared))).close()
+        return file.open(start, end)
+
+    @contextmanager
+    def relayed(self) -> Iterator[None]:
+        """Keep files open between pieces within this context; close them afterwards."""
+        try:
+            yield
+        finally:
+            with self._lock:
+                for file in self._shared.values():
+                    file.close()
+                self._shared.clear()
 
 
-def keep_in(folder: str | None) -> None:
-    """Keep temporary files in this folder; in the system's folder without one."""
-    global _scratch
-    _scratch = folder
-
-
-def _temporary() -> Any:
-    if _scratch is not None:
-        os.makedirs(_scratch, exist_ok=True)
-    return SpooledTemporaryFile(_IN_MEMORY, dir=_scratch)
-
-
-def open_piece(source: Source, start: int, end: int, lines: bool) -> SharedRange:
-    """Bytes of a compressed file between two cuts, as a stream with `readinto`, `close` and `damage`.
-
-    start, end: as in `Cursor`; end -1: to the end. Raises OSError, DataError.
-    """
-    key = (*source.state(), lines)
-    with _lock:
-        relay = _relays.pop(key, None) or SharedDecompression(source, lines)
-        _relays[key] = relay  # the last used relay is at the end
-        while len(_relays) > _FILES:
-            _relays.pop(next(iter(_relays))).close()
-    return relay.open(start, end)
-
-
-@contextmanager
-def relayed() -> Iterator[None]:
-    """Keep files open between pieces within this context; close them afterwards."""
-    try:
-        yield
-    finally:
-        with _lock:
-            for relay in _relays.values():
-                relay.close()
-            _relays.clear()
+_files = OpenFiles()
+keep_in, open_piece, relayed = _files.keep_in, _files.open_piece, _files.relayed

@@ -21,7 +21,7 @@ from refinery.inspect.analyze.analyze import Analysis, analyze
 from refinery.inspect.analyze.request import AnalysisRequest, default_operators, from_command_line, operators_of
 from refinery.operators import Library
 from refinery.planning.plan import prepare
-from tests.inspect.commanded import Call, caller, outcome_of
+from tests.commands import Call, caller, outcome_of
 from tests.results.test_tables import documented
 from tests.runs import refine, settings, texts, write_lines
 from tests.sampling import sampled

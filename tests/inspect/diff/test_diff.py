@@ -17,7 +17,7 @@ import refinery
 from refinery.errors import DataError
 from refinery.inspect.diff.diff import Difference, compare
 from refinery.inspect.diff.recipes import StepRow, compare_keys, compare_steps
-from tests.inspect.commanded import Call, caller, outcome_of
+from tests.commands import Call, caller, outcome_of
 from tests.runs import texts, write_lines
 from tests.sampling import named
 
