@@ -20,8 +20,9 @@ def keys_of(field: str) -> tuple[str, ...]:
 
 def field_name(keys: tuple[str, ...]) -> str:
     """The name of a field in a recipe."""
-    return ".".join(_quoted(key) if "." in key or key.startswith('"') else key for key in keys)
+    return ".".join(quoted(key) if "." in key or key.startswith('"') else key for key in keys)
 
 
-def _quoted(key: str) -> str:
+def quoted(key: str) -> str:
+    """A name in double quotes, as recipes and SQL write it."""
     return '"' + key.replace('"', '""') + '"'

@@ -12,6 +12,8 @@ import jinja2
 from jinja2 import meta
 from jinja2.sandbox import SandboxedEnvironment
 
+from refinery.common.fields import quoted
+
 
 @lru_cache(maxsize=1024)
 def asks_for(body: str, name: str) -> bool:
@@ -73,7 +75,7 @@ def ident(name: str) -> str:
     """`name` as a SQL identifier, quoted only where it must be."""
     if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not _keyword(name):
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name)
 
 
 def _keyword(name: str) -> bool:

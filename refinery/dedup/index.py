@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from refinery.io.side_files import digest, digests
 from refinery.operators import Operator, is_shipped, local_modules, read_operator
 from refinery.operators.assets import by_contents
 from refinery.recipe.sql_files import files_of
-from refinery.storage.urls import is_url
+from refinery.storage.urls import is_url, real_place
 
 # Numbers of an index' samples are below 0; numbers of a later generation are higher than those of an earlier one.
 _GENERATION_BITS = 40
@@ -63,12 +62,8 @@ class Index:
 
 def name_of_run(work_dir: str, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
     """Identity of a run and its repetitions: a digest of the places of its results and of the files that it reads."""
-    place = [_known_as(work_dir), _known_as(export_path)]
+    place = [real_place(work_dir), real_place(export_path)]
     return hashlib.sha256(json.dumps([place, list(inputs)], default=str).encode()).hexdigest()[:32]
-
-
-def _known_as(path: str) -> str:
-    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
 
 
 def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Index:

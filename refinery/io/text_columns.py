@@ -16,7 +16,12 @@ def is_text(kind: pa.DataType) -> bool:
     """True if a column of this type holds text."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_text(kind.value_type)
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return is_plain_text(kind) or pa.types.is_string_view(kind)
+
+
+def is_plain_text(kind: pa.DataType) -> bool:
+    """True if values of this type are texts in Arrow's usual layout."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def is_bytes(kind: pa.DataType) -> bool:

@@ -15,7 +15,7 @@ from refinery.io.writers.registry import FORMATS, format_of
 from refinery.recipe.absolute_paths import located
 from refinery.recipe.assets import Assets
 from refinery.recipe.executors import on_cluster
-from refinery.recipe.inputs import from_dataset, from_path, is_remote
+from refinery.recipe.inputs import from_dataset, from_path
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
 from refinery.recipe.lost import MissingStatistics
@@ -25,7 +25,7 @@ from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, SourcePlace, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
-from refinery.storage.urls import is_stdout
+from refinery.storage.urls import is_stdout, is_url
 
 # The run folder of an export that has none.
 STDOUT_FOLDER = "./outputs/stdout"
@@ -212,7 +212,7 @@ class _Checker:
         path, folder = local(str(values["export_path"])), values["work_dir"]
         place = self.root.entries["export_path"].node.place if "export_path" in self.root.entries else self.root.place
         if folder is None:
-            folder = "./outputs" if is_remote(path) else os.path.dirname(path) or "."
+            folder = "./outputs" if is_url(path) else os.path.dirname(path) or "."
             folder = STDOUT_FOLDER if is_stdout(path) else folder
         elif "{job_id}" in folder:
             folder = self._without_job_id(folder)
@@ -224,11 +224,11 @@ class _Checker:
             self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
         elif is_stdout(path):
             self._stream(place, values)
-        elif is_remote(path) and "::" in path:
+        elif is_url(path) and "::" in path:
             self.problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL itself.")
-        elif is_remote(path) and not cluster and "/" not in path.partition("://")[2].strip("/"):
+        elif is_url(path) and not cluster and "/" not in path.partition("://")[2].strip("/"):
             self.problems.add(place, f"{path} names no object", "Write s3://bucket/name.jsonl.")
-        elif is_remote(path) and not cluster and path.endswith("/"):
+        elif is_url(path) and not cluster and path.endswith("/"):
             self.problems.add(place, f"{path} names a folder", f"Write {path}kept.jsonl.")
         elif values["export_type"] is None and found and found not in FORMATS:
             what = f"export_path ends in {found!r}, which is no format; formats are {', '.join(FORMATS)}"

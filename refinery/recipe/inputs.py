@@ -14,6 +14,7 @@ from refinery.recipe.keys import DATASET_KEYS, SOURCE_KEYS
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, plain_value
 from refinery.recipe.values import CREDENTIALS, take
+from refinery.storage.urls import is_url
 
 _WEIGHT, _PATH, _MOST = SOURCE_KEYS["weight"], SOURCE_KEYS["path"], DATASET_KEYS["max_sample_num"]
 _PLACES = ("s3", "huggingface")
@@ -27,11 +28,6 @@ _ENVIRONMENT = {
 }
 _FORMAT_NAMES = {reader.name: reader.recipe_names[0] for reader in READERS if reader.recipe_names}
 _FORMAT_NAMES |= {name: name for name in READABLE}
-
-
-def is_remote(path: str) -> bool:
-    """Return whether a path is a URL."""
-    return "://" in path
 
 
 def from_path(node: Node, problems: Problems) -> tuple[InputConfig, ...]:
@@ -148,7 +144,7 @@ def _kind(node: Mapping, problems: Problems) -> str | None:
     if entry is None or written in (None, "", "local"):
         return "local"
     named = path.node.text or "" if path is not None and isinstance(path.node, Scalar) else ""
-    if written == "remote" and is_remote(named):
+    if written == "remote" and is_url(named):
         return "remote"
     what = f"a source of type {written!r} " + ("needs a URL as path" if written == "remote" else "cannot be read")
     problems.add(entry.node.place, what, "Write path: s3://bucket/data, hf://datasets/owner/name, or a local path.")
@@ -191,7 +187,7 @@ def _checked(
     if "\0" in path:
         problems.add(place, f"{path!r} is not a path", "Name a file, directory or glob.")
         return ()
-    if is_remote(path) and "::" in path:
+    if is_url(path) and "::" in path:
         problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL of the data itself.")
         return ()
     return (InputConfig(path, weight, form, place.line or 0),)

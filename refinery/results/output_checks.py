@@ -20,7 +20,7 @@ from refinery.results import targets
 from refinery.results.delivery import why_not
 from refinery.results.owned_files import OwnedFiles
 from refinery.storage.run_folder import RunDir
-from refinery.storage.urls import is_stdout, is_url
+from refinery.storage.urls import is_stdout, is_url, real_place
 from refinery.storage.workplace import Workplace
 
 # Further characters in a file's name while it is written.
@@ -143,7 +143,7 @@ def _require_names(path: str, room: int = 0) -> None:
 def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
     """Check that a run does not overwrite its input, nor read outputs of an earlier run. Raises OutputError."""
     paths = [source.path for source in sources if source.table is None]
-    read = {path: _place_of(path) for path in paths}
+    read = {path: real_place(path) for path in paths}
     for path, place in read.items():
         if cure := _written(recipe, place):
             raise OutputError(f"{path}: cannot be written: it is also read. {cure}")
@@ -154,13 +154,13 @@ def _written(recipe: Recipe, place: str) -> str | None:
     path = recipe.export_path
     if is_stdout(path):
         path = Workplace.of(recipe.work_dir).file_of_export(path)
-    if recipe.exports and (place in {_place_of(path), _place_of(stats_path(path))} or _is_piece(recipe, place)):
+    if recipe.exports and (place in {real_place(path), real_place(stats_path(path))} or _is_piece(recipe, place)):
         return "Choose another export_path"
     if any(_is_below(place, str(step.params["index"])) for step in recipe.steps if step.params.get("index")):
         return "Choose another folder for index"
     if recipe.stat_summary.export and _is_below(place, recipe.stat_summary.export):
         return "Choose another folder for stat_summary.export"
-    if not is_url(recipe.work_dir) and place in map(_place_of, map(str, _traces(recipe.work_dir))):
+    if not is_url(recipe.work_dir) and place in map(real_place, map(str, _traces(recipe.work_dir))):
         return "Choose another work_dir"
     return None
 
@@ -178,14 +178,9 @@ def _is_piece(recipe: Recipe, place: str) -> bool:
     if on_cluster(recipe.executor_type) and _is_below(place, path):
         return True
     stem = path[: -len(kind) - 1] if path.lower().endswith(f".{kind}") else os.path.splitext(path)[0]
-    pattern = re.escape(_place_of(stem)) + r"-\d+-of-\d+\." + re.escape(kind)
+    pattern = re.escape(real_place(stem)) + r"-\d+-of-\d+\." + re.escape(kind)
     return bool(recipe.export_shard_size) and re.fullmatch(pattern, place) is not None
 
 
 def _is_below(place: str, folder: str) -> bool:
-    return place.startswith(_place_of(folder).rstrip("/") + "/")
-
-
-def _place_of(path: str) -> str:
-    """The real path, or the URL, which identifies a file."""
-    return path if is_url(path) else os.path.realpath(os.path.expanduser(path))
+    return place.startswith(real_place(folder).rstrip("/") + "/")

@@ -12,10 +12,11 @@ from urllib.parse import unquote
 from refinery.common.paths import TYPES
 from refinery.operators import Library
 from refinery.recipe.executors import on_cluster
-from refinery.recipe.inputs import from_dataset, from_path, is_remote
+from refinery.recipe.inputs import from_dataset, from_path
 from refinery.recipe.step_items import operator_of
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, SourcePlace, plain_value
 from refinery.recipe.tree import Sequence as ListNode
+from refinery.storage.urls import is_url
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _TRUSTED = "Read it, and run it without --safe if you trust it."
@@ -31,8 +32,8 @@ class SafeRecipe:
 
     def __init__(self, roots: Sequence[str]) -> None:
         self.roots = tuple(roots)
-        self._folders = [os.path.realpath(os.path.expanduser(root)) for root in roots if not is_remote(root)]
-        self._urls = [root.rstrip("/") + "/" for root in roots if is_remote(root)]
+        self._folders = [os.path.realpath(os.path.expanduser(root)) for root in roots if not is_url(root)]
+        self._urls = [root.rstrip("/") + "/" for root in roots if is_url(root)]
 
     def __call__(self, root: Mapping, problems: Problems) -> None:
         """Add every problem, each at its own line."""
@@ -117,7 +118,7 @@ class SafeRecipe:
                 return
 
     def _allows(self, path: str) -> bool:
-        if is_remote(path):
+        if is_url(path):
             plain = ".." not in unquote(path).split("/") and "::" not in path
             return plain and any(f"{path}/".startswith(root) for root in self._urls)
         if "\0" in path:
@@ -176,7 +177,7 @@ def _texts(entry: Entry | None) -> list[str]:
 
 def _named_by(path: str) -> Iterator[str]:
     """The files that a folder or glob stands for."""
-    if is_remote(path) or "\0" in path:
+    if is_url(path) or "\0" in path:
         return
     path = os.path.expanduser(path)
     for found in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from refinery.operators import is_shipped
-from refinery.recipe.inputs import is_remote
 from refinery.storage.run_folder import RunDir
+from refinery.storage.urls import is_url
 
 
 def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
     if not (recipe.stat_summary.group_by or any(_has_sql(step, library) for step in recipe.steps)):
         return ()
     found = {RunDir.around(recipe.path)} if recipe.path else set()
-    found |= {folder_of(source.path) for source in recipe.inputs if not is_remote(source.path)}
+    found |= {folder_of(source.path) for source in recipe.inputs if not is_url(source.path)}
     found |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
     return tuple(sorted(found | ({os.getcwd()} - {os.sep})))
 

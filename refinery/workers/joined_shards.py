@@ -43,7 +43,7 @@ def joined(group: Sequence[ChosenRows]) -> pa.Table:
     """The relation of a group, with samples numbered consecutively."""
     ends = np.cumsum([len(part.batch.rows) for part in group])
     tables = [
-        _numbered(part.relation, np.arange(end - len(part.batch.rows), end))
+        numbered(part.relation, np.arange(end - len(part.batch.rows), end))
         for part, end in zip(group, ends.tolist(), strict=True)
     ]
     return pa.concat_tables(tables) if len(tables) > 1 else tables[0]
@@ -54,9 +54,10 @@ def apart(group: Sequence[ChosenRows], done: pa.Table) -> Iterator[tuple[ChosenR
     order, first = numbers(done["_i"]), 0
     for part in group:
         start, end = np.searchsorted(order, [first, first + len(part.batch.rows)]).tolist()
-        yield part, _numbered(done.slice(start, end - start), order[start:end] - first)
+        yield part, numbered(done.slice(start, end - start), order[start:end] - first)
         first += len(part.batch.rows)
 
 
-def _numbered(table: pa.Table, values: np.ndarray) -> pa.Table:
+def numbered(table: pa.Table, values: np.ndarray) -> pa.Table:
+    """A result with other numbers of samples."""
     return table.set_column(table.schema.get_field_index("_i"), "_i", ints(values.astype(np.int64)))

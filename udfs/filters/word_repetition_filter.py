@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from refinery.kernels.words import subwords
@@ -77,9 +75,7 @@ OPERATOR = {
 }
 
 
-def check(params: dict[str, Any]) -> list[str]:
-    """Problems that prevent a run with these parameters."""
-    return subwords.check(params)
+check = subwords.check
 
 
 def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:

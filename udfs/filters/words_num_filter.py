@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from refinery.kernels.words import subwords
 
 OPERATOR = {
@@ -51,6 +49,4 @@ OPERATOR = {
 }
 
 
-def check(params: dict[str, Any]) -> list[str]:
-    """Problems that prevent a run with these parameters."""
-    return subwords.check(params)
+check = subwords.check

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pyarrow as pa
 
@@ -76,9 +75,7 @@ OPERATOR = {
 WORD_START = "\u2581"  # the space in a SentencePiece piece
 
 
-def check(params: dict[str, Any]) -> list[str]:
-    """Problems that prevent a run with these parameters."""
-    return subwords.check(params)
+check = subwords.check
 
 
 def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:

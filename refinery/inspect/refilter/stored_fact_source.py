@@ -15,6 +15,7 @@ from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers import quarantined_rows
 from refinery.workers.computed_facts import ComputedFacts
 from refinery.workers.fact_source import BatchFacts, WholeShardFacts
+from refinery.workers.joined_shards import numbered
 from refinery.workers.worker import Task, carried, fetched
 
 
@@ -50,14 +51,14 @@ class StoredFactSource:
         place = np.searchsorted(self._rows, batch.rows)
         place[place == len(self._rows)] = 0
         known = self._rows[place] == batch.rows if len(self._rows) else np.zeros(len(batch.rows), bool)
-        facts = _with_places(self._stored.take(ints(place[known])), np.flatnonzero(known))
+        facts = numbered(self._stored.take(ints(place[known])), np.flatnonzero(known))
         if known.all():
             return BatchFacts(facts, list(quarantined_rows.unreadable(shard, batch)))
         index = np.flatnonzero(~known)
         part = replace(batch.take(index), bad=batch.bad)
         found = self._computed.of(shard, part, first_row)
         self._note(shard, part, found)
-        done = _with_places(found.rows, index[numbers(found.rows["_i"])])
+        done = numbered(found.rows, index[numbers(found.rows["_i"])])
         both = pa.concat_tables([_conform(done, facts.schema), facts])
         return replace(found, rows=both.take(ints(np.argsort(numbers(both["_i"]), kind="stable"))))
 
@@ -77,10 +78,6 @@ class StoredFactSource:
 def from_stored(stored: StoredFacts) -> partial[StoredFactSource]:
     """Maker of the fact source of a worker."""
     return partial(StoredFactSource, stored)
-
-
-def _with_places(done: pa.Table, places: np.ndarray) -> pa.Table:
-    return done.set_column(done.schema.get_field_index("_i"), "_i", ints(places.astype(np.int64)))
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -25,6 +25,7 @@ from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import ReadBuffer
+from refinery.io.text_columns import is_plain_text
 from refinery.kernels.core.arrow import of_texts
 
 _MISSING = of_texts(
@@ -356,7 +357,7 @@ def _typed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_plain_text(kind):
         return column
     column = _values(column)
     if pa.types.is_boolean(kind):

@@ -19,6 +19,7 @@ from refinery.io.objects import one_by_one
 from refinery.io.open import open_source
 from refinery.io.partitions import with_columns
 from refinery.io.readers.table_files import open_table, record_batches
+from refinery.io.text_columns import is_plain_text
 from refinery.io.times import require_times
 from refinery.kernels.core.arrow import flags, texts
 
@@ -119,7 +120,7 @@ def _sound(array: pa.Array) -> bool:
         return _sound(array.storage)
     if len(array) == array.null_count:
         return True
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_plain_text(kind):
         view = texts(array)
         return bool(kernels.text.lines.valid_texts(view.data, view.offsets))
     if pa.types.is_string_view(kind):
@@ -142,14 +143,10 @@ def _raw(row: pa.Table) -> tuple[bytes, str]:
         try:
             values[name] = column.to_pylist()[0]
         except UnicodeDecodeError:
-            value = column.cast(pa.large_binary()).to_pylist()[0] if _is_text(column.type) else b"?"
+            value = column.cast(pa.large_binary()).to_pylist()[0] if is_plain_text(column.type) else b"?"
             values[name] = value
-            error = f"column {name!r}: {not_utf8(value) if _is_text(column.type) else 'invalid UTF-8'}"
+            error = f"column {name!r}: {not_utf8(value) if is_plain_text(column.type) else 'invalid UTF-8'}"
     return as_json(values)[:RAW_LIMIT], error
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def read_texts(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from refinery.common.fields import quoted
 from refinery.io.model import Written
 from refinery.io.writers.export_files import behind_link, names, put, stem_of
 from refinery.io.writers.model import ExportJob
@@ -61,7 +62,7 @@ def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
 
     con: a DuckDB connection with the table `stats` (`kept`, and the columns), in the order of the samples.
     """
-    fields = ", ".join(f"{_name(column)} := {_name(column)}" for column in columns)
+    fields = ", ".join(f"{quoted(column)} := {quoted(column)}" for column in columns)
     select = f"SELECT struct_pack({fields}) AS {STATS} FROM stats WHERE kept"
 
     def write(aside: str) -> int:
@@ -70,7 +71,3 @@ def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
         return int(rows)
 
     return put(stats_path(export_path), write)
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from refinery import kernels
 from refinery.io.model import Keys
+from refinery.io.text_columns import is_plain_text
 from refinery.kernels.core.arrow import texts
 
 
@@ -65,7 +66,7 @@ def set_members(
 def plain_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """A column of texts as plain strings, without extension types and other layouts."""
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_plain_text(kind):
         return column
     if isinstance(kind, pa.BaseExtensionType):
         column = column.cast(kind.storage_type)

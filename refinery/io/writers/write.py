@@ -18,6 +18,7 @@ from refinery import kernels
 from refinery.errors import OutputError
 from refinery.io.batch import LINE, Batch
 from refinery.io.model import Keys
+from refinery.io.text_columns import is_plain_text
 from refinery.io.writers.set_fields import plain_texts, set_members
 from refinery.kernels.core.arrow import ints, texts
 
@@ -184,7 +185,7 @@ class PartWriter:
                 kept = kept.set_column(at, field, _replace(kept.column(at), keys[1:], values, field.type))
         for name, values in extra.items():
             at = kept.schema.get_field_index(name)
-            values = _parsed(values) if _is_text(values.type) else values
+            values = _parsed(values) if is_plain_text(values.type) else values
             kept = kept.append_column(name, values) if at < 0 else kept.set_column(at, name, values)
         self._pending.append(kept)
         if sum(piece.nbytes for piece in self._pending) >= ROW_GROUP:
@@ -202,10 +203,6 @@ class PartWriter:
             if self._into is not None:
                 self._into.count(len(table))
         self._pending = []
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _parsed(values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -243,7 +240,7 @@ def parquet_writer(path: Any, schema: pa.Schema, compression: str) -> Any:
     """A writer, to a path or a stream, without dictionaries and statistics for texts, which seldom repeat."""
     import pyarrow.parquet as pq
 
-    small = [f.name for f in schema if not _is_text(f.type) and not pa.types.is_nested(f.type)] or False
+    small = [f.name for f in schema if not is_plain_text(f.type) and not pa.types.is_nested(f.type)] or False
     return pq.ParquetWriter(path, schema, compression=compression, use_dictionary=small, write_statistics=small)
 
 
