@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -204,12 +205,7 @@ def analyze(request: Any, as_json: bool) -> None:
     with console.progress(as_json) as progress:
         found = analyze(request, progress)
     _warn(found.outcome)
-    if as_json:
-        click.echo(json.dumps(as_data(found), ensure_ascii=False))
-        return
-    out = console.console()
-    for part in show(found):
-        console.print_lines(out, part)
+    _answer(as_json, partial(as_data, found), show(found))
 
 
 def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
@@ -218,12 +214,7 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
     from refinery.inspect.diff.diff import compare
 
     found = compare(run_a, run_b, limit)
-    if as_json:
-        click.echo(json.dumps(asdict(found), ensure_ascii=False))
-        return
-    out = console.console()
-    for part in show(found, limit):
-        console.print_lines(out, part)
+    _answer(as_json, partial(asdict, found), show(found, limit))
 
 
 def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) -> None:
@@ -235,11 +226,16 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
     with FinishedRun.open(work_dir) as stored:
         found = tried(stored, operator, params)
         recipe = str(stored.run_dir.recipe)  # with the changes by the command line of the run
+    _answer(as_json, partial(asdict, found), tuning.show(found, recipe))
+
+
+def _answer(as_json: bool, data: Callable[[], Any], parts: Iterable[Any]) -> None:
+    """Print a result: its data as one line, or its parts for a terminal."""
     if as_json:
-        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        click.echo(json.dumps(data(), ensure_ascii=False))
         return
     out = console.console()
-    for part in tuning.show(found, recipe):
+    for part in parts:
         console.print_lines(out, part)
 
 

@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from refinery.common.running import is_running
 from refinery.storage.drivers import driver_errors, filesystem, of_store
 from refinery.storage.object_versions import version_fields
 from refinery.storage.objects import children_of, facts_of, objects_below
@@ -196,7 +197,7 @@ class RemoteStore(Store):
         """Remove temporary folders of ended processes of this machine."""
         for folder in Path(tempfile.gettempdir()).glob(f"{self._prefix()}*"):
             owner = folder.name.removeprefix(self._prefix()).partition("-")[0]
-            if owner.isdigit() and not _lives(int(owner)):
+            if owner.isdigit() and not is_running(int(owner)):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget(self) -> None:
@@ -244,13 +245,3 @@ class RemoteStore(Store):
     def _errors_of(self, name: str) -> AbstractContextManager[None]:
         """Turn any error of a driver into OSError with the object's URL."""
         return driver_errors(f"{self.url}/{name}", of_store)
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

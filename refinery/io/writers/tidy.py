@@ -9,6 +9,7 @@ import re
 import shutil
 from pathlib import Path
 
+from refinery.common.running import is_running
 from refinery.io.writers.registry import suffix_of
 from refinery.storage.run_folder import seal
 
@@ -33,13 +34,13 @@ def tidy(target: str, own: str = "") -> None:
             old.unlink(missing_ok=True)
     for scratch in Path(folder).glob(f".refinery.{seal(folder)}.*.*"):
         owner = scratch.name.split(".")[3]
-        if _OF_PROCESS.fullmatch(owner) and not _runs(int(owner)):
+        if _OF_PROCESS.fullmatch(owner) and not is_running(int(owner)):
             shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _abandoned(path: Path, owner: str) -> bool:
     if _OF_PROCESS.fullmatch(owner):
-        return not _runs(int(owner))
+        return not is_running(int(owner))
     if not _OF_EXPORT.fullmatch(owner):
         return False
     try:
@@ -52,14 +53,4 @@ def _abandoned(path: Path, owner: str) -> bool:
         return False
     finally:
         os.close(file)
-    return True
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
     return True
