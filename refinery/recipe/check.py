@@ -182,7 +182,7 @@ class _Checker:
         """Where the assets of steps are looked for: the folders of the recipe, and what an earlier run has found."""
         folders = values["assets"] = tuple(values.get("assets") or ())
         for folder in folders:
-            if is_remote(folder) or not folder or "\0" in folder:
+            if is_url(folder) or not folder or "\0" in folder:
                 place = self.root.entries["assets"].node.place
                 self.problems.add(place, f"assets names {folder!r}, which is no folder", "Name a local folder.")
         entry = self.root.entries.get("found_assets")
