@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from refinery.assets.find import find
+from refinery.assets.names import needs
 from refinery.common.paths import absolute
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.execution.open import changes_of, open_recipe
@@ -106,7 +108,12 @@ def _runs_by_default(operator: Operator) -> bool:
         return False
     if any(find_spec(module.partition(".")[0]) is None for module in operator.needs):
         return False
-    return not operator.check(_defaults(operator))
+    params = _defaults(operator)
+    for need in needs(params, operator.params):  # models and word lists that are on this machine are used
+        params[need.param], _ = find(need)
+        if params[need.param] is None:
+            return False
+    return not operator.check(params)
 
 
 def _defaults(operator: Operator) -> dict[str, Any]:

@@ -257,6 +257,15 @@ def test_data_is_measured_by_all_filters_that_need_nothing() -> None:
     ]
 
 
+def test_data_is_measured_by_filters_whose_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "XDG_CACHE_HOME", "DATA_JUICER_CACHE_HOME", "DATA_JUICER_ASSETS_CACHE", "REFINERY_ASSETS"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    listed = {"stopwords_filter", "perplexity_filter"}
+    assert not listed & set(default_operators(Library()))
+    (tmp_path / "stopwords.json").write_text('{"en": ["a"]}')
+    assert listed & set(default_operators(Library())) == {"stopwords_filter"}
+
+
 def test_all_wrong_names_are_told_at_once() -> None:
     with pytest.raises(RecipeError) as error:
         operators_of(["num_wrds", "clean_email_mapper", "text_len"], Library())
