@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from refinery.kernels.words import subwords
 
 OPERATOR = {
@@ -36,20 +34,11 @@ OPERATOR = {
     },
     "bounds": {"alnum_ratio": ["min_ratio", "max_ratio"], "alpha_token_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",
-    "functions": {
-        "alphanumeric_tokens": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR"],
-            "returns": "BIGINT",
-            "runs": "python",
-            "call": "count_tokens",
-        }
-    },
     "sql": """
         {% set counts = feature('profile') %}
         {% if tokenization %}
         SELECT CASE WHEN {{ text }} IS NOT NULL THEN coalesce(
-            {{ counts }}.alpha::DOUBLE / nullif(alphanumeric_tokens({{ text }}, {{ tokenizer | lit }}), 0), 0
+            {{ counts }}.alpha::DOUBLE / nullif({{ feature('token_count', tokenizer=tokenizer) }}, 0), 0
         ) END AS alpha_token_ratio
         {% else %}
         SELECT CASE WHEN {{ counts }}.chars = 0 THEN 0::DOUBLE
@@ -77,13 +66,3 @@ def check(params: dict[str, Any]) -> list[str]:
             "refinery downloads nothing: set tokenizer to a local tokenizer.json or its folder"
         ]
     return subwords.problems(params["tokenizer"], "tokenizer")
-
-
-def count_tokens(column: pa.Array, path: str | None) -> pa.Array:
-    """Number of tokens of each text, without special tokens or truncation; int64, NULL for NULL."""
-    texts = column.to_pylist()
-    if path is None:  # constants have no value for an empty vector
-        return pa.nulls(len(texts), pa.int64())
-    encode = subwords.tokenizer(path).encode
-    counts = [None if text is None else len(encode(text, add_special_tokens=False).ids) for text in texts]
-    return pa.array(counts, pa.int64())

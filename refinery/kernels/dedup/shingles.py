@@ -20,6 +20,7 @@ from refinery.kernels.core.blocks import BLOCK, HALF, blanks, copy_block, copy_l
 from refinery.kernels.core.charclass import CODE_POINTS
 from refinery.kernels.core.jit import entry, inlined
 from refinery.kernels.core.utf8 import decode, encode
+from refinery.kernels.models import sentencepiece
 from refinery.kernels.words import subwords, words
 
 TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
@@ -141,6 +142,8 @@ def _split(view: Texts, tokenization: str, rules: ShingleRules) -> Tokens:
 
 
 def _pieces(column: pa.Array, model: str) -> Tokens:
+    if subwords.has_kernel(model):
+        return _unspaced(sentencepiece.pieces(column, model))
     split = subwords.pieces(model)
     parts, lengths = [], [[0]]
     firsts = np.zeros(len(column) + 1, np.int64)
@@ -153,6 +156,35 @@ def _pieces(column: pa.Array, model: str) -> Tokens:
     data = np.frombuffer(bytearray(b"".join(parts) + bytes(ROOM)), np.uint8)[:-ROOM]
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     return Tokens(data, np.cumsum(flat), firsts, 0, valid)
+
+
+def _unspaced(pieces: pa.Array) -> Tokens:
+    """Pieces that a space separates, without the spaces."""
+    view = texts(pieces.field("joined"))
+    rows = len(view)
+    out = np.empty(view.size + ROOM, np.uint8)
+    starts, firsts = np.empty(view.size + 2 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
+    used, n = _close_up(view.data, view.offsets, view.valid, out, starts, firsts)
+    return Tokens(out[:used], starts[:n], firsts, 0, view.valid)
+
+
+@entry("uint8[] int64[] bool[] uint8[] int64[] int64[]")
+def _close_up(data, offsets, valid, out, starts, firsts):
+    """Copy tokens without the spaces between them; returns the bytes, and the number of starts."""
+    w = n = 0
+    for row in range(len(valid)):
+        begin, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
+        for i in range(begin, end):
+            if i == begin or data[i - 1] == SPACE:
+                starts[n] = w
+                n += 1
+            if data[i] != SPACE:
+                out[w] = data[i]
+                w += 1
+        starts[n] = w
+        n += 1
+        firsts[row + 1] = n
+    return w, n
 
 
 # Rules of each character

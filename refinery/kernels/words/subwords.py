@@ -123,6 +123,14 @@ def tokenizer(path: str) -> Any:
     return _tokenizer(str(found), status.st_mtime_ns, status.st_size)
 
 
+def token_counts(column: pa.Array, path: str | None, special: bool) -> pa.Array:
+    """Number of tokens of each text by a tokenizer.json (int64); NULL for NULL. special: with those that it adds."""
+    if path is None:  # constants have no value for an empty vector
+        return pa.nulls(len(column), pa.int64())
+    encode = tokenizer(path).encode
+    return each_text(column, lambda text: len(encode(text, add_special_tokens=special).ids), pa.int64())
+
+
 @lru_cache(maxsize=4)
 def _tokenizer(path: str, mtime: int, size: int) -> Any:
     found = importlib.import_module("tokenizers").Tokenizer.from_file(path)

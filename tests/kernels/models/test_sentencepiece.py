@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refinery.kernels.dedup import shingles
 from refinery.kernels.models import sentencepiece as kernels
 from refinery.kernels.models import sentencepiece_rules
 from refinery.kernels.models.pieces import cut
 from refinery.kernels.models.protobuf import Damaged
 from refinery.kernels.models.sentencepiece_file import Unsupported
+from refinery.kernels.words import subwords
 from tests.conftest import RECORDED
 from tests.examples import share_of
 from tests.kernels.models.trained import BPE, UNIGRAM, corpus, trained, without
@@ -182,3 +184,23 @@ def test_positive_scores(tmp_path: Path) -> None:
 def test_kinds_of_the_list() -> None:
     options: list[dict[str, Any]] = [*UNIGRAM.values(), *BPE.values()]
     assert len(options) == len({str(option) for option in options})
+
+
+@pytest.mark.parametrize("kind", ["plain", "bpe-bytes"])
+def test_tokens_of_minhash(kind: str, model: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens for MinHash and SimHash are the same from the kernels and from the library."""
+    column = pa.array([None, "", " ", "数据清洗", *corpus()[:50], None, "the end"])
+
+    def found() -> list[list[Any]]:
+        tokens = shingles.tokens(column, "sentencepiece", True, r"\p{P}", model(kind))
+        return [
+            tokens.data.tobytes(),
+            tokens.starts.tolist(),
+            tokens.firsts.tolist(),
+            tokens.valid.tolist(),
+            tokens.gap,
+        ]
+
+    by_kernel = found()
+    monkeypatch.setattr(subwords, "has_kernel", lambda path: False)
+    assert by_kernel == found()
