@@ -40,6 +40,13 @@ SOURCES = (
     Source("lid.176.bin", "fastText language identification", "CC BY-SA 3.0", f"{_MODELS}/{{file}}", bytes=131_266_198),
     Source("lid.176.ftz", "the same, quantized", "CC BY-SA 3.0", f"{_MODELS}/{{file}}", bytes=938_013),
     Source(
+        "cis-lmu/glotlid/model_v3.bin",
+        "GlotLID, fastText for 2,102 languages with their scripts",
+        "Apache 2.0",
+        hub=("cis-lmu/glotlid", ""),
+        bytes=1_700_000_000,
+    ),
+    Source(
         "*.sp.model", "SentencePiece, trained on Wikipedia", "MIT", hub=("edugp/kenlm", "wikipedia/"), bytes=900_000
     ),
     Source("*.arpa.bin", "KenLM, trained on Wikipedia", "MIT", hub=("edugp/kenlm", "wikipedia/"), bytes=4_400_000_000),

@@ -111,27 +111,41 @@ def problems(path: str, parameter: str = "model") -> list[str]:
     return []
 
 
+def unknown(labels: Sequence[str], model: Model, parameter: str = "labels") -> list[str]:
+    """A sentence for labels that a model does not have."""
+    known = names(model)
+    wrong = [repr(label) for label in labels if label not in known]
+    some = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    return [f"{parameter}: the model has no label {', '.join(wrong)}; it has {some}"] if wrong else []
+
+
 def names(model: Model) -> list[str]:
     """Labels without their prefix."""
     return [label.removeprefix(LABEL.decode()) for label in model.labels]
 
 
-def best_labels(
-    column: pa.Array, path: str, lower: bool = False, k: int = 1, threshold: float = 0.0, wanted: Sequence[str] = ()
-) -> pa.Array:
-    """The best label of each text without its prefix, and its score: a struct of label and score; NULL for NULL.
+def best_labels(column: pa.Array, path: str | None, lower: bool, k: int, wanted: Sequence[str]) -> pa.Array:
+    """A struct for each text, NULL for NULL.
 
-    lower: apply `str.lower` first. wanted: further labels, whose scores are the field `scores`, NULL where fastText, asked
-    for k labels (-1: all) above the threshold, names them not. Line feeds separate words as spaces do.
+    label, score: the best label without its prefix, and its probability. scores: those of wanted labels, NULL where
+    fastText, asked for k labels (-1: all), names them not. lower: apply `str.lower` first. Line feeds separate words.
     """
-    model, view = load(path), texts(column)
-    found = predict(model, lowered(view) if lower else view, k, threshold, wanted)
+    view = texts(column)
+    if path is None or not len(view):  # constants have no value for an empty vector
+        none = np.zeros(len(view), np.bool_)
+        return structs(
+            none,
+            label=of_texts([None] * len(view)),
+            score=ints(np.zeros(len(view)), none),
+            scores=_lists(np.zeros((len(view), 0))),
+        )
+    model = load(path)
+    found = predict(model, lowered(view) if lower else view, k, 0.0, wanted)
     given = found.labels != NOTHING
     label = _of_numbers(names(model), found.labels)
-    fields = {"label": label, "score": ints(found.scores.astype(np.float64), given)}
-    if wanted:
-        fields["scores"] = _lists(found.wanted)
-    return structs(view.valid, **fields)
+    return structs(
+        view.valid, label=label, score=ints(found.scores.astype(np.float64), given), scores=_lists(found.wanted)
+    )
 
 
 def _of_numbers(values: Sequence[str], numbers: np.ndarray) -> pa.Array:

@@ -133,9 +133,9 @@ def test_more_words_than_a_memory_holds(loss: int, tmp_path: Path) -> None:
 def test_threads_share_a_model(tmp_path: Path) -> None:
     path = str(written(Recipe(bucket=1000), tmp_path))
     columns = [pa.array([f"word{a} the {a * b}" for a in range(300)]) for b in range(16)]
-    alone = [kernel.best_labels(column, path).to_pylist() for column in columns]
+    alone = [kernel.best_labels(column, path, False, 1, []).to_pylist() for column in columns]
     with ThreadPoolExecutor(8) as pool:
-        together = pool.map(lambda column: kernel.best_labels(column, path).to_pylist(), columns * 4)
+        together = pool.map(lambda column: kernel.best_labels(column, path, False, 1, []).to_pylist(), columns * 4)
         assert list(together) == alone * 4
 
 
@@ -152,7 +152,7 @@ def test_another_file_under_the_name_is_another_model(tmp_path: Path) -> None:
 def test_scores_as_a_column(tmp_path: Path) -> None:
     path = str(written(Recipe(words=["the"], kept=[], parts=2, maxn=0, ngrams=1), tmp_path))
     column = pa.array(["the", None, "of", "THE"])
-    found = kernel.best_labels(column, path, lower=True, k=2, wanted=["de", "xx", "en", "zh"]).to_pylist()
+    found = kernel.best_labels(column, path, True, 2, ["de", "xx", "en", "zh"]).to_pylist()
     assert found[1] is None
     assert found[2] == {"label": None, "score": None, "scores": [None] * 4}
     assert found[0] == found[3]
@@ -233,7 +233,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 def test_numbers_that_overflow_are_an_error_of_the_text(tmp_path: Path) -> None:
     path = written(Recipe(scale=1e37, loss=SOFTMAX), tmp_path)
     with pytest.raises(ValueError, match="overflow"):
-        kernel.best_labels(pa.array(["the"]), str(path))
+        kernel.best_labels(pa.array(["the"]), str(path), False, 1, [])
 
 
 # Lower case

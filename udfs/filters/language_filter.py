@@ -1,0 +1,180 @@
+"""Filter on languages as datatrove's LanguageFilter decides, by fastText's model for 176 languages or by GlotLID."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refinery.kernels.models import fasttext
+
+OPERATOR = {
+    "doc": (
+        "Keep samples for which a model of fastText gives one of `languages` a score above language_threshold; without "
+        "languages, samples whose best language has such a score. Texts are not lowered, unlike in language_id_score_filter. "
+        "Labels of GlotLID have a script, as in eng_Latn. refinery downloads no model."
+    ),
+    "version": 1,
+    "peer": "LanguageFilter of datatrove 0.10.1",
+    "resources": {"loads": True},
+    "params": {
+        "languages": {
+            "type": "str_or_list",
+            "default": None,
+            "nullable": True,
+            "doc": "Language, or list of them, as the model names them; null: any.",
+        },
+        "language_threshold": {"type": "float", "default": 0.65, "doc": "Score that must be exceeded."},
+        "backend": {
+            "type": "str",
+            "default": "ft176",
+            "choices": ["ft176", "glotlid"],
+            "doc": "Labels of the model: languages, or with glotlid languages with a script.",
+        },
+        "label_only": {"type": "bool", "default": False, "doc": "Measure, and keep all samples."},
+        "model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "asset": "lid.176.bin",
+            "needed": {"backend": "ft176"},
+            "doc": "Model for ft176.",
+        },
+        "glotlid_model": {
+            "type": "file",
+            "default": None,
+            "nullable": True,
+            "asset": "cis-lmu/glotlid/model_v3.bin",
+            "needed": {"backend": "glotlid"},
+            "doc": "Model for glotlid.",
+        },
+    },
+    "stats": {
+        "language": {"type": "VARCHAR", "doc": "Language with the greatest score, without its script."},
+        "language_score": {"type": "DOUBLE", "doc": "Its score."},
+        "language_script": {"type": "VARCHAR", "doc": "With glotlid: its script."},
+    },
+    "checks": "check",
+    "sql": """
+        {% set wanted = [] if languages is none else [languages] if languages is string else languages %}
+        {% set glotlid = backend == "glotlid" %}
+        {% set found = feature(
+            "fasttext", model=glotlid_model if glotlid else model, k=-1, labels=wanted | join(" "), lower=false,
+            newline=" ", strip=false
+        ) %}
+        {% set best = found ~ ".score" %}
+        SELECT
+        {% if glotlid %}
+        split_part({{ found }}.label, '_', 1) AS language, split_part({{ found }}.label, '_', 2) AS language_script,
+        {% else %}
+        {{ found }}.label AS language,
+        {% endif %}
+        {{ best }} AS language_score,
+        {% if label_only %}true
+        {% elif wanted %}coalesce(list_max({{ found }}.scores), 0) > {{ language_threshold | lit }}
+        {% else %}{{ best }} > {{ language_threshold | lit }}
+        {% endif %} AS keep
+    """,
+    "examples": [
+        {
+            "text": "the the",
+            "params": {"model": "lid.bin", "languages": "en"},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"language": "en", "language_score": 0.9820237755775452},
+            "keep": True,
+        },
+        {
+            "text": "the",
+            "params": {"model": "lid.bin", "languages": ["de", "fr"], "language_threshold": 0.01},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"language": "en", "language_score": 0.9525841474533081},
+            "keep": True,
+        },
+        {
+            "text": "der",
+            "params": {
+                "model": "lid.bin",
+            },
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"language": "de", "language_score": 0.9525841474533081},
+            "keep": True,
+        },
+        {
+            "text": "The",
+            "params": {"model": "lid.bin", "language_threshold": 0.4, "label_only": False},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"language": "de", "language_score": 0.5000100135803223},
+            "keep": True,
+        },
+        {
+            "text": "",
+            "params": {"model": "lid.bin", "label_only": True},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"language": "de", "language_score": 0.5000100135803223},
+            "keep": True,
+        },
+        {
+            "text": "der der",
+            "params": {"glotlid_model": "lid.bin", "languages": "deu_Latn", "backend": "glotlid"},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeenxPokleXApRrhUSmopmhScxcSAARwYGBr2A+kDQNoergChECgIVgDG9gDGPiTD"
+                    )
+                }
+            },
+            "stats": {"language": "deu", "language_score": 0.9820237755775452, "language_script": "Latn"},
+            "keep": True,
+        },
+        {"text": "the", "params": {"model": "lid.bin", "backend": "other"}, "error": True},
+    ],
+}
+
+
+def check(params: dict[str, Any]) -> list[str]:
+    """Problems that prevent a run with these parameters, as sentences that name the cure."""
+    glotlid = params["backend"] == "glotlid"
+    name = "glotlid_model" if glotlid else "model"
+    if problems := fasttext.problems(params[name], name):
+        return problems
+    given = params["languages"] or []
+    if wrong := [one for one in ([given] if isinstance(given, str) else given) if len(one.split()) != 1]:
+        return [f"languages: {wrong[0]!r} is no name of a language: names have no white space"]
+    labels = fasttext.names(fasttext.load(params[name]))
+    if glotlid and any(label.count("_") != 1 for label in labels):
+        return [f"{name} {params[name]} has labels without a script, such as {labels[0]!r}: set backend to ft176"]
+    return []
