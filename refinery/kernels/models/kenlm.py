@@ -1,8 +1,9 @@
 """Scores of texts by KenLM's n-gram models, in the same float32 bits as the library's.
 
-Words are looked up in groups, order by order: unigrams of all words of a group, then bigrams, and so on. So the memory that a lookup
-needs is fetched while others run. The library limits the context of a word by the one before; that comes last, because it
-decides which of the n-grams that were found count, and nothing about the search.
+Words are looked up in groups, order by order: unigrams of all words of a group, then bigrams, and so on. So the memory that a
+lookup needs is fetched while others run. An n-gram is looked up if its last words are one, and if its first words are one
+with which longer ones begin, as its backoff says. The context that the library carries from word to word comes last: it
+decides which of the n-grams that were found count.
 """
 
 from __future__ import annotations
@@ -118,20 +119,20 @@ def _score_line(tables, room, data, i, end):
     room.extends[0] = _ONE
     unigram = layout[UNIGRAMS] + layout[STRIDE] * layout[BEGIN]
     room.backoffs[0, 0] = as_float(load_half(tables.data, unigram + 4))
-    total, state, known, more = np.float32(0), 1, 1, True
+    total, state, more = np.float32(0), 1, True
     while more:
         i, n = _read(tables, room, data, i, end)
         more = n == GROUP
         if not more:
             room.words[before + n] = np.uint64(layout[END])
             n += 1
-        _look_up(tables, room, n, known)
+        _look_up(tables, room, n)
         total, state = _sum(room, n, layout[ORDER], total, state)
         for k in range(before):
             room.words[k] = room.words[n + k]
         for k in range(before):
             room.backoffs[0, k] = room.backoffs[n, k]
-        known = min(known + n, before)
+        room.extends[0] = room.extends[n]
     return total
 
 
@@ -157,15 +158,15 @@ def _read(tables, room, data, i, end):
 
 
 @kernel
-def _look_up(tables, room, n, known):
-    """Find the n-grams that end with each of the n words of a group. known: words before the group."""
+def _look_up(tables, room, n):
+    """Find the n-grams that end with each of the n words of a group."""
     order = tables.layout[ORDER]
     alive = _unigrams(tables, room, n)
     for length in range(2, order + 1):
         if tables.layout[KIND] >= TRIE:
-            alive = _in_trie(tables, room, alive, known, length)
+            alive = _in_trie(tables, room, alive, length)
         else:
-            alive = _in_table(tables, room, alive, known, length)
+            alive = _in_table(tables, room, alive, length)
 
 
 @inlined
@@ -188,8 +189,9 @@ def _unigrams(tables, room, n):
         room.extends[k + 1] = np.uint64(0)
         if layout[KIND] >= TRIE:
             _note(room, k, 1, prob, load_half(data, at + 4))
-            begin, end = within(load_word(data, at + 8), load_word(data, at + 24), tables.orders[0, ENTRIES])
-            alive = _go_on_in_trie(tables, room, k, 1, begin, end, alive)
+            if _has_context(room, k, 1):
+                begin, end = within(load_word(data, at + 8), load_word(data, at + 24), tables.orders[0, ENTRIES])
+                alive = _go_on_in_trie(tables, room, k, 1, begin, end, alive)
         else:
             _note(room, k, 1, prob | _SIGN, load_half(data, at + 4))
             if not prob & _SIGN:
@@ -198,8 +200,16 @@ def _unigrams(tables, room, n):
 
 
 @inlined
+def _has_context(room, k, length):
+    """True if longer n-grams begin with the `length` words before word k."""
+    return (room.extends[k] >> np.uint64(length - 1)) & _ONE != np.uint64(0)
+
+
+@inlined
 def _go_on_in_table(tables, room, k, length, key, alive):
     """Begin the search for an n-gram one word longer, in a hash table."""
+    if not _has_context(room, k, length):
+        return alive
     key = chained(key, room.words[tables.layout[ORDER] - 1 + k - length])
     room.keys[k] = key
     room.places[k, 0] = expect_place(tables.data, tables.orders[length - 1], key)
@@ -220,14 +230,12 @@ def _go_on_in_trie(tables, room, k, length, begin, end, alive):
 
 
 @kernel
-def _in_table(tables, room, searched, known, length):
+def _in_table(tables, room, searched, length):
     """Look up n-grams of this length for the words that may have one; returns the number of those that may go on."""
     data, order, alive = tables.data, tables.orders[length - 2], 0
     last = length == tables.layout[ORDER]
     for number in range(searched):
         k = room.alive[number]
-        if known + k < length - 1:
-            continue
         at = find_place(data, order[START], order[PLACES], order[PLACE_SIZE], room.keys[k], room.places[k, 0])
         if at < 0:
             continue
@@ -237,13 +245,13 @@ def _in_table(tables, room, searched, known, length):
             room.found[k] = length
             continue
         _note(room, k, length, prob | _SIGN, load_half(data, at + 12))
-        if not prob & _SIGN and known + k >= length:
+        if not prob & _SIGN:
             alive = _go_on_in_table(tables, room, k, length, room.keys[k], alive)
     return alive
 
 
 @kernel
-def _in_trie(tables, room, searched, known, length):
+def _in_trie(tables, room, searched, length):
     """As `_in_table`, in the packed arrays of a trie."""
     data, order, alive = tables.data, tables.orders[length - 2], 0
     last = length == tables.layout[ORDER]
@@ -261,7 +269,7 @@ def _in_trie(tables, room, searched, known, length):
             continue
         prob, backoff = _values(data, order, bit)
         _note(room, k, length, prob, backoff)
-        if known + k >= length:
+        if _has_context(room, k, length):
             begin, end = next_range(tables, order, at)
             alive = _go_on_in_trie(tables, room, k, length, begin, end, alive)
     return alive
