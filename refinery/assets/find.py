@@ -43,12 +43,12 @@ def _on_hub(cache: Path, name: str) -> Iterator[str]:
     """Matches in the cache of the Hub: the revision that `main` stood for when it was loaded, else a single one."""
     for repository, file in hub_files(name):
         there = cache / f"models--{repository.replace('/', '--')}"
-        revision = _revision(there)
+        revision = revision_of(there)
         if revision is not None and (path := revision / file).is_file():
             yield str(path)
 
 
-def _revision(repository: Path) -> Path | None:
+def revision_of(repository: Path) -> Path | None:
     """The folder of a repository's files, None if it has none, or several and no `main`."""
     try:
         return repository / "snapshots" / (repository / "refs" / "main").read_text(encoding="ascii").strip()

@@ -6,10 +6,12 @@ import glob
 import os
 import shlex
 from collections.abc import Iterable
+from typing import Any
 
 from refinery.common.redaction import has_credentials, hide, remember
 from refinery.errors import suggestion
 from refinery.io.readers.registry import READABLE, READERS
+from refinery.recipe.hub_datasets import HubDataset, NotHere, paths_of
 from refinery.recipe.keys import DATASET_KEYS, SOURCE_KEYS
 from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, plain_value
@@ -18,6 +20,8 @@ from refinery.storage.urls import is_url
 
 _WEIGHT, _PATH, _MOST = SOURCE_KEYS["weight"], SOURCE_KEYS["path"], DATASET_KEYS["max_sample_num"]
 _PLACES = ("s3", "huggingface")
+# Keys of a dataset of the Hub.
+_OF_HUB = ("name", "split", "data_dir", "data_files")
 # Data-Juicer's keys beside the URL of a source, and the place from which refinery reads each.
 _ENVIRONMENT = {
     "aws_access_key_id": "AWS_ACCESS_KEY_ID",
@@ -120,6 +124,8 @@ def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[I
     if not isinstance(node, Mapping):
         problems.add(node.place, f"a source must be a mapping with a path, not {describe(node)}")
         return ()
+    if _is_of_hub(node):
+        return _from_hub(node, problems)
     kind = _kind(node, problems)
     if kind is None:
         return ()
@@ -128,13 +134,50 @@ def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[I
             remember(plain_value(field.node))
             hint = f"Set {_ENVIRONMENT[name]} in the environment of every machine instead."
             problems.add(field.place, f"{name} of a source is not read from recipes", hint)
-        elif name not in SOURCE_KEYS:
+        elif name not in SOURCE_KEYS or name in _OF_HUB:
             problems.add(field.place, f"a {kind} source has no key {name!r}", suggestion(name, SOURCE_KEYS))
     if "path" not in node.entries:
         problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
         return ()
     weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
     return _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
+
+
+def _is_of_hub(node: Mapping) -> bool:
+    """Return whether a source names a dataset of the Hub: by its type, or by its source beside a path that is no URL."""
+    kind, source, path = (_text(node, name) for name in ("type", "source", "path"))
+    named = kind == "remote" and (source or "").lower() == "huggingface" and not is_url(path or "")
+    return kind == "huggingface" or named
+
+
+def _text(node: Mapping, name: str) -> str | None:
+    entry = node.entries.get(name)
+    return entry.node.text if entry is not None and isinstance(entry.node, Scalar) else None
+
+
+def _from_hub(node: Mapping, problems: Problems) -> tuple[InputConfig, ...]:
+    """The files or URLs of a dataset of the Hub; several files share the weight of the source."""
+    values: dict[str, Any] = {}
+    for name, field in node.entries.items():
+        if name == "limit":
+            problems.add(field.place, "limit of a dataset cannot be followed", "Write dataset.max_sample_num.")
+        elif name not in SOURCE_KEYS:
+            problems.add(field.place, f"a huggingface source has no key {name!r}", suggestion(name, SOURCE_KEYS))
+        elif name not in ("type", "source"):
+            values[name] = take(field.node, SOURCE_KEYS[name], name, problems)
+    if not values.get("path"):
+        problems.add(node.place, "a source has no path", "Write path: owner/name, or a local folder.")
+        return ()
+    own = {name: values.get(name) for name in _OF_HUB if name != "data_files"}
+    place, form = node.entries["path"].node.place, _read_format(node, problems, ())
+    try:
+        paths = paths_of(HubDataset(values["path"], **own, data_files=values.get("data_files") or ()))
+    except NotHere as error:
+        problems.add(place, str(error.args[0]), error.args[1])
+        return ()
+    weight = values.get("weight")
+    shared = (1.0 if weight is None else weight) / len(paths)
+    return tuple(source for path in paths for source in _checked(path, shared, form, place, problems))
 
 
 def _kind(node: Mapping, problems: Problems) -> str | None:

@@ -58,8 +58,19 @@ class InputConfig:
     """
 
     path: str = read_from(
-        RecipeKey("type", "str", "local", "`remote` needs a URL as path.", choices=("local", "remote"), nullable=True),
+        RecipeKey(
+            "type",
+            "str",
+            "local",
+            "`remote` needs a URL as path; `huggingface` a [dataset of the Hub](#datasets-of-the-hub).",
+            choices=("local", "remote", "huggingface"),
+            nullable=True,
+        ),
         RecipeKey("", "str", "", "A file, folder, glob or [URL](#urls). Required."),
+        RecipeKey("name", "str", None, "Of a dataset of the Hub: its configuration.", nullable=True),
+        RecipeKey("split", "str", None, "Of a dataset of the Hub: `train`, `test` or another one.", nullable=True),
+        RecipeKey("data_dir", "str", None, "Of a dataset of the Hub: a folder in it.", nullable=True),
+        RecipeKey("data_files", "strings", (), "Of a dataset of the Hub: files or patterns in it.", nullable=True),
         default="",
     )
     weight: float = key("float", 1.0, "Its share of `max_sample_num`.", min=0)

@@ -92,7 +92,7 @@ def _source(readers: Sequence[str]) -> Schema:
     forms = [{"enum": [*READABLE, *readers]}, readable, _NULL, ref("variable")]
     plain["format"] = {"description": SOURCE_KEYS["format"].help, "anyOf": forms}
     plain["source"] = {"description": SOURCE_KEYS["source"].help, "anyOf": [*forms, places]}
-    plain["type"] = {"description": SOURCE_KEYS["type"].help, "enum": ["local", "remote", "", None]}
+    plain["type"] = {"description": SOURCE_KEYS["type"].help, "enum": ["local", "remote", "huggingface", "", None]}
     return _object(plain, ["path"])
 
 
