@@ -21,7 +21,7 @@ __all__ = ["home"]
 HUB = sorted((RECORDED / "hub_recipes").glob("*.yaml"))
 TOKENIZING = ("words_num_filter", "word_repetition_filter", "flagged_words_filter", "stopwords_filter")
 # Operators that are being written.
-WAITING = {"language_id_score_filter"}
+WAITING: set[str] = set()
 
 
 def needed(recipe: Path) -> list[tuple[str, str]]:

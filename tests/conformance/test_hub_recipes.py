@@ -29,7 +29,7 @@ DOCUMENTS = f"""
     WHERE id % 23 = 5 AND strlen(text) < 200000 ORDER BY id
 """
 # Operators that are being written; the recipes that use them wait.
-WAITING = {"language_id_score_filter"}
+WAITING: set[str] = set()
 # Data-Juicer left no row after its second alphanumeric_filter, whose recorded cases (`ops_models`) say otherwise; the step
 # after it removes the others, too.
 LEFT_LESS = {"reproduced_redpajama__redpajama-code"}
