@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.test_data_juicer import check_filter, documents, run
+from tests.conformance.test_data_juicer import check_filter, documents, parameters, run
 from tests.conftest import RECORDED
 
 __all__ = ["documents"]
@@ -26,7 +26,8 @@ def test_recorded_case(case: dict[str, Any], documents: Path, tmp_path: Path) ->
     pytest.importorskip("sentencepiece")
     models = f"{case['models']}/{case['params'].get('lang', 'en')}"
     files = {"model": f"{models}.arpa.bin", "tokenizer_model": f"{models}.sp.model"}
-    done = run({**case, "params": {**case["params"], **files}}, "perplexity_filter", documents, tmp_path)
+    params = parameters({"params": {**case["params"], **files}})
+    done = run([{"perplexity_filter": params}], documents, tmp_path)
     given = [json.loads(line)["id"] for line in documents.read_bytes().decode().rstrip("\n").split("\n")]
     check_filter(case, dict.fromkeys(given), done)
     measured = {given[row]: value for row, value in done.sql("SELECT _row, perplexity FROM stats")}
