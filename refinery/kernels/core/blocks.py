@@ -140,6 +140,17 @@ def load_word(typingctx, data, i):
 
 
 @intrinsic
+def store_word(typingctx, data, i, word):
+    """Write a uint64 to data[i:], little-endian; all eight bytes must exist."""
+
+    def generate(context, builder, signature, args):
+        builder.store(args[2], address(context, builder, _WORD, signature.args[0], *args[:2]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.intp, types.uint64), generate
+
+
+@intrinsic
 def copy_block(typingctx, data, i, out, w):
     """Write the 64 bytes from data[i] on to out[w:]; all of them must exist."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from functools import lru_cache
@@ -25,6 +26,19 @@ from refinery.kernels.models.sentencepiece_file import (
     Unsupported,
     read,
 )
+from refinery.kernels.models.sentencepiece_memory import (
+    LONGEST,
+    MOST_PIECES,
+    SPARE,
+    is_known,
+    is_safe,
+    key_of,
+    margin_of,
+    new_memory,
+    remember,
+    seen_before,
+    write,
+)
 from refinery.kernels.models.sentencepiece_rules import Rules, normalize, rules_of
 from refinery.kernels.models.sentencepiece_unigram import best_path
 
@@ -32,7 +46,7 @@ SPACE = 0x20
 _FIRST, _SECOND, _THIRD = SPACE_SYMBOL
 # Added to the lowest score of a piece for a character that no piece has.
 UNKNOWN_PENALTY = 10.0
-UNKNOWN, BYTE_FALLBACK, SPLITS, IS_BPE = range(4)
+UNKNOWN, BYTE_FALLBACK, SPLITS, IS_BPE, LARGEST = range(5)
 HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 
 
@@ -40,7 +54,7 @@ class Pieces(NamedTuple):
     """Tables of a model's pieces.
 
     trie: of the pieces, with their numbers. scores: of each piece, then that of an unknown character. ranks: of a BPE
-    model, its scores. options: by the constants above; SPLITS: no piece crosses the beginning of a word.
+    model, its scores. options: by the constants above; SPLITS: no piece crosses the beginning of a word; LARGEST: no score is farther from 0.
     """
 
     trie: np.ndarray
@@ -66,9 +80,15 @@ class Scratch(NamedTuple):
     links: np.ndarray
     units: np.ndarray
     heap: np.ndarray
+    memory: np.ndarray  # words, see `sentencepiece_memory`
+    seen: np.ndarray
+    sums: np.ndarray
+    begins: np.ndarray
 
 
-record(Scratch, "uint8[] float32[] int32[] int32[] int32[] int32[,] int64[] int64[,]")
+record(
+    Scratch, "uint8[] float32[] int32[] int32[] int32[] int32[,] int64[] int64[,] int64[,] int64[] float64[,] int32[]"
+)
 
 
 class Model(NamedTuple):
@@ -76,6 +96,7 @@ class Model(NamedTuple):
 
     rules: Rules
     pieces: Pieces
+    local: threading.local  # of each thread: its memory of words
 
 
 _loading = threading.Lock()
@@ -91,7 +112,7 @@ def load(path: str) -> Model:
 @lru_cache(maxsize=8)
 def _loaded(path: str, *state: int) -> Model:
     model = read(path)
-    return Model(rules_of(model), _pieces_of(model))
+    return Model(rules_of(model), _pieces_of(model), threading.local())
 
 
 def _pieces_of(model: ModelFile) -> Pieces:
@@ -110,7 +131,7 @@ def _pieces_of(model: ModelFile) -> Pieces:
         for piece, _, kind in model.pieces
         if kind in (NORMAL, USER_DEFINED)
     )
-    options = [model.unknown, model.byte_fallback, splits, is_bpe]
+    options = [model.unknown, model.byte_fallback, splits, is_bpe, math.ceil(np.abs(scores).max())]
     return Pieces(trie, scores, ranks(scores), np.array(options, np.int64))
 
 
@@ -124,8 +145,7 @@ def pieces(column: pa.Array | pa.ChunkedArray, path: str) -> pa.Array:
     model, view = load(path), texts(column)
     rows = len(view)
     longest = int(np.diff(view.offsets).max(initial=0))
-    is_bpe = bool(model.pieces.options[IS_BPE])
-    scratch = _scratch(longest + longest // 2 + 64, is_bpe)
+    scratch = _scratch(model, longest + longest // 2 + 64)
     out = np.empty(view.size * 2 + 4096, np.uint8)
     offsets, counts = np.zeros(rows + 1, np.int64), np.zeros(rows, np.int64)
     row = 0
@@ -136,17 +156,28 @@ def pieces(column: pa.Array | pa.ChunkedArray, path: str) -> pa.Array:
         if row >= 0:
             break
         row = -1 - row
-        scratch = _scratch(2 * len(scratch.text), is_bpe)
+        scratch = _scratch(model, 2 * len(scratch.text))
         out = np.concatenate([out, np.empty(len(out), np.uint8)])
     return structs(view.valid, n=counts, joined=strings(out, offsets, view.valid), ends=no_ends(rows))
 
 
-def _scratch(room: int, is_bpe: bool) -> Scratch:
-    """Room for a text of so many bytes; memory that is never written is never allocated by the system."""
+def _scratch(model: Model, room: int) -> Scratch:
+    """Room for a text of so many bytes; what is never written is never allocated by the system."""
     origins, found, ends = (np.empty(room + 1, np.int32) for _ in range(3))
-    more = room + 1 if is_bpe else 1
+    more = room + 1 if model.pieces.options[IS_BPE] else 1
     links, units, heap = np.empty((4, more), np.int32), np.empty(more, np.int64), np.empty((2, 3 * more), np.int64)
-    return Scratch(np.empty(room, np.uint8), np.empty(room + 1, np.float32), origins, found, ends, links, units, heap)
+    sums, begins = np.empty((2, LONGEST + 1), np.float64), np.empty(LONGEST + 1, np.int32)
+    memory, seen = _own(model)
+    text, totals = np.empty(room, np.uint8), np.empty(room + 1, np.float32)
+    return Scratch(text, totals, origins, found, ends, links, units, heap, memory, seen, sums, begins)
+
+
+def _own(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """The memory of this thread."""
+    if not hasattr(model.local, "memory"):
+        model.local.memory = new_memory()
+    memory: tuple[np.ndarray, np.ndarray] = model.local.memory
+    return memory
 
 
 @entry("uint8[] int64[] bool[] int64 Rules Pieces Scratch uint8[] int64[] int64[]", Rules, Pieces, Scratch)
@@ -157,7 +188,7 @@ def _encode(data, offsets, valid, first, rules, pieces, scratch, out, out_offset
         if valid[row]:
             size = normalize(data, offsets[row], offsets[row + 1], rules, scratch.text)
             most = 7 if pieces.options[BYTE_FALLBACK] else 2
-            if size < 0 or w + most * size + 8 > len(out):
+            if size < 0 or w + most * size + SPARE > len(out):
                 return -1 - row
             counts[row], w = _encode_text(size, pieces, rules.symbols, scratch, out, w)
         out_offsets[row + 1] = w
@@ -168,17 +199,36 @@ def _encode(data, offsets, valid, first, rules, pieces, scratch, out, out_offset
 def _encode_text(size, pieces, symbols, scratch, out, w):
     """Write the pieces of the normalized text; returns their number, and the position after them."""
     text, options, scores = scratch.text, pieces.options, pieces.scores
+    memory = scratch.memory
     unknown, fallback = options[UNKNOWN], options[BYTE_FALLBACK] != 0
     total, count, start, after_unknown = np.float32(0), 0, 0, False
     while start < size:
         end = _word_end(text, start, size) if options[SPLITS] else size
+        length, slot = end - start, -1
+        first = second = third = np.int64(0)
+        if length <= LONGEST and options[SPLITS] and start + SPARE <= len(text):
+            first, second, third, slot = key_of(text, start, length)
+            if is_known(memory, slot, first, second, third, length) and (
+                options[IS_BPE] or is_safe(memory, slot, total, length, options[LARGEST])
+            ):
+                total, count, w = write(text, start, memory, slot, scores, total, count, out, w)
+                start, after_unknown = end, False
+                continue
+        again = slot >= 0 and seen_before(scratch.seen, slot, first, second, third)
+        margin = np.inf
         if options[IS_BPE]:
             top = join_symbols(text, start, end, pieces.trie, symbols, pieces.ranks, unknown, scratch)
         else:
             total = best_path(
                 text, start, end, total, pieces.trie, scores, unknown, scratch.totals, scratch.origins, scratch.found
             )
-            top = _forward(scratch.origins, end - start, scratch.ends)
+            top = _forward(scratch.origins, length, scratch.ends)
+            if again and top <= MOST_PIECES:
+                margin = margin_of(
+                    text, start, length, pieces.trie, scores, scratch.origins, scratch.sums, scratch.begins
+                )
+        if again:
+            remember(memory, slot, first, second, third, length, scratch.ends, scratch.found, top, unknown, margin)
         begin = start
         for piece in range(top):
             place = scratch.ends[piece]

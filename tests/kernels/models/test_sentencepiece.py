@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -204,3 +206,28 @@ def test_tokens_of_minhash(kind: str, model: Callable[[str], str], monkeypatch: 
     by_kernel = found()
     monkeypatch.setattr(subwords, "has_kernel", lambda path: False)
     assert by_kernel == found()
+
+
+@pytest.mark.parametrize("lead", [0.0, 1e-6, 1e-4, 1e-3, 4e-3, 2e-2, -1e-4])
+def test_near_ties(lead: float, tmp_path: Path) -> None:
+    """Two ways to cut a word that differ by less than a total's last place, and by a little more."""
+    scores = {"▁qz": -9.3127, "xw": -8.0741, "▁q": -8.6655, "zxw": -9.3127 - 8.0741 + 8.6655 + lead}
+    more = b"".join(piece(text.encode(), struct.pack("<f", score)) for text, score in scores.items())
+    path = changed(tmp_path / "m.model", trained("plain") + more)
+    same(path, ["qzxw " * 9000, " ".join(f"qzxw {word}" for word in " ".join(corpus()).split()), "qzxw qzxw qzxw"])
+
+
+def test_long_words_and_many(model: Callable[[str], str]) -> None:
+    """Words around the longest that is remembered, with all lengths of characters, again and again."""
+    words = [letter * count for letter in ("a", "th", "é", "据", "🎉x") for count in range(1, 14)]
+    for kind in ("plain", "bpe", "bpe-bytes", "bare", "across"):
+        same(model(kind), [" ".join(words), " ".join(reversed(words)), *words, " ".join(words * 3)])
+
+
+def test_threads(model: Callable[[str], str]) -> None:
+    """Each thread has a memory of its own."""
+    texts = [" ".join(corpus()[start::7]) for start in range(7)] * 4
+    path = model("plain")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: split(path, [text])[0], texts))
+    assert found == by_library(path, texts)
