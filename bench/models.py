@@ -45,9 +45,9 @@ class Section:
 
 def sections() -> dict[str, Section]:
     """Kinds of models by the names that `--only` takes."""
-    from bench import model_kenlm
+    from bench import model_fasttext, model_kenlm
 
-    return {"kenlm": model_kenlm.SECTION}
+    return {"fasttext": model_fasttext.SECTION, "kenlm": model_kenlm.SECTION}
 
 
 def documents(corpus: Path, megabytes: float) -> list[str]:
