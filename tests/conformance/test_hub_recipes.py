@@ -1,4 +1,4 @@
-"""The public recipes of the Data-Juicer hub, unchanged but for paths and np: rows and texts that Data-Juicer keeps.
+"""The public recipes of the Data-Juicer hub with other paths and np: they keep the rows and texts that Data-Juicer keeps.
 
 Their models and word lists are found as on a machine on which Data-Juicer has run: by its variables and its cache folders.
 """
@@ -18,7 +18,6 @@ import pytest
 import yaml
 
 import refinery
-from refinery.operators import Library
 from tests.assets.conftest import VARIABLES
 from tests.conftest import RECORDED
 
@@ -28,11 +27,18 @@ DOCUMENTS = f"""
     SELECT id, text, source, suffix, url, text AS content FROM '{CORPUS}'
     WHERE id % 23 = 5 AND strlen(text) < 200000 ORDER BY id
 """
-# Operators that are being written; the recipes that use them wait.
-WAITING: set[str] = set()
-# Data-Juicer left no row after its second alphanumeric_filter, whose recorded cases (`ops_models`) say otherwise; the step
-# after it removes the others, too.
-LEFT_LESS = {"reproduced_redpajama__redpajama-code"}
+# Rows after a step that differ, where the rows that are kept are the same.
+LEFT = {
+    # A sample's ratio is the bound, 0.3; Data-Juicer compares the number that it has stored, 0.30000000000000004.
+    "pretrain__pile-uspto-refine": {"special_characters_filter": 591, "text_length_filter": 577},
+    # Data-Juicer left no row after its second alphanumeric_filter, whose recorded cases (`ops_models`) say otherwise; the
+    # next step removes the others, too.
+    "reproduced_redpajama__redpajama-code": {"alphanumeric_filter": 450},
+}
+# MinHash draws other hash functions than Data-Juicer unless it is told to take the same ones (docs/compatibility.md).
+SAME_HASH = {"demo__dedup": {"process.2.hash": "data_juicer"}}
+# Recipes that differ from another one in nothing but bounds.
+ALIKE = ("cc-2020-05", "cc-2021-04", "cc-2022-05", "cc-2023-06", "pile-nih", "pile-philpaper", "pile-pubmed-central")
 
 
 def recorded_results() -> dict[str, dict[str, Any]]:
@@ -47,10 +53,6 @@ EXPECTED = recorded_results()
 def steps_of(name: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = yaml.safe_load((HUB / f"{name}.yaml").read_text("utf-8"))["process"]
     return found
-
-
-def waits(name: str) -> bool:
-    return any(operator in WAITING for step in steps_of(name) for operator in step)
 
 
 def published_identifier() -> Path | None:
@@ -104,16 +106,30 @@ def kept(folder: Path, key: str = "text") -> list[list[Any]]:
     return [[item["id"], hashlib.md5(item[key].encode()).hexdigest()[:12]] for item in found]
 
 
-@pytest.mark.parametrize("name", [name for name, result in EXPECTED.items() if not result.get("error")])
+@pytest.mark.skipif(not EXPECTED, reason="the public recipes are not at hand")
+def test_minhash_with_hashes_of_its_own_keeps_nearly_the_same(documents: Path, machine: Path, tmp_path: Path) -> None:
+    run("demo__dedup", documents, tmp_path)
+    ours, theirs = ({tuple(row) for row in rows} for rows in (kept(tmp_path), EXPECTED["demo__dedup"]["kept"]))
+    assert len(ours ^ theirs) <= 12
+
+
+def comparable() -> list[Any]:
+    """Recipes that Data-Juicer could run; those like another one are `long`."""
+    names = [name for name, result in EXPECTED.items() if not result.get("error")]
+    return [pytest.param(n, marks=pytest.mark.long if any(part in n for part in ALIKE) else ()) for n in names]
+
+
+@pytest.mark.parametrize("name", comparable())
 def test_a_public_recipe_keeps_the_rows_of_data_juicer(
     name: str, documents: Path, machine: Path, tmp_path: Path
 ) -> None:
-    if waits(name):
-        pytest.skip("an operator is being written")
-    done, expected = run(name, documents, tmp_path), EXPECTED[name]
+    done, expected = run(name, documents, tmp_path, **SAME_HASH.get(name, {})), EXPECTED[name]
     assert done.counts.quarantined == 0
     left = [list(row) for row in done.sql("SELECT operator, rows_out FROM steps ORDER BY step")]
-    assert left == expected["left"] or name in LEFT_LESS
+    odd = LEFT.get(name, {})
+    assert [[operator, rows] for operator, rows in left if rows != odd.get(operator)] == [
+        recorded for recorded, (operator, rows) in zip(expected["left"], left, strict=True) if rows != odd.get(operator)
+    ]
     assert kept(tmp_path, expected["text_key"]) == expected["kept"]
 
 
@@ -122,8 +138,6 @@ def test_a_recipe_for_ray_keeps_the_rows_of_our_minhash(
     name: str, documents: Path, machine: Path, tmp_path: Path
 ) -> None:
     """Data-Juicer needs its Ray engine for these two."""
-    if waits(name):
-        pytest.skip("an operator is being written")
     run(name, documents, tmp_path)
     first, (_, (_, params)) = steps_of(name)[0], (None, *steps_of(name)[1].items())
     own = {key: params[key] for key in ("tokenization", "lowercase")}
@@ -135,10 +149,6 @@ def test_a_recipe_for_ray_keeps_the_rows_of_our_minhash(
     }
     refinery.run(recipe)
     assert kept(tmp_path) == kept(tmp_path / "own")
-
-
-def test_no_recipe_waits_for_an_operator_that_is_there() -> None:
-    assert not WAITING & Library().operators.keys()
 
 
 @pytest.mark.skipif(not EXPECTED, reason="the public recipes are not at hand")
