@@ -45,9 +45,13 @@ class Section:
 
 def sections() -> dict[str, Section]:
     """Kinds of models by the names that `--only` takes."""
-    from bench import model_fasttext, model_kenlm
+    from bench import model_fasttext, model_kenlm, model_sentencepiece
 
-    return {"fasttext": model_fasttext.SECTION, "kenlm": model_kenlm.SECTION}
+    return {
+        "fasttext": model_fasttext.SECTION,
+        "kenlm": model_kenlm.SECTION,
+        "sentencepiece": model_sentencepiece.SECTION,
+    }
 
 
 def documents(corpus: Path, megabytes: float) -> list[str]:

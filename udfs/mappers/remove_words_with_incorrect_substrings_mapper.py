@@ -48,8 +48,8 @@ OPERATOR = {
             "call": "remove_words_with",
         },
         "remove_pieces_with": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR", "VARCHAR"],
+            "columns": ["VARCHAR", "VARCHAR", "BIGINT[]"],
+            "constants": ["VARCHAR"],
             "returns": "VARCHAR",
             "runs": "python",
             "call": "remove_pieces_with",
@@ -57,7 +57,9 @@ OPERATOR = {
     },
     "sql": """
         SELECT
-        {% if tokenization %}remove_pieces_with({{ text }}, {{ model | lit }},
+        {% if tokenization %}
+        {% set pieces = feature('pieces', model=model) %}
+        remove_pieces_with({{ text }}, {{ pieces }}.joined, {{ pieces }}.ends,
         {% else %}remove_words_with({{ text }},
         {% endif %}
         CAST(to_json({{ substrings | lit }}) AS VARCHAR)) AS delta
@@ -85,16 +87,23 @@ def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:
     return word_removal.remove_words_with(column, _list(substrings))
 
 
-def remove_pieces_with(column: pa.Array, model: str, substrings: str | None) -> pa.Array:
-    """Each text without the pieces that contain one of the substrings (a JSON list); NULL where no piece does."""
-    split, unwanted = subwords.pieces(model), _list(substrings)
+def remove_pieces_with(column: pa.Array, joined: pa.Array, ends: pa.Array, substrings: str | None) -> pa.Array:
+    """Each text without the pieces that contain one of the substrings (a JSON list); NULL where no piece does.
 
-    def without(text: str) -> str:
-        pieces = [piece.replace(WORD_START, "") for piece in split(text)]
+    joined, ends: the pieces of each text, as of the feature pieces.
+    """
+    from refinery.kernels.models.pieces import cut
+
+    unwanted = _list(substrings)
+
+    def without(text: str, pieces: list[str]) -> str | None:
         stays = [piece for piece in pieces if not any(s in subwords.strip(piece) for s in unwanted)]
-        return "".join(stays) if len(stays) < len(pieces) else text
+        changed = "".join(stays) if len(stays) < len(pieces) else text
+        return None if changed == text else changed
 
-    return arrow.each(column, without)
+    rows = zip(column.to_pylist(), joined.to_pylist(), ends.to_pylist(), strict=True)
+    bare = ((text, [piece.replace(WORD_START, "") for piece in cut(its or "", places)]) for text, its, places in rows)
+    return arrow.of_texts([None if text is None else without(text, pieces) for text, pieces in bare])
 
 
 def _list(substrings: str | None) -> list[str]:

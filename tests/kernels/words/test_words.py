@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refinery.kernels.models.pieces import of_lists
 from refinery.kernels.text.special_characters import code_points
 from refinery.kernels.words import subwords, word_ratio, word_removal, word_repetition, wordlists, words
 from tests.characters import by_planes, characters
@@ -358,20 +359,17 @@ def operator_module(kind: str, name: str):
     return load_module(UDFS / kind / f"{name}.py")
 
 
-@pytest.fixture
-def pairs(monkeypatch):
-    """A tokenizer that cuts a text into pieces of two characters, spaces as U+2581."""
+def test_pieces_that_stay_are_joined_without_the_spaces():
+    """The tokenizer cuts a text into pieces of two characters, spaces as U+2581."""
 
-    def split(text: str) -> list[str]:
-        return [text.replace(" ", "\u2581")[i : i + 2] for i in range(0, len(text), 2)]
-
-    monkeypatch.setattr(subwords, "pieces", lambda model: split)
-
-
-def test_pieces_that_stay_are_joined_without_the_spaces(pairs):
     module = operator_module("mappers", "remove_words_with_incorrect_substrings_mapper")
     column = strings(["a wwb c", "a b c", None, "", "12//w"])
-    got = module.remove_pieces_with(column, "m", '["ww", "//"]')
+    cut = [
+        None if text is None else [text.replace(" ", "\u2581")[i : i + 2] for i in range(0, len(text), 2)]
+        for text in column.to_pylist()
+    ]
+    pieces = of_lists(cut)
+    got = module.remove_pieces_with(column, pieces.field("joined"), pieces.field("ends"), '["ww", "//"]')
     assert got.to_pylist() == ["ab c".replace(" ", ""), None, None, None, None]
 
 
