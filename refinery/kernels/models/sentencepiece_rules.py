@@ -29,7 +29,7 @@ class Rules(NamedTuple):
     """Tables of a normalizer.
 
     units: trie of the rules, as in the file. replacements: texts, each with a NUL behind it. plain: flags of ASCII
-    characters to which no rule applies before another one. symbols: trie of the user's symbols, which no rule changes.
+    characters to which no rule applies before another one. symbols: trie of the user's symbols, which no rule changes; one unit without any.
     options: by the constants above. replaced: where U+FFFD is in the replacements.
     """
 
@@ -69,7 +69,7 @@ def rules_of(model: ModelFile) -> Rules:
     plain = _plain(units) if model.charsmap else np.ones(128, np.uint8)
     plain[[symbol[0] for symbol in symbols if symbol[0] < 128]] = 0
     data = np.frombuffer(texts + REPLACEMENT + b"\0", np.uint8)
-    trie = built(symbols, list(range(len(symbols))))
+    trie = built(symbols, list(range(len(symbols)))) if symbols else np.zeros(1, np.int64)
     return Rules(units, data, plain, trie, np.array(options, np.int64), np.array([len(texts)], np.int64))
 
 
