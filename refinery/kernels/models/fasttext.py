@@ -26,23 +26,29 @@ from refinery.kernels.models.fasttext_file import (
     Tables,
     read,
 )
-from refinery.kernels.models.fasttext_hash import NONE, START, hashed
+from refinery.kernels.models.fasttext_hash import NONE
 from refinery.kernels.models.fasttext_matrix import ModelFileError
 from refinery.kernels.models.fasttext_scores import Scores, exponential, find_best, new_scores
 from refinery.kernels.models.fasttext_sums import add_from, add_rows
 from refinery.kernels.models.fasttext_words import (
+    COPY,
+    COUNT,
+    HASH,
     REMEMBERED,
     SKIPPED,
     WITH_GRAMS,
     Memory,
+    end_of_word,
+    entry_of,
     first_row,
     grams,
+    hash_of,
     is_end_of_line,
-    learnt,
+    is_gap,
     new_memory,
     pad,
     push,
-    recalled,
+    rows_of,
     seen,
 )
 from refinery.kernels.text.lower import lowered
@@ -226,18 +232,15 @@ def _vector(data, i, end, tables, memory, sums, room):
     sums[:] = 0
     count, words = 0, 0
     while True:
-        while i < end and _is_space(data[i]):
+        while i < end and is_gap(data[i]):
             i += 1
-        start, h = i, START
-        while i < end and not _is_space(data[i]):
-            h = hashed(h, data[i])
-            i += 1
+        start, i = i, end_of_word(data, i, end)
         if i == start or is_end_of_line(data, start, i):
             break
-        rows = _add_word(data, start, i, h, tables, memory, sums, room)
+        rows, h = _add_word(data, start, i, tables, memory, sums, room)
         if rows != SKIPPED:
             count += rows
-            room.hashes[words] = np.int32(h)
+            room.hashes[words] = h
             words += 1
     if tables.sizes[EOS_ROW] != NONE:
         room.rows[0] = tables.sizes[EOS_ROW]
@@ -257,26 +260,21 @@ def _vector(data, i, end, tables, memory, sums, room):
 
 
 @inlined
-def _is_space(byte):
-    return byte <= 32 and (byte == 32 or byte == 0 or (9 <= byte and byte <= 13))
-
-
-@inlined
-def _add_word(data, start, end, h, tables, memory, sums, room):
-    """Add the rows of a word; returns their number, or SKIPPED."""
+def _add_word(data, start, end, tables, memory, sums, room):
+    """Add the rows of a word; returns their number, or SKIPPED, and the hash of the word."""
     if end - start > REMEMBERED:
-        return _add_long_word(data, start, end, h, tables, sums, room)
-    at = recalled(memory, data, start, end, h)
-    if at == NONE:
-        at = learnt(tables, memory, room.padded, data, start, end, h)
-    first, count, copy = memory.entries[at + 3], np.int64(memory.entries[at + 4]), np.int64(memory.entries[at + 5])
-    if copy >= 0:
-        add_from(memory.copies, copy, tables.sizes[DIM], sums, memory.numbers, 0, count)
+        h = hash_of(data, start, end)
+        return _add_long_word(data, start, end, h, tables, sums, room), np.int32(h)
+    cells, at = memory.cells, entry_of(tables, memory, room.padded, data, start, end)
+    count, copied = np.int64(cells[at + COUNT]), np.int64(cells[at + COPY])
+    if copied >= 0:
+        add_from(memory.copies, copied, tables.sizes[DIM], sums, memory.numbers, 0, count)
     elif count > 0:
-        add_rows(tables, sums, memory.rows, first, first + count)
+        first = rows_of(cells, at)
+        add_rows(tables, sums, cells, first, first + count)
         if len(memory.copies) > 0:
             seen(tables, memory, at)
-    return count
+    return count, cells[at + HASH]
 
 
 @kernel

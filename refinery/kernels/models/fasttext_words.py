@@ -10,119 +10,193 @@ from typing import NamedTuple
 
 import numpy as np
 
+from refinery.kernels.core.blocks import (
+    BLOCK,
+    any_of,
+    first_set,
+    is_byte,
+    lanes,
+    load_word,
+    low_bits,
+    store_word,
+    within,
+)
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.core.utf8 import copy
 from refinery.kernels.models.fasttext_file import BUCKET, DIM, LONGEST, MAXN, MINN, PRUNED, ROWS_AT, WORDS
 from refinery.kernels.models.fasttext_hash import NONE, START, find_bucket, find_word, hashed, may_have
 
-ENTRIES, BYTES, ROWS = 1 << 16, 1 << 20, 1 << 21  # room of a memory, about 12 MB
+ENTRIES, CELLS = 1 << 16, 1 << 21  # room of a memory, about 9 MB
 REMEMBERED = 64  # bytes of the longest word that is remembered
 MOST_ROWS = 1 + (REMEMBERED + 2) * LONGEST + LONGEST
 SKIPPED = -1  # in place of a number of rows: a label, which is no word of the text
-SPACES = np.isin(np.arange(256), [0, 9, 10, 11, 12, 13, 32])  # what separates words
+SEEN = 3  # times that a word is seen again before its rows are copied
+# Places in an entry: a hash of its own, bytes of the word, number of its rows, place of their copy or less than 0 while it has
+# not been seen often, fastText's hash, and the bytes of the word, filled up with 0 to whole eights. The rows follow.
+SIZE, COUNT, COPY, HASH, LETTERS = 1, 2, 3, 4, 5
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+gaps = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), is_byte(b, x, b" "), is_byte(b, x, b"\0")))
 
 
 class Memory(NamedTuple):
     """Words that a thread has seen.
 
-    slots: int32, hash table of entries. entries: int32, for each word its hash, the place and number of its bytes, the
-    place and number of its rows, the place of their copy or a negative number of times that it was seen. letters: uint8,
-    their bytes. rows: int32. copies: uint8, the rows themselves, of words that were seen often, one after another.
-    used: int64, entries, bytes, rows and bytes of copies. numbers: int32, those from 0 on.
+    slots: int32, hash table of entries. cells: int32, the entries one after another; letters: uint8, the same memory.
+    copies: uint8, the rows themselves, of words that were seen often. used: int64, entries, cells and bytes of copies.
+    numbers: int32, those from 0 on.
     """
 
     slots: np.ndarray
-    entries: np.ndarray
+    cells: np.ndarray
     letters: np.ndarray
-    rows: np.ndarray
     copies: np.ndarray
     used: np.ndarray
     numbers: np.ndarray
 
 
-record(Memory, "int32[] int32[] uint8[] int32[] uint8[] int64[] int32[]")
-FIELDS = 6
-SEEN = 3  # times that a word is seen before its rows are copied
+record(Memory, "int32[] int32[] uint8[] uint8[] int64[] int32[]")
 
 
 def new_memory(copies: int) -> Memory:
     """A memory without words. copies: bytes of rows that it may copy."""
+    cells = np.empty(CELLS, np.int32)
     return Memory(
         np.full(2 * ENTRIES, NONE, np.int32),
-        np.empty(FIELDS * ENTRIES, np.int32),
-        np.empty(BYTES, np.uint8),
-        np.empty(ROWS, np.int32),
+        cells,
+        cells.view(np.uint8),
         np.empty(copies, np.uint8),
-        np.zeros(4, np.int64),
+        np.zeros(3, np.int64),
         np.arange(MOST_ROWS, dtype=np.int32),
     )
 
 
 @inlined
+def end_of_word(data, i, end):
+    """Place of the first byte from i on that separates words, or end."""
+    while i + BLOCK <= len(data):
+        n = first_set(gaps(data, i))
+        if n < BLOCK or i + BLOCK >= end:
+            return min(i + n, end)
+        i += BLOCK
+    while i < end and not is_gap(data[i]):
+        i += 1
+    return i
+
+
+@inlined
+def is_gap(byte):
+    """True for a byte that separates words."""
+    return byte <= 32 and (byte == 32 or byte == 0 or (9 <= byte and byte <= 13))
+
+
+@inlined
+def _eight(data, i, end):
+    """Up to eight bytes from i on, in front of zeros."""
+    n = min(end - i, 8)
+    if i + 8 <= len(data):
+        return load_word(data, i) & low_bits(8 * n)
+    word = np.uint64(0)
+    for j in range(n - 1, -1, -1):
+        word = word << np.uint64(8) | np.uint64(data[i + j])
+    return word
+
+
+@inlined
+def _mixed(data, start, end):
+    h = np.uint64(end - start)
+    for i in range(start, end, 8):
+        h = (h ^ _eight(data, i, end)) * _MIX
+        h ^= h >> np.uint64(29)
+    return np.int64(h & np.uint64(0x7FFFFFFF))
+
+
+@inlined
 def recalled(memory, data, start, end, h):
-    """Entry of the word data[start:end], or NONE."""
-    mask = len(memory.slots) - 1
-    slot = (h ^ (h >> 15)) & mask
+    """Entry of the word data[start:end], whose own hash is h, or NONE."""
+    mask, cells = len(memory.slots) - 1, memory.cells
+    slot = h & mask
     while memory.slots[slot] >= 0:
-        at = FIELDS * memory.slots[slot]
-        if memory.entries[at] == np.int32(h) and memory.entries[at + 2] == end - start:
-            place, i = memory.entries[at + 1], 0
-            while i < end - start and memory.letters[place + i] == data[start + i]:
-                i += 1
-            if i == end - start:
-                return int(at)
+        at = np.int64(memory.slots[slot])
+        if cells[at] == h and cells[at + SIZE] == end - start:
+            place, i = 4 * (at + LETTERS), start
+            while i < end and load_word(memory.letters, place + i - start) == _eight(data, i, end):
+                i += 8
+            if i >= end:
+                return at
         slot = (slot + 1) & mask
     return NONE
 
 
+@inlined
+def entry_of(tables, memory, padded, data, start, end):
+    """Entry of a word of at most REMEMBERED bytes."""
+    h = _mixed(data, start, end)
+    at = recalled(memory, data, start, end, h)
+    return _learnt(tables, memory, padded, data, start, end, h) if at == NONE else at
+
+
+@inlined
+def rows_of(cells, at):
+    """Place of the first row of an entry."""
+    return at + LETTERS + 2 * ((np.int64(cells[at + SIZE]) + 7) >> 3)
+
+
 @kernel
-def learnt(tables, memory, padded, data, start, end, h):
-    """Entry of a new word of at most REMEMBERED bytes. A full memory is emptied first."""
-    n, used = end - start, memory.used
-    if used[0] == ENTRIES or used[1] + n > BYTES or used[2] + MOST_ROWS > ROWS:
+def _learnt(tables, memory, padded, data, start, end, h):
+    """Make the entry of a new word. A full memory is emptied first."""
+    n, used, cells = end - start, memory.used, memory.cells
+    if used[0] == ENTRIES or used[1] + LETTERS + 16 + MOST_ROWS > len(cells):
         for i in range(len(memory.slots)):
             memory.slots[i] = NONE
         used[:] = 0
-    at = FIELDS * used[0]
-    memory.entries[at] = np.int32(h)
-    memory.entries[at + 1], memory.entries[at + 2] = used[1], n
-    for i in range(n):
-        memory.letters[used[1] + i] = data[start + i]
-    first = used[2]
-    kind, last = first_row(tables, data, start, end, h, memory.rows, first)
-    if kind != SKIPPED and kind != ALONE:
+    at = used[1]
+    for i in range(0, n, 8):
+        store_word(memory.letters, 4 * (at + LETTERS) + i, _eight(data, start + i, end))
+    fnv = hash_of(data, start, end)
+    cells[at], cells[at + SIZE], cells[at + COPY], cells[at + HASH] = h, n, -SEEN, np.int32(fnv)
+    first = rows_of(cells, at)
+    kind, last = first_row(tables, data, start, end, fnv, cells, first)
+    if kind == WITH_GRAMS:
         pad(data, start, end, padded)
-        _, last = grams(tables, padded, n + 2, 0, memory.rows, last, len(memory.rows))
-    memory.entries[at + 3], memory.entries[at + 4] = first, SKIPPED if kind == SKIPPED else last - first
-    memory.entries[at + 5] = -SEEN
+        _, last = grams(tables, padded, n + 2, 0, cells, last, len(cells))
+    cells[at + COUNT] = SKIPPED if kind == SKIPPED else last - first
     mask = len(memory.slots) - 1
-    slot = (h ^ (h >> 15)) & mask
+    slot = h & mask
     while memory.slots[slot] >= 0:
         slot = (slot + 1) & mask
-    memory.slots[slot] = used[0]
+    memory.slots[slot] = at
     used[0] += 1
-    used[1] += n
-    used[2] = last
+    used[1] = last
     return at
+
+
+@inlined
+def hash_of(data, start, end):
+    """fastText's hash of a word."""
+    h = START
+    for i in range(start, end):
+        h = hashed(h, data[i])
+    return h
 
 
 @kernel
 def seen(tables, memory, at):
     """Note that a word was seen again, and copy its rows from a large table to one place where it is seen often."""
-    entries, used = memory.entries, memory.used
-    if entries[at + 5] < -1:
-        entries[at + 5] += 1
+    cells, used = memory.cells, memory.used
+    if cells[at + COPY] < -1:
+        cells[at + COPY] += 1
         return
     width = 4 * tables.sizes[DIM]
-    place, first, count = used[3], np.int64(entries[at + 3]), np.int64(entries[at + 4])
+    place, first, count = used[2], rows_of(cells, at), np.int64(cells[at + COUNT])
     if place + count * width > len(memory.copies):
         return
-    for row in memory.rows[first : first + count]:
+    for row in cells[first : first + count]:
         start = tables.sizes[ROWS_AT] + row * width
         place = copy(tables.rows, start, start + width, memory.copies, place)
-    entries[at + 5] = used[3]
-    used[3] = place
+    cells[at + COPY] = used[2]
+    used[2] = place
 
 
 ALONE, WITH_GRAMS = 0, 1
