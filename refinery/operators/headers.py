@@ -84,8 +84,9 @@ def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[
     for stat in header.get("stats") or {}:
         if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
             raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
-        if (place := PLACE.search(stat)) and place["name"] not in params:
-            raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
+        for place in PLACE.finditer(stat):
+            if place["name"] not in params:
+                raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
 
 
 def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str]]:

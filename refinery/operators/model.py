@@ -208,4 +208,5 @@ def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
         return [pattern]
     value = params.get(found["name"])
     values = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
-    return [pattern[: found.start()] + str(value) + pattern[found.end() :] for value in dict.fromkeys(values)]
+    rests = _names(pattern[found.end() :], params)
+    return [pattern[: found.start()] + str(value) + rest for value in dict.fromkeys(values) for rest in rests]

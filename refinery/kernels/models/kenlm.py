@@ -326,11 +326,11 @@ def score(column: pa.Array, model: str, only_line_feeds: bool = False) -> tuple[
     return scores, lengths
 
 
-def perplexity(column: pa.Array, model: str | None) -> pa.Array:
-    """Perplexity of each text of pieces as Data-Juicer computes it, in double precision; NULL for NULL."""
+def perplexity(column: pa.Array, model: str | None, only_line_feeds: bool = False) -> pa.Array:
+    """Perplexity of each text of pieces in double precision, rounded to one decimal; NULL for NULL. See `score`."""
     if model is None:  # constants have no value for an empty vector
         return pa.nulls(len(column), pa.float64())
-    scores, lengths = score(column, model)
+    scores, lengths = score(column, model, only_line_feeds)
     pairs = zip(scores.tolist(), lengths.tolist(), strict=True)
     found = [round(10.0 ** (-score / length), 1) if length else 0.0 for score, length in pairs]
     return ints(np.array(found, np.float64), texts(column).valid)
