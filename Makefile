@@ -71,9 +71,10 @@ MEASURED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS)
 
 bench: bench-recipe bench-dedup  ## Measure speed and memory, beside the peers that are named (all of the variables below)
 
-bench-recipe: $(VENV)/ready  ## Measure a recipe of mappers and filters (CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process)
+bench-recipe: $(VENV)/ready  ## Measure a recipe (RECIPE=file.yaml, CORPUS=file.parquet|jsonl, DATA_JUICER=path of dj-process, PEER="name=command")
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
-	$(BIN)/python bench/run.py --corpus $(MEASURED) $(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)")
+	$(BIN)/python bench/run.py --corpus $(MEASURED) $(if $(RECIPE),--recipe "$(RECIPE)") \
+		$(if $(DATA_JUICER),--data-juicer "$(DATA_JUICER)") $(if $(PEER),--peer "$(PEER)")
 
 # As above, but a .parquet corpus is repeated with altered words, so that its copies are no duplicates. BENCH= is passed on.
 DEDUPED := $(if $(filter %.jsonl,$(CORPUS)),$(CORPUS),bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS)))-copies,synthetic).jsonl)

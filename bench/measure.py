@@ -74,11 +74,17 @@ def measured(
 
 
 def quiet_environment(folder: Path) -> dict[str, str]:
-    """Environment of a peer: caches and temporary files in its own folder, no network, no installation of packages."""
+    """Environment of a peer: caches and temporary files in its own folder, no network, no installation of packages.
+
+    Models and word lists are those of this machine, which are only read.
+    """
     cache = folder / "cache"
     cache.mkdir(exist_ok=True)
+    juicer = Path.home() / ".cache" / "data_juicer"
     own = {
-        "HF_HOME": cache / "hf",
+        "HF_HOME": os.environ.get("HF_HOME", cache / "hf"),
+        "DATA_JUICER_MODELS_CACHE": os.environ.get("DATA_JUICER_MODELS_CACHE", juicer / "models"),
+        "DATA_JUICER_ASSETS_CACHE": os.environ.get("DATA_JUICER_ASSETS_CACHE", juicer / "assets"),
         "HF_DATASETS_CACHE": cache / "hf" / "datasets",
         "CACHE_HOME": cache,
         "DATA_JUICER_CACHE_HOME": cache / "data_juicer",

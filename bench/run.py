@@ -4,6 +4,10 @@
     python bench/run.py --corpus corpus.jsonl
     python bench/run.py --corpus corpus.jsonl --data-juicer path/to/dj-process
     python bench/run.py --corpus corpus.jsonl --data-juicer "env PYTHONPATH=extra path/to/dj-process"
+    python bench/run.py --corpus corpus.jsonl --recipe hub.yaml --peer "other=other-tool {recipe} {data} {export}"
+
+Any recipe is measured with this corpus in place of its own data; keys that name a cluster, credentials, tracing or
+monitoring are left out, for all alike. Models and word lists are those that `refinery assets` finds.
 
 Every figure is a whole command, from start to exit: reading, processing, writing. The start-up time is that of the
 same recipe on the first 1,000 rows. Rates are bytes of the `text` field, or of the file, per second of the best run.
@@ -33,6 +37,11 @@ from measure import Run, machine, measured, quiet_environment
 ROOT = Path(__file__).resolve().parent.parent
 MB = 1_000_000
 SMALL_ROWS = 1_000
+# Keys of a recipe that do not belong to what is measured.
+LEFT_OUT = (
+    "dataset", "dataset_path", "executor_type", "ray_address", "export_aws_credentials", "work_dir", "open_tracer",
+    "open_monitor",
+)  # fmt: skip
 PACKAGES = ("duckdb", "numba", "numpy", "pyarrow", "ftfy")
 DONE = re.compile(r"\[\d+/\d+\] OP \[(?P<op>\w+)\] Done in (?P<seconds>[\d.]+)s\. Left (?P<left>\d+) samples")
 ALL_DONE = re.compile(r"All OPs are done in ([\d.]+)s")
@@ -97,7 +106,7 @@ class Bench:
         self.corpus = corpus
         self.work = work
         self.recipe: dict[str, Any] = yaml.safe_load(arguments.recipe.read_text(encoding="utf-8"))
-        self.recipe["np"] = arguments.np
+        self.recipe = {key: value for key, value in self.recipe.items() if key not in LEFT_OUT} | {"np": arguments.np}
 
     def write_recipe(self, name: str, **changes: object) -> Path:
         path = self.work / f"{name}.yaml"
@@ -135,6 +144,18 @@ class Bench:
         total = ALL_DONE.search(text)
         return run, {"steps": steps, "processing_seconds": float(total.group(1)) if total else None}
 
+    def peer(self, name: str, command: str) -> Run:
+        """Measure one run of any other tool. command: with {recipe}, {data}, {export} and {work} for paths."""
+        export, log = self.export_of(name), self.work / f"{name}.log"
+        export.parent.mkdir(parents=True, exist_ok=True)
+        data = str(self.corpus.path)
+        recipe = self.write_recipe(name, dataset_path=data, export_path=str(export), use_cache=False)
+        places = {"recipe": recipe, "data": data, "export": export, "work": self.work / name}
+        words = [word.format_map(places) for word in shlex.split(command)]
+        say(f"{name}: {self.corpus.path.name}")
+        run = measured(words, log, cwd=self.work, env=quiet_environment(self.work), timeout=self.arguments.timeout)
+        return checked(run, log, name)
+
 
 def measure_refinery(bench: Bench, results: dict[str, Any]) -> None:
     corpus, repeats = bench.corpus, bench.arguments.repeats
@@ -166,6 +187,18 @@ def measure_data_juicer(bench: Bench, results: dict[str, Any]) -> None:
     results["comparison"] = compared.as_dict()
 
 
+def measure_peers(bench: Bench, results: dict[str, Any]) -> None:
+    """Measure other tools, and compare the rows that they keep where they write JSON lines."""
+    results["peers"] = {}
+    for given in bench.arguments.peer:
+        name, _, command = given.partition("=")
+        figures = summary([bench.peer(name, command)], bench.corpus)
+        export = bench.export_of(name)
+        if export.is_file():
+            figures["comparison"] = compare(bench.export_of("refinery"), export).as_dict()
+        results["peers"][name] = figures
+
+
 def markdown(results: dict[str, Any]) -> str:
     corpus, host = results["corpus"], results["machine"]
     lines = [
@@ -180,9 +213,13 @@ def markdown(results: dict[str, Any]) -> str:
     ]
     measurements = {"refinery": results.get("refinery"), **results.get("tracing", {})}
     measurements["Data-Juicer"] = results.get("data_juicer")
+    measurements |= results.get("peers", {})
     lines += [table_row(name, figures) for name, figures in measurements.items() if figures]
     if "comparison" in results:
         lines += ["", *verdict(results)]
+    for name, figures in results.get("peers", {}).items():
+        times = figures["best_seconds"] / results["refinery"]["best_seconds"]
+        lines += ["", f"{times:.1f} times as fast as {name}; {same_rows(figures.get('comparison'))}"]
     return "\n".join(lines) + "\n"
 
 
@@ -219,6 +256,15 @@ def verdict(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def same_rows(compared: dict[str, Any] | None) -> str:
+    """What is known of the rows that another tool keeps."""
+    if compared is None:
+        return "it wrote no export to compare."
+    if compared["equal"]:
+        return f"both keep the same {compared['our_rows']:,} rows with the same texts."
+    return f"the kept rows DIFFER: {compared['our_rows']:,} against {compared['their_rows']:,}."
+
+
 def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
@@ -248,6 +294,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--recipe", type=Path, default=ROOT / "bench" / "c4_like.yaml")
     made.add_argument("--out", type=Path, default=ROOT / "bench" / "results", help="folder of the results")
     made.add_argument("--data-juicer", metavar="COMMAND", help="its dj-process; words before it are kept (env ...)")
+    made.add_argument("--peer", metavar="NAME=COMMAND", action="append", default=[], help="another tool; repeatable")
     made.add_argument("--refinery", metavar="COMMAND", default=f"{shlex.quote(sys.executable)} -m refinery")
     made.add_argument("--np", type=int, default=2, help="worker processes of both (default: 2)")
     made.add_argument("--repeats", type=int, default=3, help="runs of refinery (default: 3)")
@@ -275,6 +322,7 @@ def run_all(arguments: argparse.Namespace, work: Path) -> int:
             measure_tracing(bench, results)
         if arguments.data_juicer:
             measure_data_juicer(bench, results)
+        measure_peers(bench, results)
     except Failed as error:
         failure = results["failure"] = str(error)
     arguments.out.mkdir(parents=True, exist_ok=True)

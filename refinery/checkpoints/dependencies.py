@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from refinery.checkpoints.code import code_of
 from refinery.common.paths import CONTENTS
 from refinery.io.side_files import digests
 from refinery.operators import Library
-from refinery.operators.assets import pattern_of
+from refinery.operators.assets import files_at, pattern_of
 from refinery.planning.plan import CompiledStage, Plan, compile_comparison
 from refinery.storage.urls import is_url
 
@@ -50,8 +48,7 @@ def assets(planned: CompiledStage, library: Library) -> dict[str, str]:
         for name, param in library.operators[step.name].params.items():
             value = step.params.get(name)
             if param.type in CONTENTS and isinstance(value, str) and value:
-                pattern = pattern_of(param)
-                found[value] = os.path.join(glob.escape(value), pattern) if pattern else value
+                found[value] = files_at(value, pattern_of(param))
     return found
 
 

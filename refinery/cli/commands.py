@@ -18,6 +18,7 @@ import click
 from refinery.cli.render import console
 from refinery.common.paths import shorter
 from refinery.errors import RefineryError
+from refinery.execution.assets import together
 from refinery.execution.preflight import ready
 from refinery.execution.run import Outcome, begin_anew, execute
 from refinery.kernels.core.compiling import observe
@@ -168,6 +169,8 @@ def explain(opened: Opened, kind: str) -> None:
     out = console.console()
     for part in analyzed(prepared) if kind == "analyze" else planned(prepared, kind == "plan"):
         console.print_lines(out, part)
+    for asset in together(prepared.recipe.assets_of_steps):
+        console.print_lines(out, shorter(f"reads {asset.path} ({asset.found_by}) for {', '.join(asset.steps)}"))
 
 
 def lineage(opened: Opened, column: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from refinery.assets.fetch import Download
 from refinery.assets.places import Place
 from refinery.assets.sources import Source, source_of
 from refinery.errors import DataError, RecipeError
+from refinery.io.side_files import digest, files, require_unchanged
 from refinery.operators import Library
 from refinery.recipe import Recipe, load
 from refinery.recipe.assets import Asset, Assets, shown
@@ -137,3 +138,14 @@ def described(recipe: Recipe) -> list[dict[str, Any]]:
         for needed in together(recipe.assets_of_steps)
         if needed.path is not None
     ]
+
+
+def require_same_side_files(manifest: Mapping[str, Any], recipe: Recipe) -> None:
+    """Check that the files beside the input of a finished run are unchanged. Raises DataError.
+
+    An asset that is found at another place than by the run, as on another machine, is the same if its bytes are.
+    """
+    known = manifest.get("side_files", {})
+    gone = {name: then for name, then in known.items() if not files(name)}
+    now = {digest(asset.read_as) for asset in recipe.assets_of_steps if gone and asset.path is not None}
+    require_unchanged({name: then for name, then in known.items() if name not in gone or then not in now})

@@ -16,8 +16,8 @@ from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OperatorError
+from refinery.execution.assets import require_same_side_files
 from refinery.execution.open import open_recipe
-from refinery.io.side_files import require_unchanged
 from refinery.operators import Library
 from refinery.planning.filter_costs import orderings_of
 from refinery.recipe import Recipe
@@ -109,7 +109,7 @@ class FinishedRun:
 
     def require_side_files(self) -> None:
         """Check that side files (word lists, files that SQL reads) are unchanged since the run. Raises DataError."""
-        require_unchanged(self.manifest.get("side_files", {}))
+        require_same_side_files(self.manifest, self.recipe)
 
     def count(self, query: str, values: Sequence[Any] = ()) -> int:
         """The single number that a query returns."""

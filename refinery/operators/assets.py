@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,11 @@ def pattern_of(spec: Any) -> str:
     """The pattern of the files that a folder's parameter stands for; empty for all files."""
     asset = str(getattr(spec, "asset", ""))
     return asset if spec.type == "folder" and "*" in asset else ""
+
+
+def files_at(path: str, pattern: str) -> str:
+    """A path, or a glob of those files in it that match a pattern, empty for all."""
+    return os.path.join(glob.escape(path), pattern) if pattern else path
 
 
 def digest_of(path: str, pattern: str = "") -> list[tuple[str, str]]:

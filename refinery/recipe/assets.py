@@ -13,7 +13,7 @@ from refinery.assets.names import Need, need_of, needs
 from refinery.assets.places import Place
 from refinery.assets.sources import SOURCES, source_of
 from refinery.common.paths import CONTENTS, absolute, shorter
-from refinery.operators.assets import pattern_of
+from refinery.operators.assets import files_at, pattern_of
 from refinery.recipe.tree import Problems, SourcePlace
 
 _OF_THE_RUN = [Place("", "the recipe of a run")]
@@ -33,6 +33,11 @@ class Asset:
     path: str | None
     looked: Sequence[Place] = ()
     pattern: str = ""
+
+    @property
+    def read_as(self) -> str:
+        """The name of what is read: a file, or a glob of the files that count in a folder."""
+        return files_at(self.path or "", self.pattern)
 
 
 @dataclass

@@ -16,6 +16,7 @@ import pytest
 
 from tests.assets.conftest import VARIABLES
 from tests.cli.conftest import Call
+from tests.conftest import ROOT
 
 WORDS = '{"en": ["the", "and"], "es": ["de", "la"]}'
 RECIPE = """\
@@ -225,6 +226,36 @@ def test_the_recipe_of_a_run_holds_the_path_and_looks_again_elsewhere(call: Call
     assert done.code == 0, done.err
     assert f"stopwords_dir: {Path('elsewhere').absolute()}" in Path("other/.refinery/recipe.yaml").read_text()
     assert call("run", stored, "--work_dir", "third", "--export_path", "third/x.jsonl").code == 2
+
+
+def test_a_finished_run_finds_the_same_bytes_elsewhere(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe(*LISTS)
+    lists_only("home/.cache/data_juicer/assets")
+    assert call("run", "r.yaml").code == 0
+    shutil.move("home/.cache/data_juicer/assets", "elsewhere")
+    assert "1 missing" in call("why", "0", "--run", "out").err
+    monkeypatch.setenv("REFINERY_ASSETS", "elsewhere")
+    assert call("why", "0", "--run", "out").code == 0
+    assert call("refilter", "out", "--set", "process.1.min_ratio=0.1").code == 0
+    explained = call("sql", "out/.refinery/recipe.yaml", "--explain").out
+    assert "reads elsewhere (REFINERY_ASSETS) for stopwords_filter (line" in explained
+    put("elsewhere/stopwords.json", WORDS.replace("the", "a"))
+    assert "changed since the run" in call("why", "0", "--run", "out").err
+
+
+def test_the_bundled_lists_are_lists(call: Call) -> None:
+    bundled = ROOT / "recipes" / "assets"
+    recipe(
+        "process:",
+        "  - stopwords_filter: {lang: all, min_ratio: 0}",
+        "  - stopwords_filter: {lang: es, min_ratio: 0}",
+        "  - flagged_words_filter: {lang: en, max_ratio: 0.1}",
+    )
+    assert call("run", "r.yaml", "--assets", str(bundled)).code == 0
+    with duckdb.connect("out/refinery.duckdb", read_only=True) as con:
+        ratios = con.execute("SELECT stopwords_ratio FROM stats WHERE _row = 0").fetchall()
+    assert ratios[0][0] > 0.2  # "Write to ... about the programme, please."
+    assert call("run", "r.yaml").code == 2  # they are not found by themselves
 
 
 def test_a_path_of_the_recipe_is_never_replaced(call: Call) -> None:

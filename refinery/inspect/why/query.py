@@ -13,12 +13,12 @@ import duckdb
 
 from refinery.compiler.program import build
 from refinery.errors import DataError
+from refinery.execution.assets import require_same_side_files
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.finished_run import require_same_inputs
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
-from refinery.io.side_files import require_unchanged
 from refinery.planning.filter_costs import orderings_of
 from refinery.planning.plan import Plan, prepare
 from refinery.storage.run_folder import RunDir
@@ -106,7 +106,7 @@ class RowHistories:
         )
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
-        require_unchanged(self.manifest.get("side_files", {}))
+        require_same_side_files(self.manifest, recipe)
         require_same_inputs(self.manifest, prepared.inputs(), "rows cannot be recomputed")
         return prepared
 
