@@ -149,12 +149,15 @@ OPERATOR = {
             },
             "error": True,
         },
+        {"text": "the", "params": {"model": "quality.bin", "k": 0}, "error": True},
     ],
 }
 
 
 def check(params: dict[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters, as sentences that name the cure."""
+    if params["k"] == 0:
+        return ["k is 0: give the number of labels to look for, or -1 for all"]
     if problems := fasttext.problems(params["model"]):
         return problems
     return fasttext.unknown(params["labels"], fasttext.load(params["model"])) + _of_thresholds(params)
