@@ -23,7 +23,7 @@ from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.report.page import page
 from refinery.inspect.tune import find_step, tune
 from refinery.inspect.why.query import RowHistories
-from tests.inspect.commanded import Call, caller, outcome_of
+from tests.commands import Call, caller, outcome_of
 from tests.runs import refine, texts
 
 SAMPLES = texts(["a b c", "a b c", "one", "a b c d e f g h", "some words here", "x y z w x y z w x y"])

@@ -80,6 +80,9 @@ class RayRunner:
                     job = waiting.popleft()
                     texts = to_json(job.shard, self._spool), to_json(task(job.shard))
                     running[self._place.begin(job, *texts)] = job
+                if stranded := self._place.take_back(running):
+                    waiting.extendleft(stranded)
+                    continue
                 ended, _ = self._ray.wait(list(running), num_returns=1)
                 for reference in ended:
                     job = running.pop(reference)
@@ -156,6 +159,10 @@ class _Tasks:
         """Begin a task; return the reference to wait for."""
         return self._call.remote(*self._runner.arguments(job, shard, task))
 
+    def take_back(self, running: dict[Any, _Job]) -> list[_Job]:
+        """Shards to be assigned anew: none, because Ray assigns tasks."""
+        return []
+
     def answer(self, reference: Any) -> str:
         """The answer of a finished task."""
         return self._ray.get(reference)
@@ -177,6 +184,7 @@ class _Actors:
         self._make = self._ray.remote(max_restarts=0, max_task_retries=0)(Shards).options(**runner._wants.options())
         self._idle: list[Any] = []
         self._busy: dict[Any, Any] = {}
+        self._starting: dict[Any, Any] = {}  # references that are there when an actor has a process
 
     def room(self) -> int:
         """Number of actors, one shard each, for which there are processors and GPUs."""
@@ -188,14 +196,34 @@ class _Actors:
 
     def begin(self, job: _Job, shard: str, task: str) -> Any:
         """Give a shard to an idle actor, or to a new one; return the reference to wait for."""
-        actor = self._idle.pop() if self._idle else self._make.remote()
+        new = not self._idle
+        actor = self._make.remote() if new else self._idle.pop()
+        started = actor.has_started.remote() if new else None
         reference = actor.run.remote(*self._runner.arguments(job, shard, task))
         self._busy[reference] = actor
+        if new:
+            self._starting[reference] = started
         return reference
+
+    def take_back(self, running: dict[Any, _Job]) -> list[_Job]:
+        """Take shards from actors that have no process while another actor is idle, and end these actors.
+
+        A machine that dies is counted for some seconds, so actors can be made for whose processes there is no room. Their
+        calls would wait forever.
+        """
+        found = []
+        for reference, started in list(self._starting.items()) if self._idle else ():
+            there, _ = self._ray.wait([started], timeout=0)
+            if not there and reference in running:
+                self._ray.kill(self._busy.pop(reference))
+                found.append(running.pop(reference))
+            del self._starting[reference]
+        return found
 
     def answer(self, reference: Any) -> str:
         """The answer of an actor; an actor that has died gets no other shard."""
         actor = self._busy.pop(reference)
+        self._starting.pop(reference, None)
         answer = self._ray.get(reference)
         self._idle.append(actor)
         return answer
@@ -208,11 +236,15 @@ class _Actors:
         """End all actors."""
         for actor in (*self._idle, *self._busy.values()):
             self._ray.kill(actor)
-        self._idle, self._busy = [], {}
+        self._idle, self._busy, self._starting = [], {}, {}
 
 
 class Shards:
     """The actor: runs shards one after another, in its own process, which keeps the data that operators load."""
+
+    def has_started(self) -> bool:
+        """True as soon as the actor has a process."""
+        return True
 
     def run(self, *arguments: Any) -> str:
         """See `tasks.run_shard`."""

@@ -15,6 +15,7 @@ UNIGRAM, BPE, WORD, CHAR = range(1, 5)
 SPACE_SYMBOL = "\u2581".encode()
 _LONGEST = 8000  # bytes of a piece; SentencePiece refuses longer ones
 _MOST_BYTES = 3_000_000  # of all pieces; the table of the kernels has 8 million units
+_LARGEST_SCORE = 1e9  # scores are logarithms of probabilities, or numbers of pieces; sums of larger ones lose all digits
 _FLOAT = struct.Struct("<f")
 
 # Numbers of the fields, by the names here: those of pieces, of the trainer's and of the normalizer's settings.
@@ -109,6 +110,8 @@ def _judge(found: ModelFile) -> None:
             raise Unsupported(f"piece {number} is unusual")
         if not math.isfinite(score) or piece in seen:
             raise Unsupported(f"piece {number} has no finite score, or is there twice")
+        if abs(score) > _LARGEST_SCORE:
+            raise Unsupported(f"piece {number} has a score that is no logarithm of a probability")
         seen.add(piece)
         try:
             piece.decode()

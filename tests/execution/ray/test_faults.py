@@ -18,6 +18,7 @@ import yaml
 import refinery
 from refinery.api import Run
 from refinery.errors import OperatorError
+from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.runner import RayRunner, _Job
 from refinery.io.model import Shard, Source
 from tests.execution.ray.conftest import SMALL
@@ -241,3 +242,15 @@ def test_nothing_is_left_where_a_run_fails(driver: Any, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="max_removed_share"):
         on_ray(tmp_path, [limits], **KEYS)
     assert not (tmp_path / "ray" / ".tmp").exists() and not (tmp_path / "ray" / "kept").exists()
+
+
+def test_actors_for_which_there_is_no_room_hold_nothing_up(
+    driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that has died is counted for some seconds; actors for it get no process, and their shards another actor."""
+    own = operator_folder(tmp_path / "own", '"resources": {"loads": True},', picky="return None")
+    write_lines(tmp_path / "in.jsonl", samples(100))
+    monkeypatch.setattr(ClusterConnection, "machines", lambda self: [{"CPU": 4.0}])
+    keys = {**KEYS, "shard_size": 6_000, "operators": [str(own)]}
+    run = on_ray(tmp_path, ["picky_mapper"], **keys)
+    assert rows(run, "shards", "count(*) > 3") == [(True,)] and rows(run, "runs", "rows_kept") == [(100,)]

@@ -151,6 +151,7 @@ def piece(text: bytes, score: bytes = b"\0\0\x80\xbf", kind: int = 1) -> bytes:
     [
         (piece(b"\xff"), "is not UTF-8"),
         (piece(b"the!", b"\0\0\xc0\x7f"), "no finite score"),
+        (piece(b"the!", b"\0\0\0\x60"), "no logarithm"),
         (piece(b"the!") * 2, "is there twice"),
         (piece(b""), "is unusual"),
         (piece(b"a\0b"), "is unusual"),
