@@ -15,7 +15,7 @@ UNIGRAM, BPE, WORD, CHAR = range(1, 5)
 SPACE_SYMBOL = "\u2581".encode()
 _LONGEST = 8000  # bytes of a piece; SentencePiece refuses longer ones
 _MOST_BYTES = 3_000_000  # of all pieces; the table of the kernels has 8 million units
-_LARGEST_SCORE = 1e9  # scores are logarithms of probabilities, or numbers of pieces; sums of larger ones lose all digits
+_LARGEST_SCORE = 1e9  # far from all logarithms of probabilities and all ranks
 _FLOAT = struct.Struct("<f")
 
 # Numbers of the fields, by the names here: those of pieces, of the trainer's and of the normalizer's settings.

@@ -122,6 +122,9 @@ class Scripted:
         self.asked.append(job.smaller)
         return "reference"
 
+    def take_back(self, running: Any) -> list[_Job]:
+        return []
+
     def answer(self, reference: Any) -> str:
         answer = self.script.pop(0)
         if isinstance(answer, BaseException):
