@@ -20,7 +20,10 @@ help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 DEMO_STEPS := $(shell sed -n 's/^  - \([a-z_]*\):.*/\1/p' recipes/web_sample.yaml)
-DEMO_CODE := $(wildcard $(DEMO_STEPS:%=udfs/*/%.py)) udfs/features refinery/io
+DEMO_FILES := $(wildcard $(DEMO_STEPS:%=udfs/*/%.py) $(DEMO_STEPS:%=sql/*/%.sql))
+# Features with parameters belong to models, which the demo has none of.
+DEMO_FEATURES := $(sort $(shell sed -n "s/.*feature('\([a-z_]*\)').*/\1/p" $(DEMO_FILES)))
+DEMO_CODE := $(filter %.py,$(DEMO_FILES)) $(DEMO_FEATURES:%=udfs/features/%.py) refinery/io
 
 # The core alone: `make demo` waits for no package of the extras. Kernels of the demo are compiled while the rest is installed.
 $(VENV)/core: pyproject.toml
