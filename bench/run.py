@@ -257,7 +257,7 @@ def verdict(results: dict[str, Any]) -> list[str]:
 
 
 def same_rows(compared: dict[str, Any] | None) -> str:
-    """What is known of the rows that another tool keeps."""
+    """Numbers about the rows that another tool keeps."""
     if compared is None:
         return "it wrote no export to compare."
     if compared["equal"]:

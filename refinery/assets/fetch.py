@@ -119,7 +119,7 @@ def _placed(download: Download, part: Path) -> str:
 
 
 def _tag(part: Path) -> str:
-    """What tells the source's version of a begun file: a strong ETag or a date."""
+    """The source's version of a begun file: a strong ETag or a date."""
     with suppress(OSError, ValueError, AttributeError):
         return str(json.loads(_beside(part).read_text("utf-8")).get("tag", ""))
     return ""

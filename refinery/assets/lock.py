@@ -47,7 +47,7 @@ def write(place: Path, found: Locked) -> None:
 
 
 def difference(files: Iterable[AssetFile], locked: Sequence[AssetFile]) -> str:
-    """How an asset's files differ from the lock, in words; empty if they do not."""
+    """Differences of an asset's files from the lock, in words; empty if they do not."""
     now, then = {file.name: file for file in files}, {file.name: file for file in locked}
     for name in sorted({*now, *then}):
         what = f"{name} " if name else ""

@@ -45,7 +45,7 @@ class Need:
 
 
 def needs(params: Mapping[str, Any], specs: Mapping[str, Any]) -> list[Need]:
-    """What an operator needs with these parameters. specs: its declared parameters.
+    """The needs of an operator with these parameters. specs: its declared parameters.
 
     A value that leads somewhere as a path is no need; nor is one that cannot be a name.
     """
@@ -54,7 +54,7 @@ def needs(params: Mapping[str, Any], specs: Mapping[str, Any]) -> list[Need]:
 
 
 def need_of(spec: AssetParam, params: Mapping[str, Any]) -> Need | None:
-    """What one parameter needs; None if it is a path of its own, or is not needed with these parameters."""
+    """The need of one parameter; None if it is a path of its own, or is not needed with these parameters."""
     given = params.get(spec.name)
     if not all(_holds(params.get(name), value) for name, value in spec.needed.items()):
         return None

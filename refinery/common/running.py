@@ -1,4 +1,4 @@
-"""Whether a process of this machine runs."""
+"""Return whether a process of this machine runs."""
 
 from __future__ import annotations
 

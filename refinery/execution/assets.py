@@ -38,7 +38,7 @@ class NeededAsset:
 
     @property
     def found_by(self) -> str:
-        """What names the place where it is: a variable, a cache, the recipe."""
+        """The name of the place where it is: a variable, a cache, the recipe."""
         return self.asset.looked[-1].named_by if self.asset.looked else "the recipe"
 
     @property
@@ -69,7 +69,7 @@ class NeededAsset:
         return lock.name_in(place, self.asset.need.name, None if self.asset.looked else self.asset.path)
 
     def download(self, folder: Path, mirror: str, locked: lock.Locked) -> Download | None:
-        """How to load it into a folder; None if no source is known. mirror: a URL below which files have their names."""
+        """The download into a folder; None if no source is known. mirror: a URL below which files have their names."""
         need, source = self.asset.need, self.source
         file = source.file if source is not None and source.file else need.name
         if not mirror and source is None or "*" in file:
@@ -82,7 +82,7 @@ class NeededAsset:
 def assets_of(
     recipe: str, changes: Sequence[Override], variables: dict[str, Any] | None, operators: Sequence[str]
 ) -> tuple[list[NeededAsset], int]:
-    """What the steps of a recipe need, and the number of its other problems. Raises RecipeError if it cannot be read."""
+    """The needs of a recipe's steps, and the number of its other problems. Raises RecipeError if it cannot be read."""
 
     def library(folders: tuple[str, ...]) -> Library:
         return Library(tuple(dict.fromkeys((*operators, *folders))))

@@ -98,7 +98,7 @@ class Assets:
         looked = list(dict.fromkeys(place for asset in missing.values() for place in asset.looked))
         folders = ", ".join(f"{shorter(place.folder)} ({place.named_by})" for place in looked)
         what = f"{len(missing)} missing: {names}; looked for in {folders}"
-        problems.add(SourcePlace(recipe), what, f"{cure(recipe)} docs/assets.md tells more.")
+        problems.add(SourcePlace(recipe), what, f"{cure(recipe)} See docs/assets.md.")
 
 
 def shown(need: Need) -> str:

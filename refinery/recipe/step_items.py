@@ -80,7 +80,7 @@ def _text(entry: Entry, problems: Problems) -> str | None:
 
 
 def _wrong(node: Node) -> tuple[str, str] | None:
-    """What keeps a value from being a name, and the cure; None for a name."""
+    """The problem of a value as a name, and the cure; None for a name."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str | None):
         hint = "Put it in quotes." if isinstance(node, Scalar) and node.text is not None else _EXAMPLE
         return f"the name of a step must be a text, not {describe(node)}", hint

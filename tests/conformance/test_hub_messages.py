@@ -1,4 +1,4 @@
-"""What is said of the public recipes on a machine that has none of their models and word lists: all at once."""
+"""Messages for the public recipes on a machine that has none of their models and word lists: all at once."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ FEATURE = {
 
 
 def variables(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether the kernel can run the model."""
+    """Return whether the kernel can run the model."""
     return {"kernel": subwords.has_kernel(params["model"])}
 
 

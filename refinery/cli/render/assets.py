@@ -68,7 +68,7 @@ def _advice(missing: Sequence[NeededAsset], recipe: str, fetched: bool) -> Itera
 
 
 def amount(done: int, whole: int | None) -> str:
-    """What is there of a download."""
+    """The part of a download that is there."""
     return size(done) if whole is None else f"{size(done)} of {size(whole)} ({100 * done // max(whole, 1)} %)"
 
 

@@ -203,7 +203,7 @@ def _trimmed(out, w, escapes):
 
 @kernel
 def _next(data, i, end, rules):
-    """What the text from i on begins with: 1 if it is in the replacements, its start and end, and the bytes it stands for."""
+    """The beginning of the text at i: 1 if it is in the replacements, its start and end, and the bytes it stands for."""
     if rules.options[HAS_SYMBOLS]:
         size = longest_symbol(data, i, end, rules.symbols)
         if size:
