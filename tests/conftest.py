@@ -22,8 +22,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """In CI the recorded results must be there: a run without them would prove nothing. Models of this machine do not count."""
     os.environ |= dict.fromkeys(("DATA_JUICER_CACHE_HOME", "HF_HUB_CACHE"), "/nonexistent")
     os.environ.pop("REFINERY_ASSETS", None)
-    if os.environ.get("CI") == "true" and not (RECORDED / "data_juicer").is_dir():
-        raise pytest.UsageError(f"no recorded results at {RECORDED}; set REFINERY_CONFORMANCE to their folder")
+    missing = [name for name in ("data_juicer", "datatrove", "hub_recipes") if not (RECORDED / name).is_dir()]
+    if os.environ.get("CI") == "true" and missing:
+        found = f"no recorded results at {RECORDED} ({', '.join(missing)} missing)"
+        raise pytest.UsageError(f"{found}; set REFINERY_CONFORMANCE to their folder")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -21,7 +21,7 @@ class Place:
 
 
 def places(folder: bool, own: Sequence[str] = ()) -> list[Place]:
-    """Where a file, or a folder of word lists, is looked for, in order. own: folders of the recipe's key `assets`."""
+    """Places of files, or of folders of word lists, in the order of the search. own: folders of the recipe's key `assets`."""
     found = [*(Place(path, "assets") for path in own), *_named("REFINERY_ASSETS")]
     if folder:
         found.append(_juicer("DATA_JUICER_ASSETS_CACHE", "assets"))

@@ -32,7 +32,7 @@ class NeededAsset:
 
     @property
     def path(self) -> str | None:
-        """Where it is; None if it was not found."""
+        """Path of the asset; None if it was not found."""
         path = self.asset.path
         return path if path is not None and os.path.exists(path) else None
 
@@ -43,7 +43,7 @@ class NeededAsset:
 
     @property
     def looked(self) -> Sequence[Place]:
-        """Where it was looked for."""
+        """Places of the search."""
         return self.asset.looked
 
     @property
@@ -61,7 +61,7 @@ class NeededAsset:
 
     @property
     def source(self) -> Source | None:
-        """Where it is to be had."""
+        """The public source; None if none is known."""
         return source_of(self.asset.need.name)
 
     def locked_name(self, place: Path) -> str:

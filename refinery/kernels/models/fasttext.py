@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import Texts, ints, of_texts, structs, texts
+from refinery.kernels.core.file_state import state_of
 from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.fasttext_file import (
@@ -86,14 +86,13 @@ class Predictions(NamedTuple):
     wanted: np.ndarray
 
 
-_models: OrderedDict[tuple[str, int, int, int], Model] = OrderedDict()
+_models: OrderedDict[tuple[str, tuple[int, ...]], Model] = OrderedDict()
 _loading = threading.Lock()
 
 
 def load(path: str) -> Model:
     """The model of a file, read once per state of the file and shared by threads. Raises ModelFileError, OSError."""
-    status = os.stat(path)
-    key = (path, status.st_mtime_ns, status.st_size, status.st_ino)
+    key = (path, state_of(path))
     with _loading:
         if key not in _models:
             _models[key] = read(path)

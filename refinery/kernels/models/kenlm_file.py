@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from refinery.kernels.core.file_state import state_of
 from refinery.kernels.models.kenlm_layout import TRIE, ModelError, Reader, Tables, probing, trie
 
 KINDS = (
@@ -45,7 +46,7 @@ class Model:
     tables: Tables
 
 
-_loaded: dict[tuple[str, int, int, int], Model] = {}
+_loaded: dict[tuple[str, tuple[int, ...]], Model] = {}
 _loading = threading.Lock()
 
 
@@ -63,8 +64,7 @@ def unusable(path: str | None) -> list[str]:
 
 def load(path: str) -> Model:
     """The model of a file, mapped once for each state of the file. Raises ModelError and OSError."""
-    status = os.stat(path)
-    key = (os.path.abspath(path), status.st_mtime_ns, status.st_size, status.st_ino)
+    key = (os.path.abspath(path), state_of(path))
     found = _loaded.get(key)
     if found is None:
         with _loading:

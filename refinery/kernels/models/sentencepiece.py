@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import strings, structs, texts
+from refinery.kernels.core.file_state import state_of
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.double_array import built
@@ -104,9 +104,8 @@ _loading = threading.Lock()
 
 def load(path: str) -> Model:
     """The model in a file, loaded once for each state of it. Raises OSError, Damaged, Unsupported."""
-    state = os.stat(path)
     with _loading:
-        return _loaded(path, state.st_mtime_ns, state.st_size, state.st_ino)
+        return _loaded(path, *state_of(path))
 
 
 @lru_cache(maxsize=8)

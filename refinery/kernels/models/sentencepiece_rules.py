@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from refinery.kernels.core.file_state import state_of
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.double_array import built, child, is_child, value_of
@@ -46,8 +46,7 @@ record(Rules, "uint32[] uint8[] uint8[] int64[] int64[] int64[]")
 
 def judge(path: str) -> None:
     """Raise OSError, Damaged, or Unsupported, if kernels cannot encode by the model in a file."""
-    state = os.stat(path)
-    if problem := _problem(path, state.st_mtime_ns, state.st_size, state.st_ino):
+    if problem := _problem(path, *state_of(path)):
         raise type(problem)(*problem.args)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.kernels.core.file_state import state_of
 from refinery.kernels.models import sentencepiece_rules
 from refinery.kernels.models.protobuf import Damaged
 from refinery.kernels.models.sentencepiece_file import Unsupported
@@ -78,8 +78,7 @@ def has_kernel(model: str, damaged: bool = False) -> bool:
 
 def pieces(model: str) -> Pieces:
     """Function that splits a text into the pieces of this model; loaded once per state of the file."""
-    status = os.stat(model)
-    return _load(model, status.st_mtime_ns, status.st_size)
+    return _load(model, *state_of(model))
 
 
 def _package(model: str) -> str:
@@ -87,9 +86,9 @@ def _package(model: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _load(model: str, mtime: int, size: int) -> Pieces:
+def _load(model: str, *state: int) -> Pieces:
     if model.endswith(".json"):
-        encode = _tokenizer(model, mtime, size).encode
+        encode = _tokenizer(model, *state).encode
         return lambda text: encode(text, add_special_tokens=False).tokens
     library = importlib.import_module(_package(model))
     processor = library.SentencePieceProcessor(model_file=model)
@@ -119,8 +118,7 @@ def tokenizer_file(path: str) -> Path:
 def tokenizer(path: str) -> Any:
     """Tokenizer of this file, without truncation or padding; loaded once per state of the file."""
     found = tokenizer_file(path)
-    status = found.stat()
-    return _tokenizer(str(found), status.st_mtime_ns, status.st_size)
+    return _tokenizer(str(found), *state_of(found))
 
 
 def token_counts(column: pa.Array, path: str | None, special: bool) -> pa.Array:
@@ -132,7 +130,7 @@ def token_counts(column: pa.Array, path: str | None, special: bool) -> pa.Array:
 
 
 @lru_cache(maxsize=4)
-def _tokenizer(path: str, mtime: int, size: int) -> Any:
+def _tokenizer(path: str, *state: int) -> Any:
     found = importlib.import_module("tokenizers").Tokenizer.from_file(path)
     found.no_truncation()  # a tokenizer.json can contain its own settings
     found.no_padding()

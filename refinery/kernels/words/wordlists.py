@@ -12,12 +12,14 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from refinery.kernels.core.file_state import state_of
+
 
 class WordListError(ValueError):
     """A word list cannot be read; the message names the file and the cure."""
 
 
-Signature = tuple[tuple[str, int, int], ...]
+Signature = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def check(folder: str | None, kind: str, lang: str) -> list[str]:
@@ -40,11 +42,11 @@ def load(folder: str, kind: str) -> dict[str, frozenset[str]]:
 
 
 def signature(folder: str, kind: str) -> Signature:
-    """Name, modification time and size of every file of this kind, which change when a list changes."""
+    """Name and state of every file of this kind, which change when a list changes."""
     try:
         with os.scandir(folder) as entries:
             lists = [entry for entry in entries if entry.name.endswith(".json") and kind in entry.name]
-            return tuple(sorted((e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in lists))
+            return tuple(sorted((entry.name, state_of(entry.path)) for entry in lists))
     except OSError as error:
         raise WordListError(f"{folder}: {error.strerror or error}; {_expected(kind)}") from None
 
@@ -52,7 +54,7 @@ def signature(folder: str, kind: str) -> Signature:
 @lru_cache(maxsize=16)
 def _load(folder: str, kind: str, files: Signature) -> dict[str, frozenset[str]]:
     languages: dict[str, set[str]] = {}
-    for name, _, _ in files:
+    for name, _ in files:
         for lang, words in _read(Path(folder) / name).items():
             languages.setdefault(lang, set()).update(words)
     if not languages:
