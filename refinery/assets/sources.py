@@ -14,7 +14,7 @@ _JUICER = "https://dail-wlcb.oss-cn-wulanchabu.aliyuncs.com/data_juicer"
 
 @dataclass(frozen=True)
 class Source:
-    """Where files of a name are to be had.
+    """Public sources of the files of a name.
 
     pattern: of names. url: `{file}` is the name. hub: repository and folder on the Hugging Face Hub. file: name of the
     file for a pattern of files in a folder. bytes: about the size, 0 if it differs from file to file.

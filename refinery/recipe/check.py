@@ -179,7 +179,7 @@ class _Checker:
         return read_steps(entry, library, self.problems, self.notes, self.lost, self.assets)
 
     def _assets(self, values: dict[str, Any]) -> Assets:
-        """Where the assets of steps are looked for: the folders of the recipe, and what an earlier run has found."""
+        """Places of the assets of steps: the folders of the recipe, and the files that an earlier run has found."""
         folders = values["assets"] = tuple(values.get("assets") or ())
         for folder in folders:
             if is_url(folder) or not folder or "\0" in folder:

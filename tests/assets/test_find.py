@@ -1,4 +1,4 @@
-"""Where models and word lists are looked for, and which of several is taken."""
+"""Places in which models and word lists are looked for, and the choice among several."""
 
 from __future__ import annotations
 

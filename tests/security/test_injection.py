@@ -203,7 +203,7 @@ def both_with(where: str) -> list[dict[str, Any]]:
 
 
 def refused_steps(folder: Path, steps: list[dict[str, Any]]) -> dict[int, str]:
-    """What a run says of each step when it is refused, in the current folder."""
+    """Messages of a refused run in the current folder, by step."""
     with pytest.raises(RecipeError) as caught:
         refine(folder, texts(["some text"]), steps)
     problems = caught.value.problems

@@ -1,4 +1,4 @@
-"""What processes of a test do: they import nothing but the tracer, so that they start quickly."""
+"""Work of a test's processes: they import nothing but the tracer, so that they start quickly."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def _forward(origins, place, ends):
 
 @kernel
 def _word_end(text, start, size):
-    """Where the word that begins at `start` ends: before the next escaped space."""
+    """End of the word that begins at `start`: before the next escaped space."""
     for k in range(start + 1, size - 2):
         if text[k] == _FIRST and text[k + 1] == _SECOND and text[k + 2] == _THIRD:
             return k

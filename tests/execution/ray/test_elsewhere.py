@@ -70,7 +70,7 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_here(folder: Path, *options: str) -> str:
-    """What the command says, run by this process."""
+    """Output of the command, run by this process."""
     with chdir(folder):
         done = CliRunner().invoke(cli, ["run", "recipe.yaml", *options])
     assert done.exit_code == 0, done.output
@@ -78,7 +78,7 @@ def run_here(folder: Path, *options: str) -> str:
 
 
 def run_apart(folder: Path, *options: str) -> str:
-    """What the command says, run by a process that joins the cluster by itself."""
+    """Output of the command, run by a process that joins the cluster by itself."""
     done = run(folder, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -31,7 +31,7 @@ print("numba" in sys.modules, user_folder() / "text.lines.line_ends.o")
 
 
 def run(folder: Path | None = None, **env: str) -> tuple[bool, Path]:
-    """Whether numba is loaded after the call of a kernel, and the place of its machine code."""
+    """Call a kernel; return if numba was loaded, and the place of the machine code."""
     env = {**os.environ, **env}
     done = subprocess.run([sys.executable, "-c", _RUN], cwd=folder, env=env, check=True, capture_output=True, text=True)
     loaded, place = done.stdout.split()

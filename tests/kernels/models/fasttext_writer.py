@@ -14,7 +14,7 @@ HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL = 1, 2, 3, 4
 
 @dataclass
 class Recipe:
-    """What a model has. kept: buckets that a pruned model has kept, None for all of them. parts, output_parts: columns of
+    """Parts and sizes of a model. kept: buckets that a pruned model has kept, None for all of them. parts, output_parts: columns of
     a part where input or output are quantized, 0 where they are not."""
 
     words: Sequence[str] = ("</s>", "the", "of")

@@ -34,7 +34,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is written. filler: entries of a trie's last order that stand for no n-gram. bits: of quantized numbers."""
+    """Layout of a model's file. filler: entries of a trie's last order that stand for no n-gram. bits: of quantized numbers."""
 
     multiplier: float = 1.5
     bits: tuple[int, int] = (8, 8)

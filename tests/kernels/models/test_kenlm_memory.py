@@ -54,7 +54,7 @@ def test_a_model_of_a_gigabyte(kind: int, tmp_path: Path) -> None:
 
 
 def measured(small: Path, model: Path) -> dict[str, Any]:
-    """What one process reports of a model."""
+    """Report of one process on a model."""
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(small), str(model)],
         capture_output=True,
