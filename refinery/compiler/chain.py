@@ -80,7 +80,7 @@ class _Compiler:
             name = self._version(keys, 0)
             self.version[keys] = (name, 0)
             self.chain.read[keys] = name
-            if keys == self.text_key and before is None:
+            if keys == self.text_key and self.around.first:
                 self.chain.versions[0] = name
             self.reads.add(name, self.reads.text(keys))
         self.reads.judge(self.chain.read[self.text_key])
@@ -101,6 +101,9 @@ class _Compiler:
             raise RecipeError(problems)
         for stat in self.around.stats if self.around.carry_all else ():
             self._stat(stat.column)
+        for stat in self.around.shown:
+            self._stat(stat.column)
+        self.chain.shown = self.around.shown
         self.chain.stats.sort(key=lambda stat: stat.step)  # tables list statistics in the recipe's order
         self.chain.texts = {keys: name for keys, (name, _) in self.version.items()}
         self._outs()
@@ -123,7 +126,7 @@ class _Compiler:
     def _group_keys(self) -> list[Problem]:
         """Define the keys that statistics are summed up by; they belong to samples as read, so to the first stage."""
         summary = self.around.summary
-        if summary is None or self.around.before is not None:
+        if summary is None or not self.around.first:
             return []
         lookup = partial(self._lookup, keys=self.text_key, user_sql=True)
         own = partial(own_expression, lookup=lookup, known=self._known())

@@ -88,7 +88,8 @@ class CompileContext:
     stats: statistics of earlier stages; the batch carries those that a step uses, or all with `carry_all`. compare: the
     match keys are the values for the exact comparison of candidates, instead of those that find candidates. measure: filters
     only measure, whatever their bounds. probe: filters remove nothing; each has a column of the rows that it would keep.
-    summary: the groups that statistics are summed up by, if these need columns of their own.
+    summary: the groups that statistics are summed up by, if these need columns of their own. first: the chain reads the
+    input, not what an earlier stage has left. shown: statistics of earlier stages that traces show beside its own.
     """
 
     before: Any | None = None
@@ -99,6 +100,8 @@ class CompileContext:
     measure: bool = False
     probe: bool = False
     summary: StatSummary | None = None
+    first: bool = True
+    shown: tuple[Stat, ...] = ()
 
 
 ALONE = CompileContext()
@@ -131,6 +134,7 @@ class Chain:
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
     files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
     conditions: set[int] = field(default_factory=set)  # filter steps with a condition besides their bounds
+    shown: tuple[Stat, ...] = ()  # statistics of earlier stages that traces show
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
     def select(self, columns: list[str], plain: bool = False) -> str:
@@ -178,7 +182,7 @@ class Chain:
     def replay_columns(self) -> list[str]:
         """Columns for tracing and explaining single rows: every version of every text, and every statistic."""
         versions = [*self.read.values(), *(change.after for change in self.changes)]
-        return [*self.pass_columns(), *dict.fromkeys(versions)]
+        return [*self.pass_columns(), *dict.fromkeys(versions), *(ident(stat.column) for stat in self.shown)]
 
 
 def bytes_name(step: int) -> str:

@@ -18,6 +18,7 @@ from refinery.compiler.model import ALONE, BatchColumn, Chain, CompileContext, O
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.matchers import SHINGLES, MatchColumn
 from refinery.operators import Function, Library
+from refinery.operators.resources import resources_of
 from refinery.recipe.sql import parse
 
 
@@ -46,7 +47,7 @@ class Program:
     step, the result column with the length of the text that the step measured. folders: folders whose files the SQL may
     read. files: names of the files that it reads. beside: digests of everything besides the samples that results depend
     on, by name (see io.side_files). code: names in keys for those of these files that belong to a user's operators.
-    beside and code are known when a run begins. seconds: time limit of one statement in DuckDB.
+    beside and code are known when a run begins. shown: statistics of earlier stages that traces show. calls: most rows of a call, by function. seconds: time limit of one statement in DuckDB.
     """
 
     steps: tuple[StepInfo, ...]
@@ -79,6 +80,8 @@ class Program:
     files: tuple[str, ...] = field(default=(), metadata=left_out("names; contents are in beside"))
     beside: Mapping[str, str] = field(default_factory=dict, metadata=left_out("in the key by contents, without places"))
     code: Mapping[str, str] = field(default_factory=dict, metadata=left_out("names in keys of what is in beside"))
+    shown: tuple[Stat, ...] = field(default=(), metadata=left_out("for traces, which are not stored"))
+    calls: Mapping[str, int] = field(default_factory=dict, metadata=left_out("results are the same for any number"))
     seconds: float = 120.0
     first: bool = False  # the first stage: it reads the input's samples, and finds those without a text
 
@@ -153,7 +156,8 @@ def build(
         stats_json=stats_json,
         names={step.index: step.name for step in (*steps, *ends)},
         key_columns=_key_columns(around, library),
-        first=around.before is None,
+        calls=_calls([*steps, *ends], library),
+        first=around.first,
         **_of_chain(chain),
     )
     return program, chain
@@ -164,6 +168,7 @@ def _of_chain(chain: Chain) -> dict[str, Any]:
     return {
         "stats": tuple(chain.stats),
         "changes": tuple(chain.changes),
+        "shown": chain.shown,
         "read": dict(chain.read),
         "outs": dict(chain.outs),
         "given": tuple(sorted(chain.given.values(), key=lambda given: given.column)),
@@ -183,6 +188,17 @@ def _key_columns(around: CompileContext, library: Library) -> tuple[MatchColumn,
     if around.after is None:
         return ()
     return SHINGLES if around.compare else library.operators[around.after.name].matcher.columns
+
+
+def _calls(steps: Sequence[Any], library: Library) -> dict[str, int]:
+    """Most rows of a call of each Python function that steps give a `batch_size` for; the least of several steps."""
+    found: dict[str, int] = {}
+    for step in steps:
+        operator = library.operators[step.name]
+        if (rows := resources_of(step, operator).batch_size) is not None:
+            names = [function.name for function in operator.functions if function.runs == "python"]
+            found |= {name: min(rows, found.get(name, rows)) for name in names}
+    return found
 
 
 def _definitions(chain: Chain) -> list[tuple[str, Definition]]:

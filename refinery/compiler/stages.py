@@ -1,4 +1,4 @@
-"""Cuts a recipe's steps into stages: steps that run shard by shard, up to a deduplicator, which needs all rows."""
+"""Cuts a recipe's steps into stages: at deduplicators, which need all rows, and around steps that need a GPU."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from refinery.operators import Library
 from refinery.operators.assets import by_contents
+from refinery.operators.resources import needs_gpu
 
 PER_SAMPLE = {"mapper", "filter", "stats"}
 
@@ -20,7 +21,7 @@ class Stage:
 
     steps: mappers, filters and statistics operators. before: the deduplicator whose findings the pass applies first,
     or None. after: the deduplicator that the pass computes match keys for, or None. fingerprint: of all steps up to the end
-    of this stage, and of their order. order: numbers of the steps as they run; empty for the recipe's order. of_recipe:
+    of this stage, and of their order. since: number of the last deduplicator before the stage, 0 for none. order: numbers of the steps as they run; empty for the recipe's order. of_recipe:
     the fingerprint without the order.
     """
 
@@ -29,8 +30,14 @@ class Stage:
     before: Any | None
     after: Any | None
     fingerprint: str
+    since: int = 0
     order: tuple[int, ...] = ()
     of_recipe: str = ""
+
+    @property
+    def first(self) -> bool:
+        """True for the stage that reads the input."""
+        return self.number == 1
 
     @property
     def running(self) -> tuple[Any, ...]:
@@ -59,26 +66,53 @@ def ordered(stages: Sequence[Stage], orders: Sequence[Sequence[int]]) -> tuple[S
 def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool = False) -> tuple[Stage, ...]:
     """The stages of a recipe. Every deduplicator ends a stage; the stage after the last one is often empty.
 
+    A step that needs a GPU is a stage of its own. Where the stages are cut changes no row, table or trace.
+
     measure_only: deduplicators are left out, so there is one stage; the steps keep their numbers.
     """
     if measure_only:
         steps = [step for step in steps if library.operators[step.name].kind != "deduplicator"]
-    chains: list[list[Any]] = [[]]
-    barriers: list[Any] = []
-    for step in steps:
-        if library.operators[step.name].kind in PER_SAMPLE:
-            chains[-1].append(step)
-        else:
-            barriers.append(step)
-            chains.append([])
-    stages, done = [], 0
+    stages: list[Stage] = []
+    done = since = 0
     parts = [_described(step, library) for step in steps]
-    for number, chain in enumerate(chains):
-        after = barriers[number] if number < len(barriers) else None
+    for number, (before, chain, after) in enumerate(_cut(steps, library), 1):
         done += len(chain) + (after is not None)
-        before = barriers[number - 1] if number else None
-        stages.append(Stage(number + 1, tuple(chain), before, after, _digest(parts[:done])))
+        since = before.index if before is not None else since
+        stages.append(Stage(number, tuple(chain), before, after, _digest(parts[:done]), since))
     return tuple(stages)
+
+
+def _cut(steps: Sequence[Any], library: Library) -> list[tuple[Any | None, list[Any], Any | None]]:
+    """Each stage's deduplicator before it, its steps, and the deduplicator at its end.
+
+    A step that needs a GPU is alone, so that the steps around it take none of its time on the GPU: neither do match keys
+    of a deduplicator after it, nor the removal of units that one before it has found.
+    """
+    found: list[tuple[Any | None, list[Any], Any | None]] = []
+    before: Any | None = None
+    chain: list[Any] = []
+
+    def end(after: Any | None = None) -> None:
+        nonlocal before, chain
+        found.append((before, chain, after))
+        before, chain = after, []
+
+    for step in steps:
+        operator = library.operators[step.name]
+        if operator.kind not in PER_SAMPLE:
+            if needs_gpu(step, operator) and chain:
+                end()
+            end(step)
+            continue
+        alone = needs_gpu(step, operator)
+        if alone and (chain or (before is not None and library.operators[before.name].apply)):
+            end()
+        chain.append(step)
+        if alone:
+            end()
+    if chain or before is not None or not found:
+        end()
+    return found
 
 
 def _described(step: Any, library: Library) -> list[Any]:

@@ -28,7 +28,10 @@ class Backend(Protocol):
         """Get ready. Raises OperatorError where that is impossible."""
 
     def start(self) -> None:
-        """Prepare for all stages of the plan, just before the first."""
+        """Prepare for all stages of the plan, just before the first. Raises OperatorError if one lacks resources."""
+
+    def workers(self, stage: CompiledStage) -> int:
+        """Most workers of a stage in this process or its children."""
 
     def apart(self, stage: CompiledStage, shards: Sequence[Shard]) -> bool:
         """Return whether a stage's shards run in other processes, which share no open file with this one."""

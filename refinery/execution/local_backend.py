@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
+from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, FileExport, NoExport
 from refinery.io.model import Shard
+from refinery.operators.resources import StageResources, of_steps
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
+from refinery.workers import machine
 from refinery.workers.backends import BackendChoice
 from refinery.workers.runner import Runner
 from refinery.workers.threads import WorkerThreads
@@ -33,16 +36,29 @@ class LocalBackend:
             self._prepared.notes.append(note)
 
     def start(self) -> None:
-        """Start the fork server early if a stage will need processes."""
+        """Check the resources of all stages; start the fork server early if one will need processes."""
+        for stage in self._prepared.stages:
+            require(self._asked(stage), machine.gpus(), machine.memory())
         self._choice.start([stage.program for stage in self._prepared.stages], self._prepared.shards)
+
+    def workers(self, stage: CompiledStage) -> int:
+        """The workers of the run, or fewer if the steps ask for it, or take more memory or GPUs than are there."""
+        asked = self._asked(stage)
+        limits = [self._prepared.workers, asked.workers or self._prepared.workers]
+        limits += [machine.memory() // asked.memory] if asked.memory else []
+        limits += [int(machine.gpus() / asked.gpus + 1e-9)] if asked.gpus else []
+        return max(1, min(limits))
+
+    def _asked(self, stage: CompiledStage) -> StageResources:
+        return of_steps(stage.all_steps, self._prepared.library.operators)
 
     def apart(self, stage: CompiledStage, shards: Sequence[Shard]) -> bool:
         """Return whether a stage runs in worker processes."""
-        return self._choice.apart(stage.program, shards)
+        return self._choice.apart(stage.program, shards, self.workers(stage))
 
     def runner(self, stage: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner in the threads of the pool, or in processes."""
-        return self._choice.runner(stage.program, shards, pool)
+        return self._choice.runner(stage.program, shards, pool, self.workers(stage))
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates in this process."""
@@ -58,3 +74,15 @@ class LocalBackend:
     def close(self) -> None:
         """End all processes."""
         self._choice.close()
+
+
+def require(asked: StageResources, gpus: int, memory: int) -> None:
+    """Raise OperatorError if this machine lacks the GPUs or the memory that one worker of a stage asks for."""
+    if asked.gpus > gpus:
+        there = "has none" if not gpus else f"has {gpus}"
+        cure = "Run it where there is one, on a Ray cluster (executor_type: ray), or with num_gpus: 0 if it needs none"
+        what = f"{asked.gpu_step} asks for {asked.gpus:g} GPU{'' if asked.gpus <= 1 else 's'}, and this machine {there}"
+        raise OperatorError(f"{what}. {cure}")
+    if asked.memory > memory:
+        what = f"{asked.memory_step} asks for {asked.memory / 1e9:,.1f} GB of memory in a worker"
+        raise OperatorError(f"{what}, and this machine has {memory / 1e9:,.1f} GB; lower its memory")

@@ -97,6 +97,7 @@ class StageRunner:
             done.append(self._stage(planned, shards, done[-1].results if done else None))
             if planned.stage.after is not None:
                 done[-1] = self._deduplicated(barrier, done, planned.stage.after)
+            if planned is not prepared.stages[-1]:
                 shards = left_of(done)
         allowance.end()
         self.facts.end(done)
@@ -179,9 +180,9 @@ class StageRunner:
 
     def _pool(self, planned: CompiledStage, source: Callable[[ComputedFacts], FactSource]) -> WorkerThreads:
         """Threads of this process for a stage."""
-        recipe, workers = self.prepared.recipe, self.prepared.workers
-        memory = f"{max(1, recipe.memory_limit // workers // 1000)}KB" if recipe.memory_limit else None
+        recipe = self.prepared.recipe
+        memory = f"{max(1, recipe.memory_limit // self.prepared.workers // 1000)}KB" if recipe.memory_limit else None
         # Only one thread reads a file's rows in order, and a subquery may take the first row.
         threads = 1 if planned.program.files else recipe.threads or 1
         make = partial(Worker, threads=threads, facts=source)
-        return WorkerThreads(planned.program, workers, memory, self.backend.spill, make)
+        return WorkerThreads(planned.program, self.backend.workers(planned), memory, self.backend.spill, make)

@@ -73,12 +73,13 @@ def left_of(done: Sequence[StageResult]) -> list[Shard]:
 def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Shard:
     """A shard as input of the next stage."""
     stage, findings = done[-1], done[-1].findings
-    assert findings is not None and stage.store is not None
+    assert stage.store is not None
     shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
     numbers, lines = np.load(stage.store.fetch(result.rows_left))
-    stays = ~np.isin(numbers, findings.of_shard(shard.index), assume_unique=True)
+    removed = findings.of_shard(shard.index) if findings is not None else ()  # none where only resources end the stage
+    stays = ~np.isin(numbers, removed, assume_unique=True)
     tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
-    units = findings.units.get(shard.index)
+    units = findings.units.get(shard.index) if findings is not None else None
     tables += (units,) if units else ()
     if result.part:
         source = source_of_part(result.part, shard.lines, result.part_bytes)

@@ -23,6 +23,7 @@ from refinery.io.model import Part, Shard
 from refinery.io.readers.parts import source_of_part
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
+from refinery.operators.resources import of_steps, resources_of
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
@@ -50,7 +51,8 @@ def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
 
 def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     program, after = stage.program, stage.stage.after
-    shards, workers = len(prepared.shards), prepared.workers
+    asked = of_steps(stage.all_steps, prepared.library.operators)
+    shards, workers = len(prepared.shards), min(prepared.workers, asked.workers or prepared.workers)
     if program.copies:
         yield f"stage {stage.stage.number}: no steps; the remaining samples are written unchanged"
         return
@@ -60,6 +62,7 @@ def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         f"{_many(shards, 'shard')} with {_many(workers, 'worker')}",
         step_plans(program, stage.chain, prepared.library, after),
         _labels(prepared),
+        _resources(prepared, stage),
     )
     yield from _order(prepared, stage)
 
@@ -69,12 +72,26 @@ def _labels(prepared: Plan) -> dict[int, str]:
     return {step.index: printable(step.label) for step in prepared.recipe.steps}
 
 
-def _tree(stage: str, plans: Sequence[StepPlan], labels: dict[int, str]) -> Any:
-    """A stage and its steps: `6 alphanumeric_filter: kernel profile, shares _profile_text_5, line 23`."""
+def _resources(prepared: Plan, stage: CompiledStage) -> list[str]:
+    """Lines on the resources of a stage, and on the reason why it is alone."""
+    operators = prepared.library.operators
+    asked = of_steps(stage.all_steps, operators)
+    if not (told := asked.described()):
+        return []
+    by_step = [(step, resources_of(step, operators[step.name])) for step in stage.all_steps]
+    parts = [f"step {step.index} {found}" for step, each in by_step if (found := each.described())]
+    alone = ["a stage of its own, for the GPU"] if asked.gpus else []
+    return ["; ".join([f"resources: {told}", *alone, *parts])]
+
+
+def _tree(stage: str, plans: Sequence[StepPlan], labels: dict[int, str], more: Sequence[str] = ()) -> Any:
+    """A stage and its steps: `6 alphanumeric_filter: kernel profile, shares _profile_text_5, line 23`. more: lines."""
     from rich.text import Text
     from rich.tree import Tree
 
     tree = Tree(Text(stage))
+    for line in more:
+        tree.add(Text(line))
     for plan in plans:
         how = " ".join([plan.runs, ", ".join(plan.functions)]).strip()
         shared = [f"shares {', '.join(plan.shared)}"] if plan.shared else []

@@ -89,7 +89,7 @@ class FinishedRun:
         found: list[Chain] = []
         earlier: list[Stat] = []
         for stage in cut_at_barriers(recipe.steps, self.library):
-            around = CompileContext(stage.before, stage.after, tuple(earlier))
+            around = CompileContext(stage.before, stage.after, tuple(earlier), first=stage.first)
             found.append(compile_chain(stage.steps, self.library, schema, text_key, recipe.op_fusion, around))
             earlier += found[-1].stats
         return found

@@ -33,6 +33,14 @@ _FIELDS = {
     "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
     "resources",
 }  # fmt: skip
+# Resources of a header that are numbers: the least one, and their types. memory is in bytes.
+_AMOUNTS: dict[str, tuple[float, Any]] = {
+    "num_cpus": (0.01, (int, float)),
+    "num_gpus": (0, (int, float)),
+    "memory": (1, int),
+    "num_proc": (1, int),
+    "batch_size": (1, int),
+}
 _OF_DEDUPLICATORS = {"match", "rule", "apply", "compare", "aliases", "units"}
 
 
@@ -106,15 +114,28 @@ def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, 
 
 def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     declared = header.get("resources") or {}
-    _only(path, declared, {"num_gpus", "loads", "files"})
-    gpus, loads = declared.get("num_gpus", 0), declared.get("loads", False)
-    if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or gpus < 0:
-        raise OperatorError(f"{path}: num_gpus must be a number from 0, not {gpus!r}")
+    _only(path, declared, {"loads", "files", *_AMOUNTS})
+    loads = declared.get("loads", False)
+    for name in _AMOUNTS:
+        _check_amount(path, name, declared.get(name, 1), params)
     _resource_files(path, declared.get("files", []))
     for name in loads if isinstance(loads, dict) else ():
         if name not in params:
             raise OperatorError(f"{path}: loads names {name!r}, which is no parameter{did_you_mean(name, params)}")
     return declared
+
+
+def _check_amount(path: Path, name: str, value: Any, params: Mapping[str, Any]) -> None:
+    """Check a resource that is a number; GPUs may depend on a parameter: `{parameter: {value: number}}`."""
+    least, kinds = _AMOUNTS[name]
+    if name == "num_gpus" and isinstance(value, dict):
+        for param, by_value in value.items():
+            if param not in params or not isinstance(by_value, dict):
+                raise OperatorError(f"{path}: num_gpus must be a number or {{parameter: {{value: number}}}}")
+            for each in by_value.values():
+                _check_amount(path, name, each, params)
+    elif isinstance(value, bool) or not isinstance(value, kinds) or value < least:
+        raise OperatorError(f"{path}: {name} must be a number from {least}, not {value!r}")
 
 
 def _resource_files(path: Path, names: Any) -> None:

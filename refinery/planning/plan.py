@@ -59,6 +59,11 @@ class CompiledStage:
     chain: Chain
 
     @property
+    def all_steps(self) -> list[Any]:
+        """Steps that a worker of the stage computes something for: those of the chain, and the deduplicators' parts."""
+        return [*self.steps, *([self.stage.after] if self.stage.after is not None else [])]
+
+    @property
     def steps(self) -> list[Any]:
         """Steps of the chain, after the deduplicator that removes units from texts, if there is one."""
         before = [self.stage.before] if self.program.removed else []
@@ -191,7 +196,7 @@ def _ordering(prepared: Plan, planned: CompiledStage, schema: Schema) -> FilterO
     if strategy == "greedy":
         return ordering(strategy, needs, by_class(planned.program, planned.chain, library))
     earlier = [stat for p in prepared.stages if p.stage.number < stage.number for stat in p.program.stats]
-    around = CompileContext(stage.before, stage.after, tuple(earlier), probe=True)
+    around = CompileContext(stage.before, stage.after, tuple(earlier), probe=True, first=stage.first)
     program, chain = build(stage.steps, library, schema, planned.program.text_key, recipe.op_fusion, around=around)
     sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
     probing = replace(program, pass_sql=sql, folders=planned.program.folders)
@@ -311,7 +316,15 @@ def compile_stage(
 def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> CompileContext:
     """Context of a stage in its recipe."""
     summary = recipe.stat_summary if recipe.stat_summary.grouped else None
-    return CompileContext(stage.before, stage.after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+    return CompileContext(
+        stage.before,
+        stage.after,
+        tuple(earlier),
+        measure=recipe.measure_only,
+        summary=summary,
+        first=stage.first,
+        shown=tuple(stat for stat in earlier if stat.step > stage.since),
+    )
 
 
 def compile_comparison(prepared: Plan, step: Any) -> Program:
@@ -336,7 +349,8 @@ def _only(
     after = stage.after if stage.after in steps else None
     chain = [step for step in steps if step is not before and step is not after]
     schema = _without(schema, library, [step for step in stage.steps if step not in chain])
-    around = CompileContext(before, after, tuple(earlier), measure=recipe.measure_only, summary=summary)
+    known, measure = tuple(earlier), recipe.measure_only
+    around = CompileContext(before, after, known, measure=measure, summary=summary, first=stage.first)
     return build(chain, library, schema, keys_of(recipe.text_key), around=around)[0]
 
 

@@ -89,12 +89,13 @@ def _name(step: Step) -> dict[str, str]:
 
 
 def _params(step: Step) -> dict[str, Any]:
-    """All parameters of a step; those common to all operators or filters only if they have an effect."""
-    return {
+    """All parameters of a step; those common to all operators or filters only if they have an effect, and resources."""
+    found = {
         name: _plain(value)
         for name, value in step.params.items()
         if not (name in RANGE_PARAMS and value == RANGE_PARAMS[name]) and not (name == TEXT_KEY and value is None)
     }
+    return found | dict(step.resources)
 
 
 def _plain(value: Any) -> Any:

@@ -116,12 +116,9 @@ BASE_PARAMS: dict[str, str] = {
     "adaptive_batching": _LOCAL,
     "auto_op_parallelism": _LOCAL,
     "batch_mode": _LOCAL,
-    "batch_size": "operators run on DuckDB's vectors",
     "accelerator": "operators run on the processor",
-    "num_proc": "all operators share the recipe's np",
     "turbo": _LOCAL,
-    **dict.fromkeys(("cpu_required", "gpu_required", "mem_required", "num_cpus", "num_gpus"), _RAY),
-    **dict.fromkeys(("memory", "runtime_env", "ray_execution_mode"), _RAY),
+    **dict.fromkeys(("runtime_env", "ray_execution_mode"), _RAY),
     "stats_export_path": "statistics are in the run database",
 }
 

@@ -90,7 +90,8 @@ class Step:
 
     index: from 1. params: every parameter, defaults filled in; lists are tuples. Filters have `min_closed_interval`,
     `max_closed_interval` and `reversed_range` among them; `text_key` is there when the recipe gives it to this step.
-    given: names of the parameters that the recipe gives. file, line: where the step stands; line 0 is no line. title:
+    given: names of the parameters that the recipe gives. resources: those that the recipe gives, by the names of
+    `operators.resources`; they decide no result. file, line: where the step stands; line 0 is no line. title:
     the name that the recipe gives the step, which is shown beside the operator's.
     """
 
@@ -101,6 +102,9 @@ class Step:
     line: int = field(default=0, compare=False, metadata=left_out("for messages"))
     file: str = field(default="recipe", compare=False, metadata=left_out("for messages"))
     title: str | None = field(default=None, compare=False, metadata=left_out("for tables and messages"))
+    resources: Mapping[str, Any] = field(
+        default_factory=dict, compare=False, metadata=left_out("time and place decide nothing")
+    )
 
     @property
     def where(self) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from refinery.io.readers.registry import READABLE
+from refinery.operators.resources import RESOURCE_ALIASES, RESOURCE_PARAMS
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, DATASET_KEYS, KEYS, RANGE_PARAMS, SOURCE_KEYS, SUMMARY_KEYS, TEXT_KEY
 from refinery.recipe.model import GROUPS, LibraryLike, OperatorLike
@@ -115,6 +116,9 @@ def _operator(operator: OperatorLike) -> Schema:
     """The parameters of an operator."""
     plain = {name: value_of(param, _doc(param)) for name, param in operator.params.items()}
     plain.setdefault(TEXT_KEY, value_of(_TEXT_KEY, _TEXT_KEY.help))
+    for name in (*RESOURCE_PARAMS, *RESOURCE_ALIASES):
+        param = RESOURCE_PARAMS[RESOURCE_ALIASES.get(name, name)]
+        plain.setdefault(name, value_of(param, param.doc))
     others = [name for name in (*BASE_PARAMS, *RANGE_PARAMS) if name not in plain]
     found = _object(plain, _required(operator))
     found["patternProperties"] = {f"^({_either(others)})$": ref("no_effect"), **_NAMED_VARIABLE}

@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.errors import RefineryError, suggestion
 from refinery.operators.bounds import KeptRange, kept_range
+from refinery.operators.resources import RESOURCE_ALIASES, RESOURCE_PARAMS, problem_with, without_effect
 from refinery.recipe.absolute_paths import located_params
 from refinery.recipe.assets import Assets
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
@@ -109,6 +110,7 @@ class _Reader:
         if entry is None or operator is None or given is None:
             self._lose(operator, index)
             return None
+        resources = self._resources(operator, given)
         params = self._params(operator, given, entry.place)
         whole = not any(isinstance(entry.node, Scalar) and entry.node.broken for entry in given.values())
         if len(self.problems.found) == before and whole:
@@ -118,7 +120,8 @@ class _Reader:
             return None
         self._note_name(item, operator, given)
         line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
-        return Step(index, name, params, frozenset(given) & frozenset(params), line, file, self.names.get(index))
+        own = frozenset(given) & frozenset(params)
+        return Step(index, name, params, own, line, file, self.names.get(index), resources)
 
     def _note_name(self, item: Node, operator: OperatorLike, given: Given) -> None:
         """Add a note where a name beside the operator may be meant as the operator's parameter of that name."""
@@ -185,6 +188,8 @@ class _Reader:
         params = {name: _default(spec) for name, spec in {**operator.params, **ranges}.items()}
         for name, entry in given.items():
             label = f"{operator.name}.{name}"
+            if _is_resource(operator, name):
+                continue
             if name in specs:
                 value = take(entry.node, specs[name], label, self.problems)
                 if name in params or value is not None:
@@ -197,6 +202,31 @@ class _Reader:
                 self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
         return located_params(params, operator.params)
 
+    def _resources(self, operator: OperatorLike, given: Given) -> dict[str, Any]:
+        """Resources that the recipe gives the step, by their newer names."""
+        found: dict[str, Any] = {}
+        for name, entry in given.items():
+            if not _is_resource(operator, name):
+                continue
+            label, key = f"{operator.name}.{name}", RESOURCE_ALIASES.get(name, name)
+            value = take(entry.node, RESOURCE_PARAMS[key], label, self.problems)
+            if wrong := problem_with(key, value):
+                self.problems.add(entry.node.place, f"{label} {wrong}, not {value:g}")
+            if key in found and found[key] != value:
+                self.problems.add(
+                    entry.place, f"{label} and {key} are one key, with different values", "Leave one out."
+                )
+            elif value is not None:
+                found[key] = value
+            if value is not None and (reason := without_effect(operator, key)):
+                self._note_once(operator, name, entry.place, reason)
+        return found
+
+    def _note_once(self, operator: OperatorLike, name: str, place: SourcePlace, reason: str) -> None:
+        if name not in self.noted:
+            self.noted.add(name)
+            self.notes.append((place, f"{operator.name}.{name} has no effect: {reason}"))
+
     def _unknown(self, operator: OperatorLike, name: str, place: SourcePlace, specs: AnyMapping[str, Any]) -> None:
         reason = BASE_PARAMS.get(name) or ("only filters have a range" if name in RANGE_PARAMS else None)
         if reason is None:
@@ -204,9 +234,8 @@ class _Reader:
             beside = f"A name of the step stands beside {operator.name}, not below it." if name == NAME else ""
             near = beside or suggestion(name, specs) or (f"It has {own}." if own else "It has none.")
             self.problems.add(place, f"{operator.name} has no parameter {name!r}", near)
-        elif name not in self.noted:
-            self.noted.add(name)
-            self.notes.append((place, f"{operator.name}.{name} has no effect: {reason}"))
+        else:
+            self._note_once(operator, name, place, reason)
 
     def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: SourcePlace) -> None:
         for low, high in dict.fromkeys(map(tuple, operator.bounds.values())):  # statistics may share their bounds
@@ -230,6 +259,11 @@ class _Reader:
             ends = (f"{low} is {least}{_by_default(low, given)}", f"{high} is {most}{_by_default(high, given)}")
             text = f"{name}: {' and '.join(ends)}: no value lies between them, so {_of_no_range(kept)}"
             self.notes.append((max(places, key=order), text))
+
+
+def _is_resource(operator: OperatorLike, name: str) -> bool:
+    """Return whether a parameter is a resource; an operator may have a parameter of its own with such a name."""
+    return RESOURCE_ALIASES.get(name, name) in RESOURCE_PARAMS and name not in operator.params
 
 
 def _by_default(param: str, given: Given) -> str:

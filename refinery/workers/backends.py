@@ -52,13 +52,13 @@ class BackendChoice:
             return ""
         return f"the last run here {self.not_threads}: workers are processes this time"
 
-    def apart(self, program: Program, shards: Sequence[Shard]) -> bool:
-        """Return whether a stage runs in worker processes."""
+    def apart(self, program: Program, shards: Sequence[Shard], most: int | None = None) -> bool:
+        """Return whether a stage runs in worker processes. most: its workers, by default those of the run."""
         if program.copies or self._never or not shards:
             return False
         if self._always:
             return True
-        several = min(self._workers, len(shards)) > 1
+        several = min(most or self._workers, len(shards)) > 1
         return several and holds_lock(program) and sum(shard.size for shard in shards) >= WORTH
 
     def start(self, programs: Iterable[Program], shards: Sequence[Shard]) -> None:
@@ -66,14 +66,14 @@ class BackendChoice:
         if self._nursery is None and any(self.apart(program, shards) for program in programs):
             self._nursery = IdleProcesses(shards[0].lines)
 
-    def runner(self, program: Program, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
-        """Runner for the shards of a stage. pool: the threads, where the stage runs in threads."""
-        if not self.apart(program, shards):
+    def runner(self, program: Program, shards: Sequence[Shard], pool: WorkerThreads, most: int | None = None) -> Runner:
+        """Runner for the shards of a stage. pool: the threads, where the stage runs in threads. most: workers."""
+        if not self.apart(program, shards, most):
             return Threads(pool, self._note)
         self._nursery = self._nursery or IdleProcesses()
         timeout = self._recipe.row_timeout  # its signal reaches only the main thread, which must do all work
         terms = ProcessSettings(1 if timeout else self._recipe.threads or 1, timeout)
-        workers = min(self._workers, len(shards))
+        workers = min(most or self._workers, len(shards))
         return ProcessRunner(program, workers, self._memory, self._spill, self._nursery, terms, self._spool)
 
     @property

@@ -68,6 +68,22 @@ def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa
     return call
 
 
+def sliced(function: Function, run: Callable[..., pa.Array], rows: int | None) -> Callable[..., pa.Array]:
+    """The function with at most `rows` rows in a call; the results are the same for any number."""
+    if rows is None or not function.columns:
+        return run
+    width = len(function.columns)
+
+    def call(*arguments: Any) -> pa.Array:
+        columns, constants = arguments[:width], arguments[width:]
+        if len(columns[0]) <= rows:
+            return run(*arguments)
+        starts = range(0, len(columns[0]), rows)
+        return pa.concat_arrays([run(*(column.slice(at, rows) for column in columns), *constants) for at in starts])
+
+    return call
+
+
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column as one array, whatever its number of chunks."""
     if isinstance(column, pa.Array):

@@ -27,6 +27,17 @@ def share_of_memory(workers: int, root: Path = _ROOT) -> int:
     return memory(root) * 3 // 5 // max(1, workers)
 
 
+def gpus(root: Path = _ROOT) -> int:
+    """NVIDIA GPUs that this process may use: those that CUDA_VISIBLE_DEVICES names, or all that the driver lists."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return sum(1 for name in named.split(",") if name.strip() not in ("", "-1"))
+    try:
+        return sum(1 for _ in (root / "proc" / "driver" / "nvidia" / "gpus").iterdir())
+    except OSError:
+        return 0
+
+
 def out_of_memory_kills(root: Path = _ROOT) -> int:
     """Number of processes that the kernel killed for want of memory, in this cgroup or in all; 0 if unknown."""
     own = [line for folder in _folders(root, "") for line in _lines(folder / "memory.events")]

@@ -15,7 +15,7 @@ from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.kernels.core.arrow import from_zero, ints, numbers, of_texts
 from refinery.operators import Function
-from refinery.workers.functions import conduct, register
+from refinery.workers.functions import conduct, register, sliced
 from refinery.workers.observer import WorkerObserver
 from refinery.workers.statement_limits import StatementLimit
 from refinery.workers.undeclared_files import Undeclared
@@ -46,6 +46,7 @@ class ProgramConnection:
         return conduct(function, self.undeclared.watched(function, function.resolve()))
 
     def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+        run = sliced(function, run, self.program.calls.get(function.name))
         return self._observer.wrapped(function, self._limit.timed(run))
 
     def query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:

@@ -44,7 +44,8 @@ def replay_all(
 
 def stats_until(program: Program, values: Mapping[str, Any], step: int) -> dict[str, Any]:
     """The statistics that steps up to `step` computed for the row."""
-    return {s.column: values[s.column] for s in program.stats if s.step <= step and values[s.column] is not None}
+    stats = (*program.shown, *program.stats)
+    return {s.column: values[s.column] for s in stats if s.step <= step and values[s.column] is not None}
 
 
 def sample_at(program: Program, row: ReplayedRow, step: int) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def stages_of(lines: bool) -> list[LineagePass]:
     stages: list[LineagePass] = []
     for stage in cut_at_barriers(recipe.steps, library):
         known = tuple(stat for passed in stages for stat in passed.program.stats)
-        around = CompileContext(stage.before, stage.after, known)
+        around = CompileContext(stage.before, stage.after, known, first=stage.first)
         program, _ = build(stage.steps, library, Schema(lines, COLUMNS), text_key=("text",), around=around)
         stages.append(LineagePass(program, stage.after, library.operators[stage.after.name] if stage.after else None))
     return stages

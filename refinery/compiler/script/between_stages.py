@@ -71,7 +71,7 @@ def script_of_barrier(part: ScriptPass) -> Iterator[str]:
     """Statements between a stage's pass and the next one. Afterwards `batch` is the input of the next stage."""
     step, operator = part.stage.after, part.operator
     assert step is not None and operator is not None
-    yield _left(part)
+    yield left_after(part)
     yield _match_keys(part, step, operator)
     takes_units = operator.matcher.takes_units
     known = {"step": step.index, "name": step.name, "units": takes_units}
@@ -107,7 +107,8 @@ def removing(parts: Sequence[ScriptPass]) -> list[dict[str, Any]]:
 # Samples after a stage
 
 
-def _left(part: ScriptPass) -> str:
+def left_after(part: ScriptPass) -> str:
+    """Statement that makes `batch` of the samples that a stage's pass keeps."""
     program = part.program
     if program.lines:
         lines, last = changed_lines(program.outs, "batch._line", part.spliced)

@@ -17,6 +17,7 @@ from refinery.compiler.script.between_stages import (
     changed_columns,
     changed_lines,
     laid_out,
+    left_after,
     member_set,
     pass_over,
     removing,
@@ -134,6 +135,8 @@ def _stages(parts: Sequence[ScriptPass]) -> Iterator[str]:
                 yield render("deduplicators/_script_tables.sql")
         if part.stage.after is not None:
             yield from script_of_barrier(part)
+        elif part is not parts[-1]:
+            yield left_after(part)
     if not alone:
         yield _facts(parts)
 

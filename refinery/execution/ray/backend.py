@@ -55,7 +55,13 @@ class RayBackend:
         return self._prepared.recipe.temp_dir or str(self.cluster.temporary / "spill")
 
     def start(self) -> None:
-        """Do nothing: the processes belong to Ray."""
+        """Check that the cluster has the resources of all stages, before the first one."""
+        for stage in self._prepared.stages:
+            of_stage(stage.all_steps, self._prepared.library.operators, self._each).check(self.cluster.machines())
+
+    def workers(self, stage: CompiledStage) -> int:
+        """Workers of the run, which make traces on this machine."""
+        return self._prepared.workers
 
     def apart(self, stage: CompiledStage, shards: Sequence[Shard]) -> bool:
         """True: shards share no process."""
@@ -64,11 +70,12 @@ class RayBackend:
     def runner(self, stage: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner that runs shards as tasks of the cluster."""
         recipe, library = self._prepared.recipe, self._prepared.library
-        steps = [*stage.steps, *([stage.stage.after] if stage.stage.after is not None else [])]
+        steps = stage.all_steps
         wants = of_stage(steps, library.operators, self._each)
         readers = {source.reader for source in self._prepared.sources if source.reader}
         around = described(stage.program.functions, steps, library, readers)
-        options = recipe.row_timeout, self._spool, around
+        names = list(dict.fromkeys(step.name for step in steps)) or ["shards"]
+        options = recipe.row_timeout, self._spool, around, f"stage {stage.stage.number}: {', '.join(names)}"
         return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options)
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:

@@ -17,14 +17,17 @@ def every(
     work: Callable[..., str],
     calls: Sequence[tuple[Any, ...]],
     options: dict[str, Any] | None = None,
+    label: str = "",
 ) -> list[str]:
     """Answers of a function to many calls, in order. Ray may repeat a call.
 
-    options: resources that each task requests from Ray. Raises the error of a call, or OperatorError if memory runs out.
+    options: resources that each task requests from Ray. label: its name in Ray's dashboard. Raises the error of a call, or OperatorError if memory runs out.
     """
     ray = cluster.ray
     name = f"{work.__module__}:{work.__qualname__}"
-    call = ray.remote(max_retries=_TIMES)(tasks.call).options(**(options or {"num_cpus": 1}))
+    call = ray.remote(max_retries=_TIMES)(tasks.call).options(
+        name=label or work.__qualname__, **(options or {"num_cpus": 1})
+    )
     waiting, running = list(reversed(list(enumerate(calls)))), dict[Any, int]()
     found: dict[int, str] = {}
     try:

@@ -51,12 +51,14 @@ class RayRunner:
         timeout: float | None = None,
         spool: Spool | None = None,
         described: str = "",
+        name: str = "shards",
     ) -> None:
         """wants, memory: of each task and its DuckDB. spill: folder for DuckDB to spill to. timeout: of a row.
 
         spool: returns a file of a table in memory; without it, each shard is sent with its table. described:
-        requirements of every machine, see `environment`.
+        requirements of every machine, see `environment`. name: of the tasks in Ray's dashboard.
         """
+        self.name = name
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
         self._program = self._ray.put(text)
@@ -149,11 +151,14 @@ class _Tasks:
     def __init__(self, runner: RayRunner) -> None:
         self._runner, self._ray = runner, runner._ray
         # Ray's own retries would neither use smaller batches nor know when to give up.
-        self._call = self._ray.remote(max_retries=0)(tasks.run_shard).options(**runner._wants.options())
+        self._call = self._ray.remote(max_retries=0)(tasks.run_shard).options(
+            name=runner.name, **runner._wants.options()
+        )
 
     def room(self) -> int:
-        """Number of tasks that may be submitted at once."""
-        return self._runner._cluster.cores() * _AHEAD
+        """Number of tasks that may be submitted at once: the next ones wait where they will run, unless few may run."""
+        wants = self._runner._wants
+        return wants.most or max(1, int(self._runner._cluster.cores() / min(1, wants.cores))) * _AHEAD
 
     def begin(self, job: _Job, shard: str, task: str) -> Any:
         """Begin a task; return the reference to wait for."""
@@ -187,19 +192,17 @@ class _Actors:
         self._starting: dict[Any, Any] = {}  # references that are there when an actor has a process
 
     def room(self) -> int:
-        """Number of actors, one shard each, for which there are processors and GPUs."""
-        machines, wants = self._runner._cluster.machines(), self._runner._wants
-        fit = [int(machine.get("CPU", 0) // wants.cores) for machine in machines]
-        if wants.gpus:
-            fit = [min(n, int(m.get("GPU", 0) // wants.gpus)) for n, m in zip(fit, machines, strict=True)]
-        return max(1, sum(fit))
+        """Number of actors, one shard each, for which there are processors, GPUs and memory."""
+        wants = self._runner._wants
+        room = max(1, wants.room(self._runner._cluster.machines()))
+        return min(room, wants.most or room)
 
     def begin(self, job: _Job, shard: str, task: str) -> Any:
         """Give a shard to an idle actor, or to a new one; return the reference to wait for."""
         new = not self._idle
         actor = self._make.remote() if new else self._idle.pop()
         started = actor.has_started.remote() if new else None
-        reference = actor.run.remote(*self._runner.arguments(job, shard, task))
+        reference = actor.run.options(name=self._runner.name).remote(*self._runner.arguments(job, shard, task))
         self._busy[reference] = actor
         if new:
             self._starting[reference] = started

@@ -274,8 +274,9 @@ def _notes(prepared: Plan, change: RecipeChange, again: int, rows: int) -> list[
         f"{again:,} of {rows:,} rows {'was' if again == 1 else 'were'} run again" if again else "no row was run again"
     )
     after = prepared.stages[change.stage - 1].stage.after
+    from_here = f"the run was made again from stage {change.stage} of {len(prepared.stages)} on"
     if after is None:
-        return [base]
+        return [base if change.stage == len(prepared.stages) else f"{base}: {from_here}"]
     place = "compares" if after.index == change.first else f"comes after step {change.first} and compares"
     why = f"step {after.index}, {after.name}, {place} all samples that are left"
-    return [f"{base}: {why}, so the run was made again from stage {change.stage} of {len(prepared.stages)} on"]
+    return [f"{base}: {why}, so {from_here}"]

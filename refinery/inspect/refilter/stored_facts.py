@@ -108,15 +108,19 @@ class StoredFactsQuery:
 
     def _given(self, planned: CompiledStage) -> str:
         """SQL for "the stage received the sample"."""
-        before = planned.stage.before
-        if before is None:
+        if planned.stage.first:
             return "TRUE"
-        return f"(_dropped IS NULL OR _dropped {'>=' if planned.stage.number in self.units else '>'} {before.index})"
+        last = max(self._stage(planned.stage.number - 1).stage.numbers(), default=planned.stage.since)
+        return f"(_dropped IS NULL OR _dropped {'>=' if planned.stage.number in self.units else '>'} {last})"
 
     def _as_it_was(self, planned: CompiledStage) -> str:
         after = planned.stage.after
-        assert after is not None
-        return f"CASE WHEN _dropped < {after.index} THEN _dropped END"
+        end = (
+            f"< {after.index}"
+            if after is not None
+            else f"<= {max(planned.stage.numbers(), default=planned.stage.since)}"
+        )
+        return f"CASE WHEN _dropped {end} THEN _dropped END"
 
     def _again(self, planned: CompiledStage, changed: str) -> list[str]:
         """SQL conditions, any of which makes a sample of a stage run again."""
@@ -135,7 +139,7 @@ class StoredFactsQuery:
         stage = self._stage(self.change.stage)
         if self.change.first is None:
             return "FALSE"
-        if self.change.unknown is not None or stage.stage.after is not None:
+        if self.change.unknown is not None or stage is not self.stages[-1]:
             return "_end IS NULL"
         last = max(step.index for step in stage.steps)
         return f"(_end IS NULL AND _dropped < {last})"
