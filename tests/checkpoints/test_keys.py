@@ -115,7 +115,8 @@ def test_marked_fields_are_those_that_are_known_here() -> None:
     marked = {kind: {f.name for f in fields(kind) if reason_left_out(f)} for kind in (Program, Task)}
     derived = {"replay_sql", "layers", "last", "trials"}  # test_marked_sql_is_that_of_the_statement
     places = {"folders", "files", "beside", "code"}  # test_reuse, test_side_files and test_code run with other places
-    assert marked[Program] == derived | places
+    resources = {"calls", "shown"}  # execution/test_resources.py cuts stages and calls in other ways
+    assert marked[Program] == derived | places | resources
     # The folder is that of the stage; results of any size of batches and of retries are compared in tests/workers.
     assert marked[Task] == {"folder", "store", "key", "batch_bytes", "batch_rows", "blamed"}
 
