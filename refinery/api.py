@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from refinery.common.paths import shorter
 from refinery.common.version import __version__
@@ -18,7 +19,7 @@ from refinery.compiler.program import build
 from refinery.compiler.script.between_stages import ScriptPass
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
 from refinery.dedup.script_functions import SET_FUNCTIONS
-from refinery.errors import DataError, Problem, RecipeError
+from refinery.errors import DataError, OperatorError, Problem, RecipeError
 from refinery.execution.open import open_recipe
 from refinery.execution.preflight import ready
 from refinery.execution.run import Progress, execute
@@ -31,6 +32,7 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
 from refinery.results.database import Counts
+from refinery.results.kept_samples import KeptSamples
 from refinery.results.stdout import pour
 from refinery.storage.urls import is_stdout
 from refinery.workers import input_schema as schemas
@@ -62,6 +64,41 @@ class Run:
         with duckdb.connect(str(self.database), read_only=True) as con:
             return con.execute(query).fetchall()
 
+    def to_arrow(self) -> pa.Table:
+        """The kept samples as one Arrow table, in order. Raises DataError if they are nowhere, or of unlike types."""
+        return self._kept.table()
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The kept samples, in order, with memory for some batches. Raises DataError as `to_arrow`."""
+        return self._kept.reader()
+
+    def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """A relation that reads the exported files. con: by default DuckDB's own connection."""
+        return self._kept.relation(con if con is not None else duckdb.default_connection())
+
+    def to_pandas(self) -> Any:
+        """The kept samples as a pandas frame. Raises OperatorError without pandas."""
+        if importlib.util.find_spec("pandas") is None:
+            raise OperatorError("to_pandas needs pandas: pip install pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_ray(self) -> Any:
+        """The kept samples as a `ray.data.Dataset`, which tasks read (extra `ray`)."""
+        if importlib.util.find_spec("ray") is None:
+            raise OperatorError("to_ray needs Ray, which the extra brings: pip install 'refinery[ray]'")
+        from refinery.execution.ray.kept import dataset_of
+
+        return dataset_of(self._kept)
+
+    @property
+    def _kept(self) -> KeptSamples:
+        if (not self.outputs and self.counts.kept) or any(is_stdout(str(path)) for path in self.outputs):
+            raise DataError(
+                f"{self.work_dir}: the run has left no files of kept samples. Name an export_path that is a file or a "
+                "folder, and no export_type: none"
+            )
+        return KeptSamples(tuple(map(str, self.outputs)), self.counts.kept)
+
 
 def run(
     recipe: str | Path | Mapping[str, Any],
@@ -72,8 +109,9 @@ def run(
 ) -> Run:
     """Run a recipe to its end.
 
-    recipe: a YAML file, or its content as a dict. dataset: an Arrow table, DuckDB relation, pandas or polars frame in
-    place of `dataset_path`. progress: called with (bytes done, bytes in all). overwrite: overwrite also files that no
+    recipe: a YAML file, or its content as a dict. dataset: samples in place of `dataset_path`: an Arrow table, batch or
+    reader, a DuckDB relation, a pandas or polars frame, a Hugging Face or Ray dataset, or an iterable of dicts or Arrow
+    batches; streams are read once, into files of the run folder. progress: called with (bytes done, bytes in all). overwrite: overwrite also files that no
     run has written. overrides: recipe keys with new values.
     Raises RecipeError, DataError, OperatorError, ConservationError or OutputError.
     """

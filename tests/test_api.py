@@ -144,7 +144,9 @@ def test_types_of_a_frame_are_kept(recipe: dict[str, Any], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ([{"text": "a"}], "a dataset must be an Arrow table, a DuckDB relation or a frame, not list"),
+        ("in.jsonl", "a dataset must be an Arrow table, (.|\n)*, not str. A folder or file is named by dataset_path"),
+        ({"text": ["a"]}, "not dict. Name one of its splits, or make a table: pyarrow.table"),
+        (7, "iterable of dicts or Arrow batches, not int"),
         (pa.table({"text": [1]}), "column 'text' is int64, not text"),
     ],
 )

@@ -140,6 +140,19 @@ def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_page_on_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks run one after the other, and the first leaves what its comments say."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    first, steps = blocks(ROOT / "docs" / "python.md", "python")
+    exec(first, names)
+    assert str(names["run"].counts) == "Counts(read=1000, kept=1000, removed=0, quarantined=0)"
+    assert names["run"].to_arrow().schema.names == ["id", "text"]
+    exec(steps, names)
+    assert [measured["operator"] for measured in names["probe_res"]] == [next(iter(op)) for op in names["process"]]
+    assert names["run"].counts.read == 2000
+
+
 def first_word(arguments: list[str]) -> str:
     return arguments[0]
 

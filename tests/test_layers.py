@@ -34,6 +34,7 @@ ORDER = (
     "results",
     "execution",
     "api",
+    "compat",
     "inspect",
     "cli",
     "__main__",

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from refinery.execution.export_sink import ExportSink
 from refinery.execution.exported import RunExport, supersede
 from refinery.execution.job import Extension, Outcome, Progress, RunJob
 from refinery.execution.preflight import ready
+from refinery.execution.python_input import is_stream, spooled
 from refinery.execution.resume_hint import ResumeHint
 from refinery.execution.stage_runner import BATCH, StageRunner
 from refinery.execution.stage_tasks import folder_of
@@ -73,8 +74,12 @@ def execute(
     ConservationError if rows do not add up. The files of a failed run are removed, except those published before.
     """
     clock = time.perf_counter(), datetime.now(UTC)
-    prepared = ready(recipe, library, dataset, overwrite=overwrite)
-    outcome = execute_prepared(prepared, progress, extension, runner_of, clock, overwrite)
+    with ExitStack() as stack:
+        streamed = is_stream(dataset)
+        if streamed:
+            recipe = stack.enter_context(spooled(recipe, library, dataset))
+        prepared = ready(recipe, library, None if streamed else dataset, overwrite=overwrite)
+        outcome = execute_prepared(prepared, progress, extension, runner_of, clock, overwrite, held=streamed)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 
 
@@ -106,8 +111,12 @@ def execute_prepared(
     make: MakeRunner = runner_of,
     clock: tuple[float, datetime] | None = None,
     overwrite: bool = False,
+    held: bool = False,
 ) -> Outcome:
-    """Execute a prepared recipe. make: returns the stage runner. clock: the start, as `perf_counter` and as time."""
+    """Execute a prepared recipe. make: returns the stage runner. clock: the start, as `perf_counter` and as time.
+
+    held: the caller holds the run folder.
+    """
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
         extension.check(prepared)
@@ -117,7 +126,7 @@ def execute_prepared(
     with (
         ResumeHint() as hint,
         explained(place.name, only_read),
-        run_dir.held(),
+        nullcontext() if held else run_dir.held(),
         locked(targets.locks(prepared.recipe, prepared.stats)),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress, partial(explanation, place.name, only_read)) as watch,

@@ -10,9 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pyarrow as pa
-
 from refinery.common.fields import keys_of
 from refinery.common.paths import shorter
 from refinery.compiler.filter_order import FilterOrder, movable
@@ -23,6 +20,7 @@ from refinery.compiler.step_columns import needs_of
 from refinery.errors import DataError, Problem, RecipeError, RefineryError, by_place, did_you_mean
 from refinery.io.mixture import sample
 from refinery.io.model import Shard, Source
+from refinery.io.python_data.kinds import in_memory
 from refinery.io.sources import carrier, cut, find
 from refinery.io.splitting import weight
 from refinery.io.unchanged import Stamps, stamps
@@ -30,7 +28,7 @@ from refinery.kernels.core.jit import expect
 from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
-from refinery.planning.filter_costs import by_class, keep, measured, order_notes, ordering, recorded
+from refinery.planning.filter_costs import Costs, by_class, keep, measured, order_notes, ordering, recorded
 from refinery.planning.kernel_files import kernel_files
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row, shard_bytes
 from refinery.recipe import Recipe
@@ -137,7 +135,7 @@ def prepare(
 ) -> Plan:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
-    dataset: an Arrow table, DuckDB relation or frame in place of files. orderings: of the stages of an earlier run that
+    dataset: an Arrow table or a frame in place of files. orderings: of the stages of an earlier run that
     is explained or continued; by default those that the recipe's `fusion_strategy` finds. binds: False if it is known
     that DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind,
     DataError for inputs that cannot be read.
@@ -188,19 +186,23 @@ def _reordered(prepared: Plan, schema: Schema, orderings: Sequence[FilterOrder] 
 
 def _ordering(prepared: Plan, planned: CompiledStage, schema: Schema) -> FilterOrder:
     """Find the order in which the steps of a stage should run."""
-    recipe, library, stage = prepared.recipe, prepared.library, planned.stage
-    strategy, infos = str(recipe.reorders), planned.program.steps
-    needs = needs_of(planned.chain, infos)
+    strategy, needs = str(prepared.recipe.reorders), needs_of(planned.chain, planned.program.steps)
     if not movable(needs):
         return FilterOrder(strategy, tuple(need.step for need in needs))
     if strategy == "greedy":
-        return ordering(strategy, needs, by_class(planned.program, planned.chain, library))
+        return ordering(strategy, needs, by_class(planned.program, planned.chain, prepared.library))
+    return ordering(strategy, needs, measured_costs(prepared, planned, schema))
+
+
+def measured_costs(prepared: Plan, planned: CompiledStage, schema: Schema) -> Costs:
+    """Costs of the steps of a stage, measured on samples of the input."""
+    recipe, library, stage = prepared.recipe, prepared.library, planned.stage
     earlier = [stat for p in prepared.stages if p.stage.number < stage.number for stat in p.program.stats]
     around = CompileContext(stage.before, stage.after, tuple(earlier), probe=True, first=stage.first)
     program, chain = build(stage.steps, library, schema, planned.program.text_key, recipe.op_fusion, around=around)
     sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
     probing = replace(program, pass_sql=sql, folders=planned.program.folders)
-    return ordering(strategy, needs, measured(probing, chain, prepared.shards))
+    return measured(probing, chain, prepared.shards)
 
 
 def _left_out(recipe: Recipe, library: Library) -> list[str]:
@@ -360,17 +362,13 @@ def _drawn(recipe: Recipe, shards: list[Shard], workers: int) -> tuple[list[Shar
 
 
 def _in_memory(dataset: Any) -> Source:
-    if isinstance(dataset, duckdb.DuckDBPyRelation):
-        dataset = dataset.to_arrow_table()
-    elif hasattr(dataset, "iloc"):  # pandas, whose index is not a field of the samples
-        dataset = pa.Table.from_pandas(dataset, preserve_index=False)
-    elif not isinstance(dataset, pa.Table):
-        if not hasattr(dataset, "__arrow_c_stream__"):
-            raise DataError(
-                f"a dataset must be an Arrow table, a DuckDB relation or a frame, not {type(dataset).__name__}"
-            )
-        dataset = pa.table(dataset)
-    return Source.of_table(dataset)
+    table = in_memory(dataset)
+    if table is None:
+        raise DataError(
+            f"a {type(dataset).__name__} is read once, as a stream, which only refinery.run does. Give a table instead, "
+            "pyarrow.Table.from_pylist of a few samples, for example"
+        )
+    return Source.of_table(table)
 
 
 def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:

@@ -91,6 +91,10 @@ class StatsMerger:
         self.remove_input = remove_input
         self.top_k_config = top_k_of(top_k_config)
 
+    def __repr__(self) -> str:
+        """The line that datatrove logs of a block."""
+        return f"{type(self).__name__}({self.input_folder!r}, {self.output_folder!r})"
+
     def run(self, data: Iterable[Item] | None = None, rank: int = 0, world_size: int = 1) -> Iterator[Item]:
         """Merge this rank's share of the folders as `merge` does, then return an iterator over `data`, unchanged."""
         self.merge(rank, world_size)

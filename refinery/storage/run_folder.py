@@ -115,6 +115,16 @@ class RunDir:
         return self.own / "parts"
 
     @property
+    def input(self) -> Path:
+        """Samples that a program has handed over as a stream: a store."""
+        return self.own / "input"
+
+    @property
+    def spooled(self) -> Path:
+        """The list of the files of `input`."""
+        return self.own / "input.json"
+
+    @property
     def export(self) -> Path:
         """Local copies of the files of an export at a URL."""
         return self.parts / "export"
@@ -182,7 +192,13 @@ class RunDir:
         """Check that the run's own folder is one. Raises OutputError when something else has its name."""
         if self.own.is_symlink() or (self.own.exists() and not self.own.is_dir()):
             raise OutputError(f"{self.own}: is no folder, but runs need one of that name. Set another work_dir")
-        marks = (self.status, self.log, self.parts, self.written)  # a run that was killed early has left one of them
+        marks = (
+            self.status,
+            self.log,
+            self.parts,
+            self.written,
+            self.input,
+        )  # a run that was killed early has left one of them
         if self.own.is_dir() and any(self.own.iterdir()) and not any(path.exists() for path in marks):
             raise OutputError(f"{self.own}: holds files that no run has written. Set another work_dir")
 

@@ -49,6 +49,10 @@ class Workplace:
         """The store of the shards' results. Raises DataError when there is no driver for the URL."""
         return open_store(f"{self.url}/{self._below(self.run_dir.parts)}" if self.url else str(self.run_dir.parts))
 
+    def input(self) -> Store:
+        """The store of samples that a program has handed over. Raises DataError when there is no driver for the URL."""
+        return open_store(f"{self.url}/{self._below(self.run_dir.input)}" if self.url else str(self.run_dir.input))
+
     def own(self) -> Store:
         """The store of files that only runs need. Raises DataError when there is no driver for the URL."""
         return open_store(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))

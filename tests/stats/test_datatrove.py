@@ -18,6 +18,7 @@ import pytest
 
 from refinery.stats import StatsMerger, write_files
 from refinery.stats.moments import moments_sql
+from tests.conftest import ROOT
 
 READ = """
 import json, sys
@@ -143,3 +144,60 @@ def test_merged_files_agree(datatrove: str, partials: Path, tmp_path: Path) -> N
     for key in {key for key, _ in VALUES}:
         values = [value for (name, _), some in VALUES.items() if name == key for value in finite(some)]
         assert read[key][:6] == pytest.approx(expected(values), rel=1e-12, abs=1e-300), key
+
+
+PIPELINE = """
+import json, sys
+from pathlib import Path
+
+try:
+    from refinery.stats import StatsMerger
+except ImportError as error:
+    sys.exit(f"SKIP: {error}")
+from datatrove.data import Document
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.stats import DocStats, StatsMerger as TheirMerger
+
+def passed_on(data, rank, world_size):
+    Path(sys.argv[1], f"rank_{rank}").write_text(json.dumps([document.id for document in data]))
+    return []
+
+def main(folder):
+    documents = [Document(text=f"Page {i}. " * (i + 1), id=str(i)) for i in range(20)]
+    measure = [documents, DocStats(f"{folder}/in", groups_to_compute=["summary", "histogram"])]
+    first = LocalPipelineExecutor(pipeline=measure, tasks=2, logging_dir=f"{folder}/log1")
+    ours = [documents[:3], StatsMerger(f"{folder}/in", f"{folder}/ours"), passed_on]
+    LocalPipelineExecutor(pipeline=ours, tasks=2, logging_dir=f"{folder}/log2", depends=first).run()
+    theirs = [TheirMerger(f"{folder}/in", f"{folder}/theirs")]
+    LocalPipelineExecutor(pipeline=theirs, tasks=2, logging_dir=f"{folder}/log3").run()
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+"""
+
+
+def test_a_block_of_a_real_pipeline(datatrove: str, tmp_path: Path) -> None:
+    """A pipeline of two tasks measures, ours merges as its own block does, and documents pass through."""
+    script = tmp_path / "pipeline.py"
+    script.write_text(PIPELINE, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [datatrove, str(script), str(tmp_path)], capture_output=True, text=True, check=False, env=environment
+    )
+    if "SKIP: " in done.stderr:
+        pytest.skip(f"the environment of datatrove cannot import refinery: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (
+        {path.relative_to(tmp_path / name).as_posix(): json.loads(path.read_bytes()) for path in found}
+        for name in ("ours", "theirs")
+        if (found := sorted((tmp_path / name).rglob("metric.json")))
+    )
+    assert len(ours) > 10 and ours.keys() == theirs.keys()
+    for name, keys in theirs.items():
+        assert ours[name].keys() == keys.keys()
+        for key, entry in keys.items():
+            total = entry["total"] if isinstance(entry, dict) else entry
+            assert ours[name][key]["total"] == pytest.approx(total), (name, key)
+    for rank in range(2):
+        assert json.loads((tmp_path / f"rank_{rank}").read_text()) == ["0", "1", "2"]
+    assert f"StatsMerger('{tmp_path}/in'" in done.stderr  # as the log names the block

@@ -18,7 +18,7 @@ class JsonLinesReader(Reader):
     """One JSON object per line; shards are cut anywhere, compressed or not."""
 
     name = "jsonl"
-    recipe_names = ("jsonl", "json", "jsonl.gz", "jsonl.zst")
+    recipe_names: tuple[str, ...] = ("jsonl", "json", "jsonl.gz", "jsonl.zst")
     title = "jsonl, json (also .gz and .zst)"
     suffixes = frozenset({".jsonl", ".json", ".ndjson"})
     compressed = lines = shaped = cut_anywhere = cheap = hints = True

@@ -13,6 +13,7 @@ from refinery.io.readers.csv import Delimited
 from refinery.io.readers.json_values import JsonValues
 from refinery.io.readers.jsonl import JsonLinesReader
 from refinery.io.readers.model import Reader
+from refinery.io.readers.spooled import SpooledReader
 from refinery.io.readers.tables import Arrow, ParquetReader
 from refinery.io.readers.text import Text
 from refinery.io.readers.user import UserReader
@@ -26,6 +27,7 @@ READERS: tuple[Reader, ...] = (
     Delimited("tsv", "\t"),
     Arrow(),
     Text(),
+    SpooledReader(),
 )
 # Values of `format` in a recipe's `dataset`.
 READABLE = tuple(name for reader in READERS for name in reader.recipe_names)

@@ -1,0 +1,64 @@
+"""Samples that a program hands over as a stream become files of the run folder, and those the input of the recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from refinery.errors import joined
+from refinery.execution.preflight import problems_of_recipe
+from refinery.io.python_data.kinds import in_memory, is_ray_dataset
+from refinery.io.python_data.spool import Spool, SpooledPart, SpoolNote
+from refinery.operators import Library
+from refinery.recipe import Recipe
+from refinery.recipe.executors import EXECUTORS
+from refinery.recipe.lost import MissingStatistics
+from refinery.recipe.model import InputConfig
+from refinery.results.disk_space import explained
+from refinery.storage.workplace import Workplace
+
+
+def is_stream(dataset: Any) -> bool:
+    """True for samples that are read once."""
+    return dataset is not None and in_memory(dataset) is None
+
+
+@contextmanager
+def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
+    """The recipe with the samples of a stream as its input; the run folder is held meanwhile.
+
+    Without `use_cache`, the files are removed in the end. Raises RecipeError or OutputError before the stream is read,
+    for problems that do not depend on the samples; DataError for a stream that ends with an error.
+    """
+    if found := problems_of_recipe(recipe, library, MissingStatistics(), dataset):
+        raise joined(found)
+    place = Workplace.of(recipe.work_dir)
+    store = place.input()
+    with explained(place.name), place.run_dir.held():
+        place.run_dir.input.mkdir(parents=True, exist_ok=True)  # so the run folder is seen to be one
+        store.tidy()
+        note = SpoolNote(place.own(), place.run_dir.spooled.name)
+        spool = Spool(store, note.read())
+        parts = _written(recipe, spool, store.url, dataset)
+        spool.keep_only(parts)
+        note.write(parts)
+        try:
+            yield replace(recipe, inputs=(InputConfig(store.url),), suffixes=())
+        finally:
+            if not recipe.use_cache:
+                spool.keep_only(())
+                note.write(())
+
+
+def _written(recipe: Recipe, spool: Spool, url: str, dataset: Any) -> list[SpooledPart]:
+    """Write the samples; those of a Ray dataset by tasks where the run is on a cluster."""
+    if not is_ray_dataset(dataset):
+        return spool.write(dataset)
+    reader = import_module("refinery.execution.ray.datasets")  # the package alone imports Ray
+    if EXECUTORS[recipe.executor_type].cluster:
+        found: list[SpooledPart] = reader.spool_blocks(dataset, spool)
+        return found
+    return spool.tables(reader.tables_of(dataset))
