@@ -45,12 +45,13 @@ class Section:
 
 def sections() -> dict[str, Section]:
     """Kinds of models by the names that `--only` takes."""
-    from bench import model_fasttext, model_kenlm, model_sentencepiece
+    from bench import model_bpe, model_fasttext, model_kenlm, model_sentencepiece
 
     return {
         "fasttext": model_fasttext.SECTION,
         "kenlm": model_kenlm.SECTION,
         "sentencepiece": model_sentencepiece.SECTION,
+        "bpe": model_bpe.SECTION,
     }
 
 

@@ -38,7 +38,7 @@ OPERATOR = {
         {% set counts = feature('profile') %}
         {% if tokenization %}
         SELECT CASE WHEN {{ text }} IS NOT NULL THEN coalesce(
-            {{ counts }}.alpha::DOUBLE / nullif({{ feature('token_count', tokenizer=tokenizer) }}, 0), 0
+            {{ counts }}.alpha::DOUBLE / nullif({{ feature('token_count', tokenizer=tokenizer, special=false, unless='') }}, 0), 0
         ) END AS alpha_token_ratio
         {% else %}
         SELECT CASE WHEN {{ counts }}.chars = 0 THEN 0::DOUBLE

@@ -28,7 +28,7 @@ OPERATOR = {
     "stats": {"num_token": {"type": "BIGINT", "doc": "Tokens of the text."}},
     "bounds": {"num_token": ["min_num", "max_num"]},
     "checks": "check",
-    "sql": "SELECT {{ feature('token_count', tokenizer=hf_tokenizer) }} AS num_token",
+    "sql": "SELECT {{ feature('token_count', tokenizer=hf_tokenizer, special=false, unless='') }} AS num_token",
     "examples": [
         {
             "text": "one two one three",

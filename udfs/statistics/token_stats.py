@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from refinery.kernels.words import subwords
 
 OPERATOR = {
@@ -34,23 +32,16 @@ OPERATOR = {
     },
     "stats": {"token_count": {"type": "BIGINT", "doc": "Tokens."}},
     "checks": "check",
-    "functions": {
-        "tokens_in_text": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR"],
-            "returns": "BIGINT",
-            "runs": "python",
-        }
-    },
     "sql": """
-        {% set given = field(tokens_key) if tokens_key else 'NULL' %}
+        {% set given = field(tokens_key) if tokens_key %}
+        {% set known = "CASE WHEN TRY_CAST(" ~ given ~ " AS DOUBLE) % 1 = 0 THEN TRY_CAST(" ~ given ~ " AS BIGINT) END"
+            if tokens_key else "" %}
         SELECT
-          CASE WHEN TRY_CAST({{ given }} AS DOUBLE) % 1 = 0 THEN TRY_CAST({{ given }} AS BIGINT) END AS _known,
           {% if tokenizer_name_or_path %}
-          CASE WHEN _known IS NULL THEN {{ text }} END AS _missing,
-          coalesce(_known, tokens_in_text(_missing, {{ tokenizer_name_or_path | lit }})) AS token_count
+          {% set counted = feature("token_count", tokenizer=tokenizer_name_or_path, special=true, unless=known) %}
+          {{ "coalesce(" ~ known ~ ", " ~ counted ~ ")" if known else counted }} AS token_count
           {% else %}
-          _known AS token_count
+          {{ known or "NULL::BIGINT" }} AS token_count
           {% endif %}
     """,
     "examples": [
@@ -88,8 +79,3 @@ def check(params: Mapping[str, Any]) -> list[str]:
             [] if params["tokens_key"] else ["there is neither tokens_key nor tokenizer_name_or_path: give one of them"]
         )
     return subwords.problems(path, "tokenizer_name_or_path")
-
-
-def tokens_in_text(column: pa.Array, path: str | None) -> pa.Array:
-    """Number of tokens of each text, special tokens included (int64); NULL for NULL."""
-    return subwords.token_counts(column, path, special=True)

@@ -23,7 +23,7 @@ _EMPTY = -1 << VALUE_SHIFT
 
 
 def built(keys: Sequence[bytes], values: Sequence[int]) -> np.ndarray:
-    """Units of a trie over these keys, none of them empty, equal to another or with a NUL. Raises ValueError for too many."""
+    """Units of a trie over these keys, none of them empty or equal to another. Raises ValueError for too many."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     offsets = np.zeros(len(keys) + 1, np.int64)
     np.cumsum([len(keys[number]) for number in order], out=offsets[1:])

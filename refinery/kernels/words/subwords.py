@@ -1,7 +1,7 @@
 """Tokenizers' files, their libraries, and words made of their pieces, for `tokenization: true`.
 
 The kernels of `models` need no library. For other models `sentencepiece`, or `tokenizers` for a model in that library's
-format, is imported on first use of a tokenizer.
+format, is imported on first use of a tokenizer; for pieces by the latter, always.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.kernels.core.file_state import state_of
-from refinery.kernels.models import sentencepiece_rules
+from refinery.kernels.models import sentencepiece_rules, tokenizer_file
 from refinery.kernels.models.protobuf import Damaged
 from refinery.kernels.models.sentencepiece_file import Unsupported
 from refinery.kernels.text.special_characters import code_points
@@ -97,9 +97,11 @@ def _load(model: str, *state: int) -> Pieces:
 
 def problems(path: str, parameter: str) -> list[str]:
     """Reasons why a tokenizer.json, or the one in a folder, is unusable, as sentences that name the cure."""
-    found = tokenizer_file(path)
+    found = file_of(path)
     if not found.is_file():
         return [f"there is no tokenizer at {found}: set {parameter} to a local tokenizer.json or its folder"]
+    if counts_by_kernel(path):
+        return []
     if importlib.util.find_spec("tokenizers") is None:
         return [f"{parameter} needs the package tokenizers, not installed here: pip install refinery[tokenizers]"]
     try:
@@ -109,7 +111,15 @@ def problems(path: str, parameter: str) -> list[str]:
     return []
 
 
-def tokenizer_file(path: str) -> Path:
+def counts_by_kernel(path: str) -> bool:
+    """Return whether a kernel counts tokens by a tokenizer.json as the library does."""
+    try:
+        return not tokenizer_file.problem(str(file_of(path)))
+    except OSError:
+        return False
+
+
+def file_of(path: str) -> Path:
     """File of a tokenizer: `path`, or the tokenizer.json in that folder."""
     found = Path(path).expanduser()
     return found / "tokenizer.json" if found.is_dir() else found
@@ -117,7 +127,7 @@ def tokenizer_file(path: str) -> Path:
 
 def tokenizer(path: str) -> Any:
     """Tokenizer of this file, without truncation or padding; loaded once per state of the file."""
-    found = tokenizer_file(path)
+    found = file_of(path)
     return _tokenizer(str(found), *state_of(found))
 
 
