@@ -92,14 +92,17 @@ def decided(step: dict[str, Any], source: Path, folder: Path) -> tuple[refinery.
 
 @pytest.mark.parametrize("case", cases(TROVE / "filters" / "LanguageFilter.jsonl"))
 def test_datatrove_languages(case: dict[str, Any], trove: Path, tmp_path: Path) -> None:
-    params = {name: value for name, value in case["params"].items() if name != "keep_top_pairs_threshold"}
     model = str(JUICER / "assets" / case["model"] / "lid.176.bin")
-    done, given = decided({"language_filter": {**params, "model": model}}, trove, tmp_path)
+    done, given = decided({"language_filter": {**case["params"], "model": model}}, trove, tmp_path)
     assert kept(done, given) == {result["id"] for result in case["results"] if result["keep"]}
     rows = done.sql("SELECT _row, language, language_score FROM stats")
     assert {given[row]: (language, score) for row, language, score in rows} == {
         r["id"]: (r["metadata"]["language"], r["metadata"]["language_score"]) for r in case["results"]
     }
+    if "keep_top_pairs_threshold" in case["params"]:
+        top = f"top_language_{case['params']['languages']}_score"
+        rows = done.sql(f"SELECT _row, {top} FROM stats")
+        assert {given[row]: score for row, score in rows} == {r["id"]: r["metadata"].get(top) for r in case["results"]}
 
 
 @pytest.mark.parametrize("case", cases(TROVE / "filters" / "FastTextClassifierFilter.jsonl"))

@@ -30,6 +30,11 @@ OPERATOR = {
             "doc": "Labels of the model: languages, or with glotlid languages with a script.",
         },
         "label_only": {"type": "bool", "default": False, "doc": "Measure, and keep all samples."},
+        "keep_top_pairs_threshold": {
+            "type": "float",
+            "default": -1,
+            "doc": "Measure the score of each of `languages`, or of each language, that exceeds this score; -1: of none.",
+        },
         "model": {
             "type": "file",
             "default": None,
@@ -51,13 +56,21 @@ OPERATOR = {
         "language": {"type": "VARCHAR", "doc": "Language with the greatest score, without its script."},
         "language_score": {"type": "DOUBLE", "doc": "Its score."},
         "language_script": {"type": "VARCHAR", "doc": "With glotlid: its script."},
+        "top_language_{languages}_score": {
+            "type": "DOUBLE",
+            "doc": "With keep_top_pairs_threshold: score of each of `languages`; NULL if it does not exceed that.",
+        },
+        "top_languages": {
+            "type": "VARCHAR",
+            "doc": "With keep_top_pairs_threshold, without languages: JSON object of the languages and scores that exceed it.",
+        },
     },
     "checks": "check",
     "sql": """
         {% set wanted = [] if languages is none else [languages] if languages is string else languages %}
         {% set glotlid = backend == "glotlid" %}
         {% set found = feature(
-            "fasttext", model=glotlid_model if glotlid else model, k=-1, labels=wanted | join(" "), lower=false,
+            "fasttext", model=glotlid_model if glotlid else model, k=-1, labels=wanted | unique | join(" "), lower=false,
             newline=" ", strip=false
         ) %}
         {% set best = found ~ ".score" %}
@@ -68,6 +81,15 @@ OPERATOR = {
         {{ found }}.label AS language,
         {% endif %}
         {{ best }} AS language_score,
+        {% if keep_top_pairs_threshold != -1 %}
+        {% for language in wanted | unique %}
+        {% set score = "coalesce(" ~ found ~ ".scores[" ~ loop.index ~ "], 0)" %}
+        CASE WHEN {{ best }} IS NOT NULL AND {{ score }} > {{ keep_top_pairs_threshold | lit }} THEN {{ score }} END
+            AS {{ ("top_language_" ~ language ~ "_score") | ident }},
+        {% else %}
+        {{ feature("fasttext_top", model=glotlid_model if glotlid else model, threshold=keep_top_pairs_threshold) }} AS top_languages,
+        {% endfor %}
+        {% endif %}
         {% if label_only %}true
         {% elif wanted %}coalesce(list_max({{ found }}.scores), 0) > {{ language_threshold | lit }}
         {% else %}{{ best }} > {{ language_threshold | lit }}
@@ -147,6 +169,39 @@ OPERATOR = {
             "keep": True,
         },
         {
+            "text": "the",
+            "params": {"model": "lid.bin", "languages": ["fr", "de", "fr"], "keep_top_pairs_threshold": 0.01},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {
+                "language": "en",
+                "language_score": 0.9525841474533081,
+                "top_language_fr_score": None,
+                "top_language_de_score": 0.04743587225675583,
+            },
+            "keep": False,
+        },
+        {
+            "text": "the",
+            "params": {"model": "lid.bin", "keep_top_pairs_threshold": 0.01},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"top_languages": '{"en": 0.9525841474533081, "de": 0.04743587225675583}'},
+            "keep": True,
+        },
+        {
             "text": "der der",
             "params": {"glotlid_model": "lid.bin", "languages": "deu_Latn", "backend": "glotlid"},
             "files": {
@@ -160,6 +215,19 @@ OPERATOR = {
             "stats": {"language": "deu", "language_score": 0.9820237755775452, "language_script": "Latn"},
             "keep": True,
         },
+        {
+            "text": "the",
+            "params": {"model": "lid.bin", "languages": []},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "error": True,
+        },
         {"text": "the", "params": {"model": "lid.bin", "backend": "other"}, "error": True},
     ],
 }
@@ -171,6 +239,8 @@ def check(params: dict[str, Any]) -> list[str]:
     name = "glotlid_model" if glotlid else "model"
     if problems := fasttext.problems(params[name], name):
         return problems
+    if params["languages"] is not None and not params["languages"]:
+        return ["languages is empty, so no sample would be kept: name languages, or set it to null for any"]
     given = params["languages"] or []
     if wrong := [one for one in ([given] if isinstance(given, str) else given) if len(one.split()) != 1]:
         return [f"languages: {wrong[0]!r} is no name of a language: names have no white space"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from refinery.kernels.models.fasttext_file import (
     read,
 )
 from refinery.kernels.models.fasttext_hash import NONE
-from refinery.kernels.models.fasttext_matrix import ModelFileError
+from refinery.kernels.models.fasttext_matrix import ModelFileError, OtherModel
 from refinery.kernels.models.fasttext_scores import Scores, exponential, find_best, new_scores
 from refinery.kernels.models.fasttext_sums import add_from, add_rows
 from refinery.kernels.models.fasttext_words import (
@@ -108,6 +109,8 @@ def problems(path: str, parameter: str = "model") -> list[str]:
         load(path)
     except OSError as error:
         return [f"{parameter} {path} cannot be read ({error.strerror or error}): give a readable model of fastText"]
+    except OtherModel as error:
+        return [f"{parameter} {path} is no model that refinery can use: {error}"]
     except ModelFileError as error:
         return [
             f"{parameter} {path} is no model that refinery can use: {error}. Give a supervised model of fastText (.bin or "
@@ -151,6 +154,25 @@ def best_labels(column: pa.Array, path: str | None, lower: bool, k: int, wanted:
     return structs(
         view.valid, label=label, score=ints(found.scores.astype(np.float64), given), scores=_lists(found.wanted)
     )
+
+
+def top_labels(column: pa.Array, path: str | None, threshold: float) -> pa.Array:
+    """A JSON object of the labels and scores above a threshold for each text, the greatest first; NULL for NULL."""
+    view = texts(column)
+    if path is None or not len(view):  # constants have no value for an empty vector
+        return of_texts([None] * len(view))
+    model = load(path)
+    every = names(model)
+    scores = predict(model, view, -1, 0.0, every).wanted.astype(np.float64)
+    return of_texts(
+        [_above(every, row, threshold) if given else None for row, given in zip(scores, view.valid, strict=True)]
+    )
+
+
+def _above(every: Sequence[str], scores: np.ndarray, threshold: float) -> str:
+    order = np.argsort(-scores, kind="stable")
+    found = {every[place]: float(scores[place]) for place in order if scores[place] > threshold}
+    return json.dumps(found, ensure_ascii=False)
 
 
 def _of_numbers(values: Sequence[str], numbers: np.ndarray) -> pa.Array:

@@ -16,7 +16,7 @@ import numpy as np
 from refinery.kernels.core.jit import entry
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.fasttext_hash import NONE, START, empty_table, fill_buckets, fill_words, find_word, no_bits
-from refinery.kernels.models.fasttext_matrix import Dense, ModelFileError, Quantized, Reader
+from refinery.kernels.models.fasttext_matrix import Dense, ModelFileError, OtherModel, Quantized, Reader
 from refinery.kernels.models.fasttext_tree import tree_of
 
 MAGIC, VERSIONS, SUPERVISED = 793712314, (11, 12), 3
@@ -133,16 +133,24 @@ def _header(source: Reader, sizes: np.ndarray) -> None:
     if magic != MAGIC:
         raise ModelFileError("it does not begin as a model of fastText does")
     if version not in VERSIONS:
-        raise ModelFileError(f"its version is {version}, and refinery reads 11 and 12")
+        raise OtherModel(
+            f"its version is {version}, and refinery reads 11 and 12; fastText 0.9.2 writes 12 and reads none above. Get "
+            "the model in version 12, or train it with fastText 0.9.2"
+        )
     dim, _, _, _, _, words, loss, kind, bucket, least, most, _ = (int(n) for n in source.take("<i4", 12))
     source.number("<d")
     if kind != SUPERVISED:
-        raise ModelFileError("it holds word vectors and no classifier: train it with `fasttext supervised`")
+        raise OtherModel("it holds word vectors and no classifier: train it with `fasttext supervised`")
     if loss not in (HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL):
         raise ModelFileError(f"its loss has number {loss}, and refinery knows 1 to 4")
     most = 0 if version == 11 else most  # old models have no n-grams of characters
-    if dim < 1 or least < 0 or not 0 <= most <= LONGEST or words > LONGEST:
-        raise ModelFileError(f"dim {dim}, minn {least}, maxn {most}, wordNgrams {words}: n-grams end at {LONGEST}")
+    if dim < 1 or least < 0 or most < 0:
+        raise ModelFileError(f"it has dim {dim}, minn {least} and maxn {most}")
+    if most > LONGEST or words > LONGEST:
+        raise OtherModel(
+            f"it has maxn {most} and wordNgrams {words}, and refinery reads n-grams of up to {LONGEST} characters or words. "
+            f"Train it with -maxn and -wordNgrams of at most {LONGEST}"
+        )
     if bucket < 1 and (most > 0 or words > 1):
         raise ModelFileError(f"it has n-grams and {bucket} buckets for them")
     sizes[[DIM, BUCKET, MINN, MAXN, NGRAMS, LOSS]] = dim, bucket, least, most, words, loss
@@ -187,7 +195,7 @@ def _check_rows(sizes: np.ndarray, rows: Dense | Quantized, quantized: bool, pai
     if columns != sizes[DIM]:
         raise ModelFileError(f"its rows have {columns} numbers in place of {sizes[DIM]}")
     if pruned >= 0 and not quantized:
-        raise ModelFileError("it is pruned but not quantized, as models of 2017 were; get the file that replaced it")
+        raise OtherModel("it is pruned but not quantized, as models of 2017 were; get the file that replaced it")
     needed = words
     if pruned < 0 and (sizes[MAXN] > 0 or sizes[NGRAMS] > 1):
         needed += int(sizes[BUCKET])

@@ -14,6 +14,10 @@ class ModelFileError(ValueError):
     """A model file is damaged or of a kind that refinery does not read; the message says how."""
 
 
+class OtherModel(ModelFileError):
+    """A sound model that refinery does not read; the message names the cure."""
+
+
 class Reader:
     """A place in the bytes of a file that moves on with each reading. Raises ModelFileError behind the end."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -18,12 +18,15 @@ from hypothesis import strategies as st
 from refinery.kernels.models import bpe, character_classes, tokenizer_file
 from refinery.kernels.models.sentencepiece_file import Unsupported
 from refinery.kernels.words import subwords
+from tests.characters import by_planes, characters
 from tests.conftest import RECORDED
 from tests.examples import share_of
 from tests.kernels.models.trained import corpus
 
 library = pytest.importorskip("tokenizers")
 
+# Ideographs and later characters are tried in steps of this size.
+STEP = 97
 LLAMA, QWEN = tokenizer_file.PATTERNS
 RAW = [{"content": text, "normalized": False, "special": True} for text in ("<|end|>", "<|end|>>", "K", "é\0")]
 SPACES = [{"content": " " * size, "normalized": True, "special": False} for size in (2, 3, 8)]
@@ -124,17 +127,13 @@ def test_long_words(tokenizer: Callable[[str], str]) -> None:
         same(tokenizer(kind), texts)
 
 
-def test_every_character_in_words(tokenizer: Callable[[str], str]) -> None:
+@by_planes
+def test_every_character_in_words(planes: Iterable[int], tokenizer: Callable[[str], str]) -> None:
     """The character alone, after a space, a letter, a digit, a quote, and before them."""
-    chars = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000 and (code < 0x3100 or code % 11 == 0)]
+    chars = [char for char in characters(planes) if ord(char) < 0x3100 or ord(char) % STEP == 0]
+    rows = [chars[i : i + 500] for i in range(0, len(chars), 500)]
     for kind in ("gpt2", "llama", "pythia"):
-        same(
-            tokenizer(kind),
-            [
-                "".join(f"{c} {c}a{c}1{c}1111{c}'{c} 's\n{c}\t{c}  " for c in chars[i : i + 500])
-                for i in range(0, len(chars), 500)
-            ],
-        )
+        same(tokenizer(kind), ["".join(f"{c} {c}a{c}1{c}1111{c}'{c} 's\n{c}\t{c}  " for c in row) for row in rows])
 
 
 def test_words_that_merges_do_not_reach(tmp_path: Path) -> None:
@@ -173,21 +172,19 @@ def test_recorded_documents(documents: str) -> None:
 # Characters
 
 
-def characters() -> str:
-    return "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
-
-
 @pytest.mark.parametrize(("name", "pattern"), [("letters", r"\p{L}"), ("numbers", r"\p{N}"), ("spaces", r"\s")])
 def test_classes_of_the_library(name: str, pattern: str) -> None:
-    others = library.pre_tokenizers.Split(library.Regex(pattern + "+"), "removed").pre_tokenize_str(characters())
+    every = characters()
+    others = library.pre_tokenizers.Split(library.Regex(pattern + "+"), "removed").pre_tokenize_str("".join(every))
     listed = {code for first, last in character_classes.listed()[name] for code in range(first, last + 1)}
-    assert {ord(char) for piece, _ in others for char in piece} == {*map(ord, characters())} - listed
+    assert {ord(char) for piece, _ in others for char in piece} == {*map(ord, every)} - listed
 
 
-def test_composed_as_the_library_does() -> None:
+@by_planes
+def test_composed_as_the_library_does(planes: Iterable[int]) -> None:
     compose = library.normalizers.NFC().normalize_str
     for form in ("a{c}", "{c}\u0301\u0323", "a\u0345{c}", "\u1100{c}\u11a8", "{c}{c}\u0334"):
-        text = "|".join(form.format(c=char) for char in characters())
+        text = "|".join(form.format(c=char) for char in characters(planes))
         assert character_classes.composed(text).split("|") == compose(text).split("|")
 
 
