@@ -13,13 +13,14 @@ from refinery.kernels.core.kernel_calls import called_kernels
 from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
 
 _HOME = Path(__file__).parent
+_NUMBA = ("core.numba_compiler", "core.numba_shortcuts")  # modules that import numba, and have no kernels
 
 
 def declared() -> Iterator[Kernel]:
     """The kernels that Python calls."""
     for path in sorted(_HOME.glob("*/*.py")):
         module = f"{path.parent.name}.{path.stem}"
-        if path.stem != "__init__" and module not in ("core.numba_compiler",):
+        if path.stem != "__init__" and module not in _NUMBA:
             items = vars(importlib.import_module(f"refinery.kernels.{module}")).values()
             yield from (
                 item
@@ -30,6 +31,9 @@ def declared() -> Iterator[Kernel]:
 
 def serve(folder: str) -> None:
     """Compile the kernels named in each line of standard input; answers with a line for each."""
+    from refinery.kernels.core import numba_shortcuts
+
+    numba_shortcuts.take()
     HELPER_OPTIONS.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     for line in sys.stdin:
         for name in line.split():

@@ -16,7 +16,7 @@ from refinery.kernels.core.signatures import VOID, NotDeclared, Number, packed, 
 
 _PACKAGE = "refinery.kernels."
 _compiling = threading.RLock()
-HELPER_OPTIONS: dict[str, bool] = {}  # of numba; `numba_compiler` adds to them in the process that it compiles in
+HELPER_OPTIONS: dict[str, bool] = {}  # of numba; a process that only compiles kernels adds to them
 _declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
 _failed: set[str] = set()  # kernels that cannot be compiled or loaded, so numba runs them
 _expected: list[Callable[[], Iterable[Path]]] = []  # at most one

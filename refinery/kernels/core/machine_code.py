@@ -41,20 +41,17 @@ class MachineCode:
     """
 
     def __init__(self, address: int, results: Sequence[str]) -> None:
-        pointer = ctypes.c_void_p
         # ctypes releases the interpreter's lock during the call.
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(address)
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(address)
         self.results = list(results)
         self._room: Any = None
 
     def __call__(self, values: list[int]) -> list[int]:
         """The results' bits, as signed integers. Raises RuntimeError when the kernel fails."""
         if self._room is None:
-            self._room = ctypes.c_int64 * (max(len(values), len(self.results)) + 2)
+            self._room = ctypes.c_int64 * max(len(values), len(self.results))
         numbers = self._room(*values)
-        address = ctypes.addressof(numbers)
-        unused = address + ctypes.sizeof(numbers) - 16  # for numba: a result and an error, of which there are none
-        status = self._call(unused, unused + 8, address)
+        status = self._call(ctypes.addressof(numbers))
         if status not in (_OK, _NONE):
             raise RuntimeError(f"machine code of a kernel ended with status {status}")
         return numbers[: len(self.results)]

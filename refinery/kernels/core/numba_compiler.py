@@ -4,21 +4,24 @@ The code is a function of one argument: the address of 64-bit integers, in which
 which receive the results. So machine code needs neither numba nor Python when it runs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import cgutils, codegen, compiler, types
+from llvmlite import ir
+from numba.core import cgutils, codegen, dispatcher, types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from refinery.kernels.core.signatures import VOID, Array, Number, Record
 
+SYMBOL = "refinery_kernel"  # of every kernel's function
+_WORD, _REAL = ir.IntType(64), ir.DoubleType()
+
 
 class _Library(codegen.JITCodeLibrary):
-    """Code of a function, optimised only as a part of the kernel that uses it.
+    """Code of a function, linked and optimised only as a part of the kernel that uses it.
 
     numba optimises every function, makes machine code of it and of a wrapper for calls from Python; of a kernel's
     helpers that is two thirds of the time, for nothing.
@@ -29,9 +32,7 @@ class _Library(codegen.JITCodeLibrary):
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
-        """Link the functions that this one calls."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        """Take no more code."""
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
@@ -39,11 +40,26 @@ class _Library(codegen.JITCodeLibrary):
         return 1
 
     def object_file(self) -> bytes:
-        """Machine code, optimised as a whole."""
-        self._ensure_finalized()
-        self._optimize_final_module()
+        """Machine code of the function and of all that it calls, optimised as a whole."""
+        self.finalize()
+        for library in _called(self):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        passes, builder = self.codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
         self._final_module.verify()
         return bytes(self.codegen._tm.emit_object(self._final_module))
+
+
+def _called(library: Any) -> list[Any]:
+    """Libraries of the functions that a function calls, directly or not, each once."""
+    found: dict[Any, None] = {}
+    todo = list(library._linking_libraries)
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found[one] = None
+            todo.extend(one._linking_libraries)
+    return list(found)
 
 
 def _prepare() -> Any:
@@ -52,33 +68,23 @@ def _prepare() -> Any:
     made = context.codegen()
     made._library_class = _Library
     made.set_env = lambda name, env: None
+    function: Any = dispatcher.Dispatcher
+    function.get_call_template = _general_call
     return context
 
 
-def _array_at(kind: types.Array) -> Any:
-    """Instruction that makes an array of an address and its lengths."""
+_special_call = dispatcher.Dispatcher.get_call_template
 
-    def declare(typingctx: Any, address: Any, lengths: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            array = context.make_array(kind)(context, builder)
-            size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-            shape = cgutils.unpack_tuple(builder, args[1], kind.ndim)
-            strides = [context.get_constant(types.intp, size)]
-            for length in reversed(shape[1:]):
-                strides.insert(0, builder.mul(strides[0], length))
-            arrayobj.populate_array(
-                array,
-                data=builder.inttoptr(args[0], array.data.type),
-                shape=shape,
-                strides=strides,
-                itemsize=context.get_constant(types.intp, size),
-                meminfo=None,
-            )
-            return array._getvalue()
 
-        return kind(address, lengths), generate
+def _general_call(self: Any, args: Any, kws: Any) -> Any:
+    """Compile a helper once, not anew for each constant that it is called with.
 
-    return intrinsic(declare)
+    While numba looks for the type of a loop's variable, it takes a start of 0 for the constant 0, and compiles what is
+    called with it for that, too.
+    """
+    if self.targetoptions.get("no_cpython_wrapper"):
+        args = tuple(types.unliteral(kind) for kind in args)
+    return _special_call(self, args, kws)
 
 
 def compile_kernel(function: Any, arguments: Sequence[Number | Array | Record]) -> tuple[str, list[str], bytes]:
@@ -89,19 +95,61 @@ def compile_kernel(function: Any, arguments: Sequence[Number | Array | Record]) 
     given = tuple(_numba_type(argument) for argument in arguments)
     context = _prepare()
     function.compile(given)
-    returned = function.overloads[given].signature.return_type
-    results = _results(returned)
-    entry = _entry(function, arguments, results, isinstance(returned, types.BaseTuple))
-    made = compiler.compile_extra(cpu_target.typing_context, context, entry, (types.int64,), types.none, _flags(), {})
-    return made.fndesc.llvm_func_name, results, made.library.object_file()
+    made = function.overloads[given]
+    results = _results(made.signature.return_type)
+    library = context.codegen().create_library("entry")
+    with context.push_code_library(library):
+        library.add_ir_module(_entry(context, library.create_ir_module("entry"), made.fndesc, given))
+    library.add_linking_library(made.library)
+    return SYMBOL, results, library.object_file()
 
 
-def _flags() -> Any:
-    flags: Any = compiler.Flags()
-    flags.nrt = False
-    flags.no_cpython_wrapper = True
-    flags.no_cfunc_wrapper = True
-    return flags
+def _entry(context: Any, module: Any, kernel: Any, given: Sequence[Any]) -> Any:
+    """The module with the function of one address, which calls the kernel."""
+    function = ir.Function(module, ir.FunctionType(ir.IntType(32), [_WORD]), SYMBOL)
+    builder = ir.IRBuilder(function.append_basic_block())
+    words = builder.inttoptr(function.args[0], _WORD.as_pointer())
+    places = (builder.gep(words, [ir.Constant(_WORD, place)]) for place in range(1 << 16))
+    values = [_argument(context, builder, kind, map(builder.load, places)) for kind in given]
+    callee = context.declare_function(module, kernel)
+    status, returned = context.call_conv.call_function(builder, callee, kernel.restype, kernel.argtypes, values)
+    if kernel.restype is not types.none:
+        for place, bits in enumerate(_bits(context, builder, kernel.restype, returned)):
+            builder.store(bits, builder.gep(words, [ir.Constant(_WORD, place)]))
+    builder.ret(status.code)
+    return module
+
+
+def _argument(context: Any, builder: Any, kind: Any, words: Iterator[Any]) -> Any:
+    """An argument as numba's functions take it, of the next words."""
+    if isinstance(kind, types.BaseTuple):
+        return context.make_tuple(builder, kind, [_argument(context, builder, part, words) for part in kind.types])  # type: ignore[attr-defined]
+    if isinstance(kind, types.Array):
+        return _array(context, builder, kind, next(words), [next(words) for _ in range(kind.ndim)])
+    if kind is types.float64:
+        return builder.bitcast(next(words), _REAL)
+    return context.cast(builder, next(words), types.int64, kind)
+
+
+def _array(context: Any, builder: Any, kind: types.Array, address: Any, shape: list[Any]) -> Any:
+    array = context.make_array(kind)(context, builder)
+    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(address, array.data.type)
+    arrayobj.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+    return array._getvalue()
+
+
+def _bits(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+    """The results as words."""
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(kind.types, cgutils.unpack_tuple(builder, value), strict=True)  # type: ignore[attr-defined]
+        return [bits for part, one in parts for bits in _bits(context, builder, part, one)]
+    if kind is types.float64:
+        return [builder.bitcast(value, _WORD)]
+    return [context.cast(builder, value, kind, types.int64)]
 
 
 def _numba_type(argument: Number | Array | Record) -> Any:
@@ -126,41 +174,3 @@ def _name(kind: Any) -> str:
     if isinstance(kind, types.Integer) or kind is types.float64:
         return str(kind)
     raise TypeError(f"a kernel that Python calls returns numbers, not {kind}")
-
-
-def _entry(
-    function: Any, arguments: Sequence[Number | Array | Record], results: list[str], several: bool
-) -> Callable[..., Any]:
-    """The function of one address that calls the kernel."""
-    names: dict[str, Any] = {"kernel": function, "np": np}
-    places = iter(range(1 << 16))
-    call = ", ".join(_expression(argument, places, names) for argument in arguments)
-    room = max(next(places), len(results))
-    names["whole"], names["real"] = (_array_at(types.Array(kind, 1, "C")) for kind in (types.int64, types.float64))
-    lines = [
-        "def entry(address):",
-        f"    a, f = whole(address, ({room},)), real(address, ({room},))",
-        f"    r = kernel({call})",
-    ]
-    if results != [VOID]:
-        lines += [_store(i, name, f"r[{i}]" if several else "r") for i, name in enumerate(results)]
-    exec("\n".join(lines), names)
-    entry: Callable[..., Any] = names["entry"]
-    return entry
-
-
-def _store(place: int, name: str, value: str) -> str:
-    return f"    f[{place}] = {value}" if name == "float64" else f"    a[{place}] = np.int64({value})"
-
-
-def _expression(argument: Number | Array | Record, places: Iterator[int], names: dict[str, Any]) -> str:
-    if isinstance(argument, Record):
-        names[argument.kind.__name__] = argument.kind
-        return f"{argument.kind.__name__}({', '.join(_expression(field, places, names) for field in argument.fields)})"
-    place = next(places)
-    if isinstance(argument, Array):
-        names[f"array{place}"] = _array_at(_numba_type(argument))
-        return f"array{place}(a[{place}], ({', '.join(f'a[{next(places)}]' for _ in range(argument.dimensions))},))"
-    if argument.name == "float64":
-        return f"f[{place}]"
-    return f"a[{place}] != 0" if argument.name == "bool" else f"np.{argument.name}(a[{place}])"
