@@ -33,6 +33,7 @@ from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
 from refinery.results.database import Counts
 from refinery.results.kept_samples import KeptSamples
+from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
 from refinery.storage.urls import is_stdout
 from refinery.workers import input_schema as schemas
@@ -61,7 +62,7 @@ class Run:
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         """Rows of a query on the run's tables."""
-        with duckdb.connect(str(self.database), read_only=True) as con:
+        with open_tables(self.database) as con:
             return con.execute(query).fetchall()
 
     def to_arrow(self) -> pa.Table:

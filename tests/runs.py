@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 import refinery
 from refinery.api import Run
+from refinery.results.open_tables import open_tables
 
 TABLES = (
     "runs",
@@ -104,7 +103,7 @@ def content(run: Run, *without: str) -> dict[str, list[tuple[Any, ...]]]:
     """
     without = (*without, "files") if "shards" in without else without
     tables = [table for table in TABLES if table not in without]
-    with duckdb.connect(str(run.database), read_only=True) as con:  # opening costs more than all the queries
+    with open_tables(run.database) as con:  # opening costs more than all the queries
         return {table: con.execute(f"SELECT {_alike(table)} FROM {table}").fetchall() for table in tables}
 
 

@@ -130,9 +130,31 @@ def _show(out: Any, con: Any) -> None:
 
 
 def _database(path: Path) -> Any:
-    import duckdb
+    from refinery.results.open_tables import open_tables
 
-    return duckdb.connect(str(path), read_only=True)
+    return open_tables(path)
+
+
+def tables(work_dir: Path, materialise: bool, output: str | None, overwrite: bool, as_json: bool) -> None:
+    """`refinery tables`."""
+    from refinery.results.materialise import layout_of
+    from refinery.results.materialise import materialise as write
+
+    if materialise:
+        path = write(work_dir, output, overwrite)
+        click.echo(
+            json.dumps({"database": str(path)}) if as_json else f"{path} has all rows, and no other files are needed"
+        )
+        return
+    found = layout_of(work_dir)
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+    elif not found.parts:
+        click.echo(f"{found.database} has all rows")
+    else:
+        click.echo(
+            f"{found.database} has views over {found.parts:,} files, {console.size(found.bytes)}, in {found.folder}"
+        )
 
 
 def script(opened: Opened) -> None:

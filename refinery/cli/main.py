@@ -228,6 +228,23 @@ def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: A
     commands.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
 
 
+@cli.command(epilog=EPILOG)
+@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--materialise", is_flag=True, help="Write all rows into the database, so that it can be moved alone.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="With --materialise: write a copy of the database; RUN stays as it is."
+)
+@click.option("--overwrite", is_flag=True, help="With --output: replace an existing file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def tables(work_dir: Path, materialise: bool, output: str | None, overwrite: bool, as_json: bool) -> None:
+    """Show where the tables of the run in folder RUN are: in its database, or in Parquet parts that it has views over."""
+    from refinery.cli import commands
+
+    if output is not None and not materialise:
+        raise click.UsageError("--output is for --materialise")
+    commands.tables(work_dir, materialise, output, overwrite, as_json)
+
+
 @cli.command()
 @click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False))
 @click.option(

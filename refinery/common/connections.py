@@ -73,7 +73,9 @@ def spill_folder(temporary: str) -> str:
 
 
 def _folder(path: str | os.PathLike[str]) -> str:
-    """The folder as DuckDB compares it: with links resolved on both sides."""
+    """The folder as DuckDB compares it: with links resolved on both sides. A URL stays as it is."""
+    if "://" in str(path):
+        return f"{str(path).rstrip('/')}/"
     return os.path.join(os.path.realpath(os.path.expanduser(path)), "")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from refinery.execution.assets import described
 from refinery.execution.exported import RunExport
 from refinery.execution.job import Outcome, RunJob
 from refinery.io.model import Written
-from refinery.io.writers.export import write_stats
 from refinery.planning.plan import Plan
 from refinery.recipe import dump
 from refinery.results import database, manifest, resources, trace
@@ -19,27 +17,30 @@ from refinery.results.alarms import Alarm, alarms
 from refinery.results.database import Counts, Database
 from refinery.results.events import idle_steps, log_quarantine, log_traces
 from refinery.results.stage_result import StageResult
-from refinery.results.stat_summary import left_out, summarise, write_statistics
+from refinery.results.stat_summary import write_statistics
+from refinery.results.whole_tables import TableMaker
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
 
 
 def accounted(
-    job: RunJob, db: Database, done: list[StageResult], exported: RunExport, store: Store
+    job: RunJob, db: Database, maker: TableMaker, done: list[StageResult], exported: RunExport, store: Store
 ) -> tuple[Outcome, dict[str, Any]]:
     """Check the tables against the written samples, complete and publish them; return outcome and manifest.
+
+    maker: has filled the database.
 
     Raises ConservationError if rows do not add up.
     """
     prepared, recipe = job.prepared, job.prepared.recipe
-    summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
+    maker.summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
     outputs = exported.written.result()
-    counts = database.check(db, done)
-    _check_export(job, db, exported, counts, outputs)
-    summed = _statistics(job, db, exported)
+    counts = maker.check(db, done)
+    _check_export(job, db, maker, exported, counts, outputs)
+    summed = _statistics(job, db, maker, exported)
     if job.extension is not None:
         job.extension.fill(db, prepared)
-    files = _trace(job, db, done, store)
+    files = _trace(job, db, maker, done, store)
     job.beside.require()
     if files:
         log_traces(db)
@@ -83,7 +84,9 @@ def _outcome(
     )
 
 
-def _check_export(job: RunJob, db: Database, exported: RunExport, counts: Counts, outputs: list[Written]) -> None:
+def _check_export(
+    job: RunJob, db: Database, maker: TableMaker, exported: RunExport, counts: Counts, outputs: list[Written]
+) -> None:
     """Check the number of exported samples, and write their statistics beside them."""
     prepared, recipe = job.prepared, job.prepared.recipe
     if not recipe.exports or exported.withheld:
@@ -93,13 +96,13 @@ def _check_export(job: RunJob, db: Database, exported: RunExport, counts: Counts
         columns = [stat.column for stat in prepared.stats]
         path = job.place.file_of_export(recipe.export_path)
         copied = exported.sink.stats()
-        exported.beside.append(copied or db.with_room(partial(write_stats, db.con, path, columns)))
+        exported.beside.append(copied or maker.write_stats(db, path, columns))
 
 
-def _statistics(job: RunJob, db: Database, exported: RunExport) -> list[str]:
+def _statistics(job: RunJob, db: Database, maker: TableMaker, exported: RunExport) -> list[str]:
     """Write statistics files, if the recipe wants them; notes about what the summary leaves out."""
     summary = job.prepared.recipe.stat_summary
-    notes = left_out(db, summary)
+    notes = maker.left_out(db, summary)
     if summary.export is not None and not exported.withheld:
         exported.statistics.extend(write_statistics(db, summary, exported.holdings))
         written = len(exported.statistics)
@@ -107,9 +110,9 @@ def _statistics(job: RunJob, db: Database, exported: RunExport) -> list[str]:
     return notes
 
 
-def _trace(job: RunJob, db: Database, done: list[StageResult], store: Store) -> list[Path]:
+def _trace(job: RunJob, db: Database, maker: TableMaker, done: list[StageResult], store: Store) -> list[Path]:
     recipe = job.prepared.recipe
-    chosen = trace.choose(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
+    chosen = maker.chosen(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
     trace.record(db, done, chosen, recipe.trace_keys, store.scratch())
     return trace.write_files(db, done, job.place.run_dir, chosen) if chosen else []
 

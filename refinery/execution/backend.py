@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
 from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.execution.export_sink import ExportSink
@@ -41,6 +41,12 @@ class Backend(Protocol):
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
         """Find what the deduplicator at the end of a stage removes. given: without its files of match keys."""
+
+    def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
+        """Call a function of this package with `shared`, as JSON, and each text; answers in order.
+
+        `shared` gets the limits of a task's DuckDB: `threads`, `memory`, `spill`.
+        """
 
     def sink(self) -> ExportSink:
         """The export of a run on this backend. Raises OutputError for a place that cannot be written to."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.errors import OperatorError
@@ -18,6 +22,9 @@ from refinery.workers import machine
 from refinery.workers.backends import BackendChoice
 from refinery.workers.runner import Runner
 from refinery.workers.threads import WorkerThreads
+
+# Bytes that the DuckDB of a task for tables may use without `memory_limit`; beyond that it spills.
+_EACH = 512_000_000
 
 
 class LocalBackend:
@@ -63,6 +70,14 @@ class LocalBackend:
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates in this process."""
         return find_duplicates(replace(given, files=done.files("match_keys")))
+
+    def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
+        """Call a function in threads of this process, as many as workers."""
+        recipe, workers = self._prepared.recipe, min(self._prepared.workers, len(calls))
+        memory = recipe.memory_limit // workers if recipe.memory_limit else _EACH
+        text = json.dumps(shared | {"threads": 1, "memory": f"{memory // 1000}KB", "spill": self.spill})
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(partial(work, text), calls))
 
     def sink(self) -> ExportSink:
         """Files at export_path."""

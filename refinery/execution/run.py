@@ -27,6 +27,7 @@ from refinery.execution.python_input import is_stream, spooled
 from refinery.execution.resume_hint import ResumeHint
 from refinery.execution.stage_runner import BATCH, StageRunner
 from refinery.execution.stage_tasks import folder_of
+from refinery.execution.table_maker import maker_of
 from refinery.io.model import Written
 from refinery.io.readers.read import count_rows
 from refinery.io.side_files import SideFiles
@@ -36,7 +37,7 @@ from refinery.monitoring.watch import RunMonitor, last_of
 from refinery.operators import Library
 from refinery.planning.plan import Plan, prepare
 from refinery.recipe import Recipe
-from refinery.results import database, tables, targets
+from refinery.results import tables, targets
 from refinery.results.alarms import none_readable
 from refinery.results.database import Database
 from refinery.results.delivery import Delivery
@@ -45,7 +46,10 @@ from refinery.results.events import log_end, log_plan, log_reused, require_reada
 from refinery.results.locks import locked
 from refinery.results.output_checks import require_objects
 from refinery.results.owned_files import OwnedFiles
+from refinery.results.part_files import folder_of as folder_of_parts
+from refinery.results.part_files import keep_only
 from refinery.results.stage_result import StageResult
+from refinery.results.whole_tables import WholeTables
 from refinery.stats import step as merging
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
@@ -138,6 +142,7 @@ def execute_prepared(
             RunJob(prepared, place, started, began, progress, extension, watch, beside, overwrite), make, hint
         )
         outcome = replace(outcome, notes=(*outcome.notes, *place.publish(overwrite)))
+        keep_only(place.tables(), folder_of_parts(run_dir.database))
         log_end(outcome.alarms, outcome.notes)
     require_readable(outcome.alarms, run_dir)
     return outcome
@@ -172,6 +177,8 @@ def _execute(job: RunJob, make: MakeRunner, hint: ResumeHint) -> Outcome:
     require_objects(prepared, job.place, job.overwrite)
     _fresh(run_dir, belongings)
     job.place.tidy()
+    if not job.place.url:
+        keep_only(job.place.tables(), folder_of_parts(run_dir.database))
     prepared.keep_order(run_dir)
     store = job.place.parts()
     with (
@@ -219,9 +226,10 @@ def _publish(
         keep = recipe.use_cache and stages.sink.output is not None
         holdings = job.place.holdings(job.overwrite)
         exported = RunExport(exporting, Delivery(recipe.export_path, holdings), keep, stages.sink, holdings, withheld)
-        with exported.vouched_for():
-            (earlier.fill if earlier else database.fill)(db, done, made)
-            outcome, description = accounted(job, db, done, exported, stages.store)
+        maker = WholeTables() if earlier else maker_of(job, stages.backend, done, stages.store, withheld)
+        with exported.vouched_for(), maker.vouched_for():
+            (earlier or maker).fill(db, done, made)
+            outcome, description = accounted(job, db, maker, done, exported, stages.store)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
     return outcome, description, exported
@@ -250,7 +258,8 @@ def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
     """Folders that the database reads facts from and writes files to."""
     target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
     exported = [os.path.dirname(os.path.expanduser(target)) or "."]
-    return [store.scratch().parent, *exported]
+    tables = Workplace.of(recipe.work_dir).tables()
+    return [store.scratch().parent, *exported, *([] if tables.on_this_machine else [tables.url])]
 
 
 def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path]]:

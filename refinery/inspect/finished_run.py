@@ -21,6 +21,7 @@ from refinery.execution.open import open_recipe
 from refinery.operators import Library
 from refinery.planning.filter_costs import orderings_of
 from refinery.recipe import Recipe
+from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
 
 
@@ -57,10 +58,7 @@ class FinishedRun:
             raise DataError(f"{work_dir}: no finished run here (no {run_dir.manifest.name}); name a run's folder")
         manifest = json.loads(run_dir.manifest.read_text(encoding="utf-8"))
         recipe, library = open_recipe(run_dir.recipe, need_inputs=False)
-        try:
-            con = duckdb.connect(str(run_dir.database), read_only=True)
-        except duckdb.Error as error:
-            raise DataError(f"{run_dir.database}: cannot be opened: {str(error).splitlines()[0]}") from None
+        con = open_tables(run_dir.database)
         stored = FinishedRun(run_dir, manifest, recipe, library, con)
         if "row_outcomes" not in stored.columns:
             con.close()

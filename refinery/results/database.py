@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from refinery.common.connections import connect
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
 from refinery.kernels.core.arrow import ints, of_texts
-from refinery.results.files import file_table
+from refinery.results.files import file_table, part_table
 from refinery.results.stage_result import StageResult
 from refinery.results.tables import MANY, TableStatement, quarantine_source
 from refinery.storage.run_folder import aside
@@ -168,10 +168,11 @@ def fill(db: Database, done: Sequence[StageResult], statements: Sequence[TableSt
     execute(db, done, statements)
 
 
-def fill_places(db: Database, done: Sequence[StageResult]) -> None:
-    """Build the tables shards and files."""
+def fill_places(db: Database, done: Sequence[StageResult], parts: Sequence[tuple[str, str, int, int]] = ()) -> None:
+    """Build the tables shards, files and table_parts. parts: see `part_table`."""
     db.table("shards", shard_table(done))
     db.table("files", file_table(done[0].shards, done[0].results))
+    db.table("table_parts", part_table(parts))
 
 
 def execute(db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
@@ -237,18 +238,48 @@ SELECT count(*) FROM (SELECT _row, lag(_row, 1, -1) OVER () AS before FROM facts
 """
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Rows in the tables. unreadable: of quarantine, at step 0. facts: rows by table that has all samples.
+
+    distinct: numbers of rows that are accounted for.
+    """
+
+    kept: int
+    removed: int
+    quarantined: int
+    unreadable: int
+    facts: Mapping[str, int]
+    distinct: int
+
+
 def check(db: Database, done: Sequence[StageResult]) -> Counts:
     """Compare the rows that were read, that the tables have, and that were written.
 
     Raises ConservationError, naming the sums that differ.
     """
     db.settle()
-    counts = Counts(
-        read=sum(result.rows for result in done[0].results),
-        kept=db.count("SELECT count(*) FROM facts WHERE _dropped IS NULL"),
-        removed=db.count("SELECT count(*) FROM ledger"),
-        quarantined=db.count("SELECT count(*) FROM quarantine"),
+    distinct = db.count(_ASCENDING) + db.count(
+        "SELECT count(DISTINCT _row) FROM quarantine ANTI JOIN facts USING (_row)"
     )
+    return compare(
+        db,
+        done,
+        Sums(
+            kept=db.count("SELECT count(*) FROM facts WHERE _dropped IS NULL"),
+            removed=db.count("SELECT count(*) FROM ledger"),
+            quarantined=db.count("SELECT count(*) FROM quarantine"),
+            unreadable=db.count("SELECT count(*) FROM quarantine WHERE step = 0"),
+            facts={table: db.count(f"SELECT count(*) FROM {table}") for table in ("facts", "stats")},
+            distinct=distinct,
+        ),
+    )
+
+
+def compare(db: Database, done: Sequence[StageResult], sums: Sums) -> Counts:
+    """Compare the rows in tables with those that were read and written. Raises ConservationError."""
+    read = sum(result.rows for result in done[0].results)
+    counts = Counts(read, sums.kept, sums.removed, sums.quarantined)
     problems = _broken_stages(done)
     accounted = counts.kept + counts.removed + counts.quarantined
     if counts.read != accounted:
@@ -256,17 +287,14 @@ def check(db: Database, done: Sequence[StageResult]) -> Counts:
             f"{counts.read} rows were read, but {counts.kept} kept + {counts.removed} removed + "
             f"{counts.quarantined} quarantined = {accounted}"
         )
-    for table in ("facts", "stats"):
-        rows = db.count(f"SELECT count(*) FROM {table}")
+    for table, rows in sums.facts.items():
         if rows != counts.kept + counts.removed:
             problems.append(f"{table} has {rows} rows, but {counts.kept} were kept and {counts.removed} removed")
     check_written(counts, sum(result.kept for result in done[-1].results))
-    distinct = db.count(_ASCENDING) + db.count(
-        "SELECT count(DISTINCT _row) FROM quarantine ANTI JOIN facts USING (_row)"
-    )
-    if distinct != counts.read:
-        problems.append(f"{counts.read} rows were read, but {distinct} row numbers are accounted for")
-    problems += _broken_steps(db, counts, [number for stage in done for number in stage.planned.stage.numbers()])
+    if sums.distinct != counts.read:
+        problems.append(f"{counts.read} rows were read, but {sums.distinct} row numbers are accounted for")
+    order = [number for stage in done for number in stage.planned.stage.numbers()]
+    problems += _broken_steps(db, counts, counts.read - sums.unreadable, order)
     if problems:
         raise ConservationError("rows do not add up: " + "; ".join(problems))
     return counts
@@ -278,10 +306,12 @@ def check_written(counts: Counts, written: int) -> None:
         raise ConservationError(f"rows do not add up: {counts.kept} were kept, but {written} written")
 
 
-def _broken_steps(db: Database, counts: Counts, order: Sequence[int]) -> list[str]:
-    """Problems of steps whose input is not the output of the step before, or whose sum is wrong. order: as they ran."""
+def _broken_steps(db: Database, counts: Counts, expected: int, order: Sequence[int]) -> list[str]:
+    """Problems of steps whose input is not the output of the step before, or whose sum is wrong.
+
+    expected: rows that the first step was given. order: of the steps, as they ran.
+    """
     problems = []
-    expected = counts.read - db.count("SELECT count(*) FROM quarantine WHERE step = 0")
     columns = "step, operator, rows_in, removed, quarantined, rows_out"
     counted = {row[0]: row for row in db.rows(f"SELECT {columns} FROM steps")}
     for step, name, rows_in, removed, quarantined, rows_out in (

@@ -1,4 +1,4 @@
-"""The table `files`: rows of each input file."""
+"""The tables `files`, rows of each input file, and `table_parts`, files of tables."""
 
 from __future__ import annotations
 
@@ -34,3 +34,10 @@ def file_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.Ta
             rows.append(result.rows)
     counts = np.array(rows, np.int64)
     return pa.table({"file": of_texts(files), "first_row": ints(np.cumsum(counts) - counts), "rows": ints(counts)})
+
+
+def part_table(parts: Sequence[tuple[str, str, int, int]]) -> pa.Table:
+    """The table `table_parts`. parts: table, path or URL, rows and bytes of each; none where the database holds all rows."""
+    rows, sizes = (ints(np.array([part[at] for part in parts], np.int64)) for at in (2, 3))
+    names, paths = of_texts([part[0] for part in parts]), of_texts([part[1] for part in parts])
+    return pa.table({"name": names, "path": paths, "rows": rows, "bytes": sizes})

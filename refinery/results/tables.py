@@ -41,19 +41,82 @@ def statements(
     findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON. samples: rows read.
     """
     barriers = _barriers(stages, findings)
-    removing = [barrier for barrier in barriers if not barrier["units"]]
-    numbers = [planned.stage.number for planned in stages if not planned.program.copies]
-    chains = [ledger_columns(planned.chain, planned.steps) for planned in stages]
-    columns = [(lit(stat.column), ident(stat.column)) for planned in stages for stat in planned.program.stats]
+    columns = stat_columns(stages)
     return [
         _statement("quarantine"),
         *(_statement(name, barriers=barriers) for name in ("duplicates", "clusters")),
-        _facts(numbers, removing, len(stages) > 1, samples > MANY),
-        _ledger(chains, removing, samples > MANY),
-        _statement("stats", facts="facts", ordered=True, columns=[column for _, column in columns]),
-        _statement("row_outcomes", facts="facts", ordered=True, stats=[column for _, column in columns]),
-        _statement("steps", **_waterfall(_steps(stages, parameters))),
+        _facts(_numbers(stages), removing_of(barriers), len(stages) > 1, samples > MANY),
+        _ledger(stages, removing_of(barriers), samples > MANY),
+        _statement("stats", facts="facts", ordered=True, columns=columns),
+        _statement("row_outcomes", facts="facts", ordered=True, stats=columns),
+        steps_statement(stages, parameters),
     ]
+
+
+def block_statements(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> list[TableStatement]:
+    """Statements that make the rows of one block of samples, in order, and last a query of its sums (`_sums`).
+
+    They read what `statements` read, restricted to the block: `matches_N` is a variable with the files of matches of step N
+    here, `first_code` and `last_code` are the first and last number of a sample as matches have them.
+    """
+    barriers = [barrier | {"matches": _MATCHES.format(step=barrier["step"])} for barrier in _barriers(stages, findings)]
+    facts = _facts(_numbers(stages), removing_of(barriers), len(stages) > 1, many=False)
+    sums = template(read_sql("tables/_sums.sql")).render(**summed_columns(stages), relation="facts", again=False)
+    return [
+        _statement("quarantine"),
+        _statement("duplicates", barriers=barriers),
+        facts,
+        _ledger(stages, removing_of(barriers), many=False),
+        TableStatement("_sums", sums),
+    ]
+
+
+_MATCHES = "read_parquet(getvariable('matches_{step}')) WHERE _row BETWEEN getvariable('first_code') AND getvariable('last_code')"
+
+
+def clusters_statement(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> TableStatement:
+    """The statement that makes the table `clusters`; `clusters_N` is a variable with the files of step N."""
+    barriers = [barrier | {"members": _MEMBERS.format(step=barrier["step"])} for barrier in _barriers(stages, findings)]
+    return _statement("clusters", barriers=barriers)
+
+
+_MEMBERS = "read_parquet(getvariable('clusters_{step}'))"
+
+
+def steps_statement(
+    stages: Sequence[CompiledStage], parameters: Mapping[int, str], parts: bool = False
+) -> TableStatement:
+    """The statement that makes the table `steps`: of the relation `facts`, or of the sums of its parts.
+
+    parts: the tables `_sums` and `_broken` have the sums of all blocks.
+    """
+    columns = summed_columns(stages)
+    sums = template(read_sql("tables/_sums.sql")).render(**columns, relation="_sums" if parts else "facts", again=parts)
+    broken = "_broken" if parts else "(SELECT step, count(*) AS _rows FROM quarantine GROUP BY step)"
+    return _statement("steps", steps=_steps(stages, parameters), sums=sums.strip(), broken=broken)
+
+
+def summed_columns(stages: Sequence[CompiledStage]) -> dict[str, list[str]]:
+    """Columns of facts that the table of steps adds up: `texts`, bytes of texts, and `changes`, counted where true."""
+    steps = _steps(stages, {})
+    texts = dict.fromkeys(step[name] for step in steps for name in ("bytes_before", "bytes_after"))
+    changes = dict.fromkeys(step["changed"] for step in steps if step["changed"])
+    return {"texts": list(texts), "changes": list(changes)}
+
+
+def stat_columns(stages: Sequence[CompiledStage]) -> list[str]:
+    """The quoted columns of the table `stats`, in their order."""
+    return [ident(stat.column) for planned in stages for stat in planned.program.stats]
+
+
+def removing_of(barriers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The deduplicators that remove samples, not units of them."""
+    return [barrier for barrier in barriers if not barrier["units"]]
+
+
+def _numbers(stages: Sequence[CompiledStage]) -> list[int]:
+    """The stages that leave facts."""
+    return [planned.stage.number for planned in stages if not planned.program.copies]
 
 
 def _statement(name: str, **values: Any) -> TableStatement:
@@ -68,8 +131,9 @@ def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, ma
     return _in_pieces("facts", many and joined, kind=kind, **values)
 
 
-def _ledger(chains: Sequence[Mapping[str, Mapping[int, str]]], removing: Sequence[Any], many: bool) -> TableStatement:
+def _ledger(stages: Sequence[CompiledStage], removing: Sequence[Any], many: bool) -> TableStatement:
     """Table of removed rows; with deduplicators, rows are sorted for some samples at a time."""
+    chains = [ledger_columns(planned.chain, planned.steps) for planned in stages]
     values = {"facts": "facts", "ordered": True, "removing": removing, **_joined(chains)}
     return _in_pieces("ledger", many and bool(removing), **values)
 
@@ -112,18 +176,13 @@ def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | 
                 **judged(step),
                 "units": not known.clusters and bool(known.units),
                 "duplicates": known.duplicates,
+                "matches": f"read_parquet({lit(known.duplicates)})",
+                "members": f"read_parquet({lit(known.clusters)})",
                 "clusters": known.clusters,
                 "index": known.index.names() if known.index else [],
             }
         )
     return found
-
-
-def _waterfall(steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """Values for the table of steps: the steps, and the columns of facts that they add up."""
-    texts = dict.fromkeys(step[name] for step in steps for name in ("bytes_before", "bytes_after"))
-    changes = dict.fromkeys(step["changed"] for step in steps if step["changed"])
-    return {"steps": steps, "texts": list(texts), "changes": list(changes)}
 
 
 def _steps(stages: Sequence[CompiledStage], parameters: Mapping[int, str]) -> list[dict[str, Any]]:

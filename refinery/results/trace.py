@@ -17,6 +17,7 @@ from refinery.compiler.program import Program, StepInfo
 from refinery.compiler.templates import lit
 from refinery.io.model import Shard
 from refinery.kernels.core.arrow import of_records
+from refinery.planning.plan import CompiledStage
 from refinery.results import pairs
 from refinery.results.database import Database
 from refinery.results.stage_result import StageResult
@@ -59,16 +60,19 @@ def choose(db: Database, done: Sequence[StageResult], names: Sequence[str], limi
 
     names: operators to trace, all when empty.
     """
-    changed = {change.step: change.changed for stage in done for change in stage.program.changes}
     chosen: dict[int, list[int]] = {}
-    for step, _ in listed([stage.planned for stage in done]):
-        if names and step.name not in names:
-            continue
-        condition = changed.get(step.index) or f"_dropped = {step.index}"
-        end = "" if limit is None else f" LIMIT {limit}"
+    end = "" if limit is None else f" LIMIT {limit}"
+    for step, condition in conditions([stage.planned for stage in done], names).items():
         rows = db.rows(f"SELECT _row FROM facts WHERE {condition}{end}")  # facts are in order
-        chosen[step.index] = [row for (row,) in rows]
+        chosen[step] = [row for (row,) in rows]
     return chosen
+
+
+def conditions(stages: Sequence[CompiledStage], names: Sequence[str]) -> dict[int, str]:
+    """The condition, over `facts`, of the rows that each traced step changed or removed. names: as in `choose`."""
+    changed = {change.step: change.changed for planned in stages for change in planned.program.changes}
+    traced = [step for step, _ in listed(stages) if not names or step.name in names]
+    return {step.index: changed.get(step.index) or f"_dropped = {step.index}" for step in traced}
 
 
 def record(

@@ -125,6 +125,11 @@ class RunDir:
         return self.own / "input.json"
 
     @property
+    def tables(self) -> Path:
+        """Parts of the tables of many samples, which the database has views over: a store with a folder for each run."""
+        return self.own / "tables"
+
+    @property
     def export(self) -> Path:
         """Local copies of the files of an export at a URL."""
         return self.parts / "export"

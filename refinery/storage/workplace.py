@@ -53,6 +53,10 @@ class Workplace:
         """The store of samples that a program has handed over. Raises DataError when there is no driver for the URL."""
         return open_store(f"{self.url}/{self._below(self.run_dir.input)}" if self.url else str(self.run_dir.input))
 
+    def tables(self) -> Store:
+        """The store of parts of tables. Raises DataError when there is no driver for the URL."""
+        return open_store(f"{self.url}/{self._below(self.run_dir.tables)}" if self.url else str(self.run_dir.tables))
+
     def own(self) -> Store:
         """The store of files that only runs need. Raises DataError when there is no driver for the URL."""
         return open_store(f"{self.url}/{self._below(self.run_dir.own)}" if self.url else str(self.run_dir.own))

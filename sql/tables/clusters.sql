@@ -11,7 +11,7 @@ SELECT
   getvariable('first_rows')[(_row >> 32) + 1] + (_row & 4294967295) AS _row,
   _row = kept AS survivor,
   CAST(size AS BIGINT) AS size
-FROM read_parquet({{ barrier.clusters | lit }})
+FROM {{ barrier.members }}
 WHERE _row >= 0
 {% endfor %}
 ORDER BY step, cluster, _row

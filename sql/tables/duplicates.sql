@@ -38,6 +38,6 @@ SELECT
   {% else %}
   CAST(NULL AS VARCHAR) AS kept_in_index
   {% endif %}
-FROM read_parquet({{ barrier.duplicates | lit }})
+FROM {{ barrier.matches }}
 {% endfor %}
 ORDER BY step, _row, unit

@@ -2,17 +2,7 @@
 {% macro rows(column, condition) %}CAST(coalesce(sum({{ column }}) FILTER (WHERE {{ condition }}), 0) AS BIGINT){% endmacro %}
 CREATE OR REPLACE TABLE steps AS
 WITH by_fate AS MATERIALIZED (
-  SELECT
-    _dropped,
-    {% for name in texts %}
-    sum({{ name }}) AS {{ name }},
-    {% endfor %}
-    {% for name in changes %}
-    count(*) FILTER (WHERE {{ name }}) AS {{ name }},
-    {% endfor %}
-    count(*) AS _rows
-  FROM facts
-  GROUP BY ALL
+{{ sums }}
 )
 {% for step in steps %}
 {{ 'UNION ALL' if not loop.first }}
@@ -42,9 +32,9 @@ FROM (
   FROM by_fate
 ) AS f, (
   SELECT
-    count(*) FILTER (WHERE step {{ step.given }}) AS later,
-    count(*) FILTER (WHERE step = {{ step.index }}) AS here
-  FROM quarantine
+    CAST(coalesce(sum(_rows) FILTER (WHERE step {{ step.given }}), 0) AS BIGINT) AS later,
+    CAST(coalesce(sum(_rows) FILTER (WHERE step = {{ step.index }}), 0) AS BIGINT) AS here
+  FROM {{ broken }}
 ) AS q
 {% else %}
 SELECT

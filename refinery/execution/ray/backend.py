@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +17,8 @@ from refinery.execution.ray.barrier import Barrier
 from refinery.execution.ray.connection import ClusterConnection, joined
 from refinery.execution.ray.environment import described
 from refinery.execution.ray.export_sink import ClusterExport
-from refinery.execution.ray.resources import of_stage
+from refinery.execution.ray.map import every
+from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.execution.ray.runner import RayRunner
 from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
@@ -83,6 +86,16 @@ class RayBackend:
         files = [result.match_keys for result in done.results if result.match_keys]
         folder = folder_of(done.planned)
         return Barrier(self.cluster, self._store, folder, self._memory, self.spill).find(replace(given, files=files))
+
+    def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
+        """Call a function with tasks; what they share is sent once."""
+        text = json.dumps(shared | {"threads": 1, "memory": self._memory, "spill": self.spill})
+        sent = self.cluster.ray.put(text)
+        return every(self.cluster, work, [(sent, call) for call in calls], self._of_task())
+
+    def _of_task(self) -> dict[str, Any]:
+        """Resources of a task that runs SQL alone."""
+        return TaskResources(1, self._each).options()
 
     def sink(self) -> ExportSink:
         """A folder of parts at export_path."""

@@ -28,6 +28,7 @@ from refinery.inspect.diff.recipes import (
 from refinery.inspect.finished_run import FinishedRun
 from refinery.io.model import handed_over
 from refinery.operators import read_sql
+from refinery.results.open_tables import parts_of, reach
 from refinery.results.step_names import name_column
 
 
@@ -109,6 +110,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
         con = stack.enter_context(duckdb.connect())
         con.execute("SET threads = 1").fetchall()  # sums of floating-point numbers depend on their order
         for name, stored in (("a", a), ("b", b)):
+            reach(con, parts_of(stored.con))
             con.execute(f"ATTACH {lit(str(stored.run_dir.database))} AS {name} (READ_ONLY)").fetchall()
         return _compared(con, a, b, limit)
 

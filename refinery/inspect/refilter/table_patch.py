@@ -16,6 +16,7 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.operators import read_sql
 from refinery.results import database
 from refinery.results.database import Database
+from refinery.results.open_tables import parts_of
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import BLOCK
 from refinery.results.tables import TableStatement
@@ -101,6 +102,8 @@ def _sound(stored: FinishedRun, rows: int) -> bool:
     """Return whether this version of refinery wrote the tables, with a row for each readable sample in one order."""
     path = stored.run_dir.database
     if stored.manifest["versions"]["refinery"] != __version__ or path.with_name(f"{path.name}.wal").exists():
+        return False
+    if parts_of(stored.con):  # views cannot be changed row by row
         return False
     if stored.count("SELECT count(*) FROM quarantine WHERE step > 0"):
         return False

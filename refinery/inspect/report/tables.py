@@ -10,6 +10,7 @@ import duckdb
 from refinery.compiler.templates import template
 from refinery.errors import DataError
 from refinery.operators import read_sql
+from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
 
 NEEDED = {"runs", "steps", "ledger", "stats", "trace", "quarantine", "duplicates", "clusters", "shards", "files"}
@@ -28,11 +29,8 @@ class RunTables:
                 f"{work_dir}: no finished run here (no {database.name}). Name the folder of a run that ended well, "
                 "which is its recipe's work_dir"
             )
-        try:
-            self.con = duckdb.connect(str(database), read_only=True)
-        except duckdb.Error as error:
-            raise DataError(f"{database}: cannot be opened: {str(error).splitlines()[0]}") from error
-        found = {name for (name,) in self.con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        self.con = open_tables(database)
+        found = {name for (name,) in self.con.execute("SELECT table_name FROM information_schema.tables").fetchall()}
         if missing := sorted(NEEDED - found):
             self.con.close()
             raise DataError(f"{database}: is not a run's database, it has no table {', '.join(missing)}")

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import duckdb
-
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.assets import require_same_side_files
@@ -21,6 +19,7 @@ from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.planning.filter_costs import orderings_of
 from refinery.planning.plan import Plan, prepare
+from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
 from refinery.workers import input_schema as schemas
 from refinery.workers.replay import versions_before
@@ -85,7 +84,7 @@ class RowHistories:
         if handed_over(self.manifest["inputs"]):
             raise DataError(f"{work_dir}: the run's samples were passed in from Python, so rows cannot be recomputed")
         self.prepared = self._prepare()
-        self.con = duckdb.connect(str(self.run_dir.database), read_only=True)
+        self.con = open_tables(self.run_dir.database)
         self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())
         self.replay = RowReplay(self.prepared, self.con)
         self.evidence = DuplicateEvidence(self.replay)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,13 +58,34 @@ def stats_name(export_path: str) -> str:
     return f"{stem_of(path, suffix_of(path))}_stats.jsonl"
 
 
+def stats_query(columns: Sequence[str], relation: str, kept: str) -> str:
+    """SQL for the statistics of kept samples as one column. kept: condition over the relation."""
+    fields = ", ".join(f"{quoted(column)} := {quoted(column)}" for column in columns)
+    return f"SELECT struct_pack({fields}) AS {STATS} FROM {relation} WHERE {kept}"
+
+
+def join_stats(pieces: Iterable[str | os.PathLike[str]], rows: int, export_path: str) -> Written:
+    """Put files with the statistics of kept samples, written by `stats_query`, together, as `write_stats` does with a table.
+
+    rows: of all pieces.
+    """
+
+    def write(aside: str) -> int:
+        with open(aside, "wb") as whole:
+            for piece in pieces:
+                with open(piece, "rb") as part:
+                    shutil.copyfileobj(part, whole, 1 << 20)
+        return rows
+
+    return put(stats_path(export_path), write)
+
+
 def write_stats(con: Any, export_path: str, columns: Sequence[str]) -> Written:
     """Write the statistics of the kept samples, a line for each as Data-Juicer does: {"__dj__stats__": {...}}.
 
     con: a DuckDB connection with the table `stats` (`kept`, and the columns), in the order of the samples.
     """
-    fields = ", ".join(f"{quoted(column)} := {quoted(column)}" for column in columns)
-    select = f"SELECT struct_pack({fields}) AS {STATS} FROM stats WHERE kept"
+    select = stats_query(columns, "stats", "kept")
 
     def write(aside: str) -> int:
         literal = "'" + aside.replace("'", "''") + "'"

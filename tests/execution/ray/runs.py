@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import refinery
 from refinery.api import Run
+from refinery.execution import table_maker
+from refinery.results import stat_summary
 from refinery.storage.drivers import located
 from tests.runs import content, settings
 
@@ -38,6 +42,13 @@ def samples(count: int) -> list[Any]:
         if number % 50 == 9:
             found.append('{"id": 1, "text": ')
     return found
+
+
+def in_parts(patch: pytest.MonkeyPatch, size: int = 40) -> None:
+    """Have tasks of the cluster make tables of any size as parts, of `size` samples each."""
+    patch.setattr(table_maker, "ON_CLUSTER", -1)
+    patch.setattr(table_maker, "SIZE", size)
+    patch.setattr(stat_summary, "BLOCK", size)
 
 
 def local(folder: Path, steps: Sequence[Any], **keys: Any) -> Run:

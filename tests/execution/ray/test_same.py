@@ -19,7 +19,7 @@ from refinery.io.model import Written
 from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests import recrawls
-from tests.execution.ray.runs import assert_same, local, on_ray, samples
+from tests.execution.ray.runs import assert_same, in_parts, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
 from tests.user_formats import example, folder_with, genes
 
@@ -48,7 +48,10 @@ def operators(tmp_path: Path) -> Path:
     return operator_folder(tmp_path / "own", '"resources": {"loads": True},', picky=body)
 
 
-def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
+@pytest.mark.parametrize("layout", ["whole", "parts"])
+def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if layout == "parts":
+        in_parts(monkeypatch)
     write_lines(tmp_path / "in.jsonl", samples(200))
     keys = {
         "shard_size": 13_000,
@@ -63,6 +66,7 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path) -> None:
     assert rows(one, "shards", "count(*)")[0][0] > 3
     assert rows(one, "quarantine", "count(DISTINCT step)") == [(2,)] and rows(one, "duplicates", "count(*)")[0][0] > 50
     assert_same(one, other)
+    assert rows(other, "table_parts", "count(*) > 20") == [(layout == "parts",)]
     names = sorted(path.name for path in other.outputs)
     assert [name.rpartition("_")[2] for name in names] == [f"{number:06d}.json" for number in range(len(names))]
     assert not (tmp_path / "ray" / ".tmp").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from refinery.storage.drivers import located
 from refinery.storage.open import open_store
-from tests.execution.ray.runs import assert_same, local, on_ray, samples
+from tests.execution.ray.runs import assert_same, in_parts, local, on_ray, samples
 from tests.runs import rows, write_lines
 from tests.s3 import make_bucket
 from tests.sampling import sampled
@@ -39,7 +39,10 @@ def test_parts_on_object_storage(driver: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("steps", "stages"), sampled([(STEPS[:2], 2), (STEPS, 4)]))
-def test_input_and_export_on_object_storage(driver: Any, tmp_path: Path, steps: list[Any], stages: int) -> None:
+def test_input_and_export_on_object_storage(
+    driver: Any, tmp_path: Path, steps: list[Any], stages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_parts(monkeypatch, 100)
     lines = write_lines(tmp_path / "in.jsonl", samples(300))
     url = make_bucket(f"elsewhere-{stages}")
     fs, _ = located(url)
@@ -48,6 +51,7 @@ def test_input_and_export_on_object_storage(driver: Any, tmp_path: Path, steps: 
     keys = KEYS | {"dataset_path": f"{url}/data/", "export_path": f"{url}/kept/", "work_dir": f"{url}/run"}
     other = on_ray(tmp_path, steps, **keys)
     assert_same(one, other, "shards", "quarantine")
+    assert rows(other, "table_parts", f"bool_and(starts_with(path, '{url}/run/'))") == [(True,)]
     there = sorted(str(path) for path in other.outputs)
     assert len(there) > 1 and all(path.startswith(f"{url}/kept/") for path in there)
     files = rows(other, "quarantine", "file, line, error")

@@ -139,7 +139,7 @@ def test_a_run_of_an_earlier_version_tells_no_file_of_statistics(
 
 
 @pytest.mark.parametrize(
-    "failing", ["refinery.inspect.refilter.export_lines.stats_path", "refinery.execution.account.summarise"]
+    "failing", ["refinery.inspect.refilter.export_lines.stats_path", "refinery.results.whole_tables.summarise"]
 )
 def test_what_nothing_accounts_for_is_not_left(
     made: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str

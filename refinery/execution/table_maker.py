@@ -1,0 +1,37 @@
+"""The choice of how the tables of a run are made: in the database, or as parts by tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from refinery.execution.backend import Backend
+from refinery.execution.job import RunJob
+from refinery.recipe.executors import on_cluster
+from refinery.results import blocks, trace
+from refinery.results.part_tables import PartTables, TableOrder
+from refinery.results.stage_result import StageResult
+from refinery.results.stat_summary import BLOCK as SIZE
+from refinery.results.summary_rows import SummaryPlan
+from refinery.results.tables import parameters_json
+from refinery.results.whole_tables import TableMaker, WholeTables
+from refinery.storage.store import Store
+
+# Samples of a run from which on tasks make the tables: on a cluster, and on one machine.
+ON_CLUSTER, HERE = SIZE, 1 << 24
+
+
+def maker_of(job: RunJob, backend: Backend, done: Sequence[StageResult], source: Store, withheld: bool) -> TableMaker:
+    """The maker of a run's tables. withheld: nothing is exported."""
+    prepared, recipe = job.prepared, job.prepared.recipe
+    most = ON_CLUSTER if on_cluster(recipe.executor_type) else HERE
+    if sum(blocks.samples_of(done)) <= most:
+        return WholeTables()
+    writes = recipe.exports and not withheld
+    order = TableOrder(
+        summary=SummaryPlan.of([stage.program for stage in prepared.stages], recipe.stat_summary),
+        traced=trace.conditions(prepared.stages, recipe.op_list_to_trace) if recipe.open_tracer else {},
+        trace_limit=recipe.trace_limit,
+        written=tuple(stat.column for stat in prepared.stats) if writes else (),
+        parameters=parameters_json(recipe.steps),
+    )
+    return PartTables(prepared.stages, order, backend.every, source, job.place.tables(), SIZE)

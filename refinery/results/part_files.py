@@ -1,0 +1,39 @@
+"""Files of the tables of runs in one folder: those of the published database stay, all others are removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from refinery.storage.store import Store
+
+_MARK = "/table="
+
+
+def folder_in(path: str) -> str:
+    """The folder of a run's parts in the store of tables, from the path of a part."""
+    return path.rpartition(_MARK)[0].replace("/step=", "/").rpartition("/")[2]
+
+
+def folder_of(database: Path) -> str | None:
+    """The folder of the parts that a database has views over; "" for none, None if it cannot be known."""
+    if not database.is_file():
+        return ""
+    try:
+        with duckdb.connect(str(database), read_only=True) as con:
+            found = con.execute("SELECT path FROM table_parts LIMIT 1").fetchall()
+    except duckdb.CatalogException:  # a run of an earlier version
+        return ""
+    except duckdb.Error:
+        return None
+    return folder_in(found[0][0]) if found else ""
+
+
+def keep_only(store: Store, folder: str | None) -> None:
+    """Remove all folders of parts but one. folder: see `folder_of`."""
+    if folder is None:
+        return
+    for other in sorted({name.partition("/")[0] for name in store.names()} - {folder}):
+        store.remove(f"{other}/")
+    store.tidy()
