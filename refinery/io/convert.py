@@ -11,7 +11,7 @@ import pyarrow as pa
 from refinery.common.connections import connect
 from refinery.errors import DataError
 from refinery.io.batch import LINE, Batch, as_json
-from refinery.kernels.core.arrow import from_zero
+from refinery.kernels.core.arrow import from_zero, whole
 
 
 class Converter:
@@ -49,7 +49,7 @@ class Converter:
         try:
             self.con.register("_rows", plain)
             found = self.con.sql(sql).to_arrow_table()["line"].cast(pa.large_string())
-            return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
+            return whole(found)
         except duckdb.Error:
             if len(table) < 2:
                 return _by_python(table)

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import ints
+from refinery.kernels.core.arrow import ints, whole
 from refinery.kernels.core.jit import compile_missing
 from refinery.operators import Function, is_shipped
 from refinery.workers.function_results import Contract, checked
@@ -58,8 +58,8 @@ def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa
     width = len(function.columns)
 
     def call(*arguments: pa.ChunkedArray) -> pa.Array:
-        columns = [_one(argument) for argument in arguments[:width]]
-        return _by_constants(run, columns, [_one(argument) for argument in arguments[width:]])
+        columns = [whole(argument) for argument in arguments[:width]]
+        return _by_constants(run, columns, [whole(argument) for argument in arguments[width:]])
 
     # DuckDB counts the parameters of the Python function.
     names = [f"a{i}" for i in range(width + len(function.constants))]
@@ -84,13 +84,6 @@ def sliced(function: Function, run: Callable[..., pa.Array], rows: int | None) -
     return call
 
 
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column as one array, whatever its number of chunks."""
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constants: list[pa.Array]) -> pa.Array:
     """Call `run` once per distinct set of constants; in a compiled recipe that is once."""
     if not constants or all(_uniform(constant) for constant in constants):
@@ -103,7 +96,7 @@ def _by_constants(run: Callable[..., pa.Array], columns: list[pa.Array], constan
     for rows in groups.values():
         index = ints(np.array(rows))
         pieces.append(run(*(c.take(index) for c in columns), *(constant[rows[0]].as_py() for constant in constants)))
-    joined = pa.concat_arrays([_one(piece) for piece in pieces])
+    joined = pa.concat_arrays([whole(piece) for piece in pieces])
     back = sorted(range(len(order)), key=order.__getitem__)
     return joined.take(ints(np.array(back)))
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import MatchColumn
-from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.core.arrow import ints, numbers, whole
 
 # The global number of a sample combines the shard's number with the sample's number in the shard: ordered as the input
 # is, and known without counting the rows of earlier shards.
@@ -24,7 +24,7 @@ def keys_table(done: pa.Table, names: Sequence[str], form: Sequence[MatchColumn]
 
     names: columns of `done`. form: of the match keys; a sample that has none of the first column is no duplicate.
     """
-    columns = {"_row": ints(rows)} | {key_name(name): done[name].combine_chunks() for name in names}
+    columns = {"_row": ints(rows)} | {key_name(name): whole(done[name]) for name in names}
     if "marks" in columns:  # a function that returns several keys at once
         fields = columns.pop("marks")
         columns |= dict(zip(fields.type.names, fields.flatten(), strict=True)) if fields.type.num_fields else {}
@@ -38,7 +38,7 @@ def keys_table(done: pa.Table, names: Sequence[str], form: Sequence[MatchColumn]
 
 def _as_columns(table: pa.Table, column: MatchColumn) -> pa.Table:
     """Items of lists as columns, so that each is read without the others."""
-    lists = table[column.name].combine_chunks()
+    lists = whole(table[column.name])
     keys = numbers(lists.flatten()).reshape(len(lists), -1) if len(lists) else np.zeros((0, 0))
     columns = {name: table[name] for name in table.column_names if name != column.name}
     return pa.table(columns | {f"{column.each}_{i}": ints(keys[:, i]) for i in range(keys.shape[1])})
@@ -46,7 +46,7 @@ def _as_columns(table: pa.Table, column: MatchColumn) -> pa.Table:
 
 def _as_rows(table: pa.Table, column: MatchColumn) -> pa.Table:
     """Items of lists as rows with their places; items that are 0 take no part."""
-    lists = table[column.name].combine_chunks()
+    lists = whole(table[column.name])
     lengths = numbers(pc.list_value_length(lists)).astype(np.int64)
     keys = numbers(lists.flatten())
     rows = np.repeat(numbers(table["_row"]), lengths)

@@ -17,6 +17,7 @@ from refinery.kernels.core.arrow import from_zero, ints, numbers, of_texts
 from refinery.operators import Function
 from refinery.workers.functions import conduct, register, sliced
 from refinery.workers.observer import WorkerObserver
+from refinery.workers.prepared_statements import PreparedStatements
 from refinery.workers.statement_limits import StatementLimit
 from refinery.workers.undeclared_files import Undeclared
 
@@ -38,6 +39,7 @@ class ProgramConnection:
             self.con.execute(statement).fetchall()
         self._limit = StatementLimit(self.con, program.seconds, program.label)
         self._contract = register(self.con, program.functions, self._callable, self._around)
+        self._statements = PreparedStatements(self.con)
         self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
         lock(self.con)
 
@@ -62,13 +64,8 @@ class ProgramConnection:
         """Run SQL over a relation of samples."""
         if self._stopped:
             raise duckdb.InterruptException("stopped")
-        self.con.register("batch", relation)
-        try:
-            with self._contract.kept(), self._limit.kept():
-                done = self.con.sql(sql).to_arrow_table()
-            self._profile = self.con.get_profiling_information("json")  # lost at the next statement
-        finally:
-            self.con.unregister("batch")
+        with self._contract.kept(), self._limit.kept():
+            done, self._profile = self._statements.run(sql, relation)
         return _in_order(done)
 
     def relation(self, batch: Batch, first_row: int) -> pa.Table:
@@ -102,10 +99,9 @@ class ProgramConnection:
 
     def explain(self, batch: Batch) -> str:
         """DuckDB's plan of the program's statement. batch: without rows."""
-        self.con.register("batch", self.relation(batch, 0))
+        self._statements.columns(self.relation(batch, 0).schema)
         with self._limit.kept():
             plan = self.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
-        self.con.unregister("batch")
         return str(plan)
 
     def profile(self) -> str:

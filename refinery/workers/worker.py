@@ -25,7 +25,7 @@ from refinery.io.readers.read import Batch, read
 from refinery.io.readers.shared_decompression import keep_in
 from refinery.io.side_files import SideFiles
 from refinery.io.writers.write import PartWriter
-from refinery.kernels.core.arrow import numbers, of_texts
+from refinery.kernels.core.arrow import numbers, of_texts, whole
 from refinery.storage.open import open_store
 from refinery.workers import joined_shards
 from refinery.workers.computed_facts import ComputedFacts
@@ -176,8 +176,8 @@ class Worker:
     ) -> None:
         replaced, extra = {}, {}
         if alive is not None:
-            replaced = {keys: alive[column].combine_chunks() for keys, column in self.program.outs.items()}
-            extra = {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
+            replaced = {keys: whole(alive[column]) for keys, column in self.program.outs.items()}
+            extra = {"__dj__stats__": whole(alive["_stats"])} if self.program.stats_json else {}
         if add_suffix:
             suffixes = batch.suffixes()
             extra["__dj__suffix__"] = of_texts([json.dumps(suffixes[i]) for i in keep.tolist()])

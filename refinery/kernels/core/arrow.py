@@ -69,7 +69,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     joined = _neighbours(column.chunks)
     if joined is not None:
         return joined
-    array = column.combine_chunks()
+    array = whole(column)
     if isinstance(array, pa.ChunkedArray):  # the column does not fit one array
         array = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in array.chunks])
     return array
@@ -89,6 +89,15 @@ def _neighbours(chunks: list[pa.Array]) -> pa.Array | None:
 
 
 # In place of `pa.array` and `to_numpy`, which import pandas where it is installed (a quarter of a second).
+
+
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column as one array, which is copied only if it has several chunks; chunks that do not fit one stay chunks."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
 
 
 def ints(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
