@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
-from refinery.kernels.core.arrow import ints, numbers, of_records
+from refinery.kernels.core.arrow import ints, numbers, of_records, rows_at
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.fact_source import WholeShardFacts
 from refinery.workers.match_keys import SHARD_BITS, keys_table, write_keys
@@ -115,8 +115,10 @@ class ShardOutput:
 
 
 def _kept(done: pa.Table) -> pa.Table:
-    """The rows that no step has removed."""
-    return done.filter(pc.is_null(done["_dropped"])) if done["_dropped"].null_count < len(done) else done
+    """The rows that no step has removed. Texts to write are NULL in all others, so they are not copied."""
+    if done["_dropped"].null_count == len(done):
+        return done
+    return rows_at(done, numbers(pc.indices_nonzero(pc.is_null(done["_dropped"]))).astype(np.int64))
 
 
 def _publish(leaving: ShardPublisher, name: str, tables: list[pa.Table]) -> str:

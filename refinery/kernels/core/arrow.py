@@ -171,6 +171,31 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, kind), *found])
 
 
+def rows_at(table: pa.Table, index: np.ndarray) -> pa.Table:
+    """The rows of a table at ascending positions; no text is copied of columns that have texts in no other rows."""
+    if len(index) == len(table):
+        return table
+    columns = [whole(column) for column in table.columns]
+    places = ints(index)
+    return pa.table([_without_gaps(column, index) or column.take(places) for column in columns], table.schema)
+
+
+def _without_gaps(column: pa.Array | pa.ChunkedArray, index: np.ndarray) -> pa.Array | None:
+    """The texts at ascending positions over the same bytes, if no bytes lie between them; else None."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)) or not len(index):
+        return None
+    if isinstance(column, pa.ChunkedArray):
+        return None
+    view = texts(column)
+    starts, ends = view.offsets[index], view.offsets[index + 1]
+    if (starts[1:] != ends[:-1]).any():
+        return None
+    mask, nulls = _mask(view.valid[index])
+    width = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    offsets = np.append(starts, ends[-1]).astype(width)
+    return pa.Array.from_buffers(column.type, len(index), [mask, pa.py_buffer(offsets), column.buffers()[2]], nulls)
+
+
 def _packed(values: np.ndarray) -> pa.Buffer:
     return pa.py_buffer(np.packbits(values, bitorder="little"))
 

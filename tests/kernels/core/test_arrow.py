@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from refinery.kernels.core.arrow import flags, ints, numbers, of_texts, texts
+from refinery.kernels.core.arrow import flags, ints, numbers, of_texts, rows_at, texts
 
 VALUES = ["a", None, "", "漢字", "e" * 100, None, "f", "g", "h"]
 
@@ -73,3 +73,29 @@ def test_the_name_before_0_2_is_the_same_module() -> None:
     from refinery.kernels.core import arrow
 
     assert old is arrow
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_rows_at_positions_are_those_that_take_gives(kind: pa.DataType) -> None:
+    rng = np.random.default_rng(5)
+    for count in (1, 7, 64, 300):
+        keep = rng.random(count) < 0.6
+        words = ["", "a", "Straße", "名前" * 40]
+        gaps = [words[i % 4] if kept else None for i, kept in enumerate(keep)]
+        full = [words[i % 4] if i % 5 else None for i in range(count)]
+        columns = {"gaps": pa.array(gaps, kind), "full": pa.array(full, kind), "n": pa.array(range(count))}
+        table = pa.table(columns | {"flag": pa.array([None if i % 3 else i % 2 == 0 for i in range(count)])})
+        for sliced in (table, table.slice(count // 3), pa.concat_tables([table.slice(0, 2), table.slice(2)])):
+            index = np.flatnonzero(rng.random(len(sliced)) < 0.5)
+            chosen = np.flatnonzero(keep[len(keep) - len(sliced) :])
+            for places in (index, chosen, index[:0], np.arange(len(sliced))):
+                found = rows_at(sliced, places)
+                found.validate(full=True)
+                assert found.equals(sliced.take(pa.array(places, pa.int64())))
+
+
+def test_rows_at_positions_share_texts_that_only_they_have() -> None:
+    texts = pa.array([None, "first", None, "", "second", None], pa.large_string())
+    found = rows_at(pa.table({"text": texts}), np.array([1, 3, 4]))["text"].chunk(0)
+    assert found.to_pylist() == ["first", "", "second"]
+    assert found.buffers()[2].address == texts.buffers()[2].address
