@@ -85,8 +85,6 @@ class Run:
 
     def to_ray(self) -> Any:
         """The kept samples as a `ray.data.Dataset`, which tasks read (extra `ray`)."""
-        if importlib.util.find_spec("ray") is None:
-            raise OperatorError("to_ray needs Ray, which the extra brings: pip install 'refinery[ray]'")
         from refinery.execution.ray.kept import dataset_of
 
         return dataset_of(self._kept)

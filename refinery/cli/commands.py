@@ -185,9 +185,11 @@ def check(open_it: Callable[[], Opened], as_json: bool) -> None:
 
 def explain(opened: Opened, kind: str) -> None:
     """`refinery sql --explain`. kind: steps, plan (with DuckDB's plan) or analyze (measured on a sample)."""
+    from refinery.execution.capacity import capacity_of
     from refinery.inspect.explain import analyzed, planned
 
-    prepared = ready(*opened, probes=False)
+    with capacity_of(opened[0]) as capacity:
+        prepared = ready(*opened, probes=False, capacity=capacity)
     out = console.console()
     for part in analyzed(prepared) if kind == "analyze" else planned(prepared, kind == "plan"):
         console.print_lines(out, part)

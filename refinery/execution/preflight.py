@@ -22,6 +22,7 @@ from refinery.operators import Library
 from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.plan import Plan, compile_stages, prepare
+from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
 from refinery.recipe.executors import EXECUTORS
 from refinery.recipe.lost import MissingStatistics
@@ -35,15 +36,23 @@ _OURS = (RecipeError, DataError, OutputError)
 Found = list[tuple[RefineryError, str]]
 
 
-def ready(recipe: Recipe, library: Library, dataset: Any = None, probes: bool = True, overwrite: bool = False) -> Plan:
+def ready(
+    recipe: Recipe,
+    library: Library,
+    dataset: Any = None,
+    probes: bool = True,
+    overwrite: bool = False,
+    capacity: Capacity | None = None,
+) -> Plan:
     """Prepare the recipe for a run.
 
+    capacity: of the cluster that the run is for, see `execution.capacity`.
     probes: test that the URL of the export can be written to. overwrite: accept existing files that no run has written.
     Raises one error with all problems: RecipeError if the recipe has one, else DataError, else OutputError.
     """
     with remembering():
         try:
-            prepared = prepare(recipe, library, dataset)
+            prepared = prepare(recipe, library, dataset, capacity=capacity)
         except _OURS as error:
             found = problems_of_recipe(recipe, library, MissingStatistics(), dataset, probes)
             raise joined(found or [(error, "")]) from error

@@ -19,6 +19,7 @@ from refinery.dedup import index
 from refinery.errors import ConservationError
 from refinery.execution.account import accounted
 from refinery.execution.backend import backend_of
+from refinery.execution.capacity import capacity_of
 from refinery.execution.export_sink import ExportSink
 from refinery.execution.exported import RunExport, supersede
 from refinery.execution.job import Extension, Outcome, Progress, RunJob
@@ -82,7 +83,8 @@ def execute(
         streamed = is_stream(dataset)
         if streamed:
             recipe = stack.enter_context(spooled(recipe, library, dataset))
-        prepared = ready(recipe, library, None if streamed else dataset, overwrite=overwrite)
+        capacity = stack.enter_context(capacity_of(recipe))
+        prepared = ready(recipe, library, None if streamed else dataset, overwrite=overwrite, capacity=capacity)
         outcome = execute_prepared(prepared, progress, extension, runner_of, clock, overwrite, held=streamed)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 

@@ -40,6 +40,7 @@ def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
 
     duckdb_plan: with DuckDB's plan of each stage.
     """
+    yield f"input: {prepared.cut.described(prepared.shards)}"
     for stage in prepared.stages:
         yield from _stage(prepared, stage)
         if duckdb_plan and not stage.program.copies:
@@ -52,7 +53,8 @@ def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
 def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     program, after = stage.program, stage.stage.after
     asked = of_steps(stage.all_steps, prepared.library.operators)
-    shards, workers = len(prepared.shards), min(prepared.workers, asked.workers or prepared.workers)
+    workers = prepared.capacity.cores if prepared.capacity is not None else prepared.workers
+    shards, workers = len(prepared.shards), min(workers, asked.workers or workers)
     if program.copies:
         yield f"stage {stage.stage.number}: no steps; the remaining samples are written unchanged"
         return

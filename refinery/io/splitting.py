@@ -85,4 +85,9 @@ def weight(source: Source) -> int:
     """Approximate bytes of text that are read from a file, with the cost of opening a small one."""
     if reader_of(source).one_sample:
         return source.size
-    return max(source.size * (_EXPANDS if source.compression else 1), _LEAST)
+    return max(expanded(source), _LEAST)
+
+
+def expanded(source: Source) -> int:
+    """Approximate bytes of a file's text."""
+    return source.size * (_EXPANDS if source.compression else 1)

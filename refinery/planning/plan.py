@@ -17,12 +17,11 @@ from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.program import Program, build, pretty
 from refinery.compiler.stages import Stage, cut_at_barriers, ordered
 from refinery.compiler.step_columns import needs_of
-from refinery.errors import DataError, Problem, RecipeError, RefineryError, by_place, did_you_mean
+from refinery.errors import DataError, Problem, RecipeError, by_place, did_you_mean
 from refinery.io.mixture import sample
 from refinery.io.model import Shard, Source
 from refinery.io.python_data.kinds import in_memory
 from refinery.io.sources import carrier, cut, find
-from refinery.io.splitting import weight
 from refinery.io.unchanged import Stamps, stamps
 from refinery.kernels.core.jit import expect
 from refinery.operators import Library
@@ -30,22 +29,16 @@ from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import Costs, by_class, keep, measured, order_notes, ordering, recorded
 from refinery.planning.kernel_files import kernel_files
-from refinery.planning.sizes import Sizes, batch_sizes, mean_row, shard_bytes
+from refinery.planning.shard_cut import Capacity, ShardCut, shard_cut
+from refinery.planning.sizes import Sizes, batch_sizes, mean_row
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 from refinery.security.sql_paths import folders_of
 from refinery.storage.run_folder import RunDir
-from refinery.storage.shard_plan import remembered
-from refinery.storage.workplace import Workplace
 from refinery.workers import input_schema as schemas
 from refinery.workers.statement_limits import seconds_of
 from refinery.workers.threads import cores
-
-# Least input bytes of one shard. Shards are small enough for several per worker, so that the last ones end together.
-_SMALLEST_SHARD = 4 << 20
-# Most result columns of a step: a statistic, a change flag, bytes of the text.
-_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,10 @@ class CompiledStage:
 
 @dataclass
 class Plan:
-    """A recipe with its inputs found and cut, and its stages compiled."""
+    """A recipe with its inputs found and cut, and its stages compiled.
+
+    cut: size of the shards, with the reason. capacity: of the cluster; None for a run on this machine.
+    """
 
     recipe: Recipe
     library: Library
@@ -78,11 +74,17 @@ class Plan:
     sources: list[Source]
     shards: list[Shard]
     workers: int
-    shard_size: int
+    cut: ShardCut
+    capacity: Capacity | None = None
     notes: list[str] = field(default_factory=list)
     orderings: tuple[FilterOrder, ...] = ()
     sizes: Sizes = Sizes()
     stamps: Stamps = field(default_factory=dict)
+
+    @property
+    def shard_size(self) -> int:
+        """Most input bytes of a shard."""
+        return self.cut.size
 
     @property
     def fingerprint(self) -> str:
@@ -132,12 +134,13 @@ def prepare(
     shard_size: int | None = None,
     orderings: Sequence[FilterOrder] | None = None,
     binds: bool = True,
+    capacity: Capacity | None = None,
 ) -> Plan:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
     dataset: an Arrow table or a frame in place of files. orderings: of the stages of an earlier run that
     is explained or continued; by default those that the recipe's `fusion_strategy` finds. binds: False if it is known
-    that DuckDB binds the statements and that the samples have the fields. Raises RecipeError for SQL that does not bind,
+    that DuckDB binds the statements and that the samples have the fields. capacity: of the cluster that the run is for. Raises RecipeError for SQL that does not bind,
     DataError for inputs that cannot be read.
     """
     expect(partial(kernel_files, recipe, library))
@@ -150,8 +153,11 @@ def prepare(
     found = stamps(sources)
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))
-    size = shard_size or _shard_size(recipe, sources, workers)
-    shards, few = cut(sources, size, workers), list[str]()
+    shape = (
+        ShardCut(shard_size, "as the run has cut it") if shard_size else shard_cut(recipe, sources, workers, capacity)
+    )
+    shards, few = cut(sources, shape.size, workers), list[str]()
+    differs = shape.difference(len(shards))
     unlike, lacking = missing_fields(recipe, library, shards) if binds else ([], [])
     if unlike:
         raise RecipeError(by_place(unlike))
@@ -160,8 +166,8 @@ def prepare(
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
-    notes = [*notes, *few, *lacking, *_left_out(recipe, library)]
-    prepared = Plan(recipe, library, planned, sources, shards, workers, size, notes, stamps=found)
+    notes = [*notes, *few, *differs, *lacking, *_left_out(recipe, library)]
+    prepared = Plan(recipe, library, planned, sources, shards, workers, shape, capacity, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
         prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
@@ -369,15 +375,3 @@ def _in_memory(dataset: Any) -> Source:
             "pyarrow.Table.from_pylist of a few samples, for example"
         )
     return Source.of_table(table)
-
-
-def _shard_size(recipe: Recipe, sources: list[Source], workers: int) -> int:
-    total = sum(weight(source) for source in sources)
-    wanted = min(recipe.shard_size, max(_SMALLEST_SHARD, total // (workers * 20)))
-    if recipe.adaptive_batch_size:
-        row = mean_row(cut(sources, wanted, workers))
-        wanted = shard_bytes(row, wanted, _COLUMNS * len(recipe.steps), recipe.memory_limit, workers)
-    try:
-        return remembered(Workplace.of(recipe.work_dir).parts(), recipe.shard_size, wanted)
-    except RefineryError:  # no driver for the URL; a run will say so
-        return wanted

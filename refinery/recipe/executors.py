@@ -11,15 +11,22 @@ class Executor:
 
     backend: `module:class` of its backend, imported when a run begins. cluster: shards may run on other machines, and
     each writes a part of its own, so that the export is a folder. package: a Python package that the backend needs.
+    capacity: `module:function` that joins the cluster and returns its size, see `execution.capacity`.
     """
 
     backend: str
     cluster: bool = False
     package: str | None = None
+    capacity: str = ""
 
 
 DEFAULT_EXECUTOR = "default"
-_RAY = Executor("refinery.execution.ray.backend:RayBackend", cluster=True, package="ray")
+_RAY = Executor(
+    "refinery.execution.ray.backend:RayBackend",
+    cluster=True,
+    package="ray",
+    capacity="refinery.execution.ray.connection:measured",
+)
 EXECUTORS = {
     DEFAULT_EXECUTOR: Executor("refinery.execution.local_backend:LocalBackend"),
     "ray": _RAY,

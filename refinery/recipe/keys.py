@@ -33,7 +33,6 @@ _NOTED: dict[str, str] = {
     "validators": "samples that cannot be processed are quarantined",
     "load_dataset_kwargs": "inputs are not read by Hugging Face datasets",
     "read_options": _RAY,
-    "override_num_blocks": _RAY,
     "export_extra_args": "no format that is written takes extra arguments",
     "encryption_key_path": "files are neither encrypted nor decrypted",
     "image_key": _MEDIA,

@@ -328,9 +328,17 @@ class Recipe:
     shard_size: int = key(
         "size",
         128_000_000,
-        "Maximum input bytes of a shard; less where the input is small.",
+        "Maximum input bytes of a shard; less where the input is small for the cores of the machine or cluster: see "
+        "[scale.md](scale.md#shards-and-memory).",
         min=1,
         own=True,
+    )
+    override_num_blocks: int | None = key(
+        "int",
+        None,
+        "Number of shards, in place of `shard_size`: as near to it as files and their groups of rows allow.",
+        nullable=True,
+        min=1,
     )
     stat_summary: StatSummary = read_from(
         RecipeKey(

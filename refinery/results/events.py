@@ -19,9 +19,10 @@ _MOST = 10
 
 
 def log_plan(prepared: Plan) -> None:
-    """Log notes on the recipe, the steps that run as one statement, and their order with its reason."""
+    """Log notes on the recipe, the shards, the steps that run as one statement, and their order with its reason."""
     for note in prepared.recipe.ignored:
         event("note", str(note), where=note.where)
+    event("shards", prepared.cut.described(prepared.shards), shards=len(prepared.shards), size=prepared.cut.size)
     for planned in prepared.stages:
         names = {step.index: step.name for step in planned.steps}
         number, together = planned.stage.number, ", ".join(f"{step} {name}" for step, name in names.items())

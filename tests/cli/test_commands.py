@@ -61,7 +61,8 @@ def test_sql_prints_the_script_alone(call: Call) -> None:
 
 def test_explain(call: Call) -> None:
     done = call("sql", "recipe.yaml", "--explain")
-    assert done.lines[0] == "stage 1: 3 steps fused into one pass over 1 shard with 1 worker"
+    assert done.lines[0].startswith("input: 443 bytes in 1 shard: none is smaller than 4.2 MB, ")
+    assert done.lines[1] == "stage 1: 3 steps fused into one pass over 1 shard with 1 worker"
     assert "├── 2 text_length_filter: SQL, line 8" in done.lines and "Projection" not in done.out
     assert "Projection" in call("sql", "recipe.yaml", "--explain", "plan").out
 

@@ -18,8 +18,9 @@ from refinery.execution.ray.connection import ClusterConnection, joined
 from refinery.execution.ray.environment import described
 from refinery.execution.ray.export_sink import ClusterExport
 from refinery.execution.ray.map import every
+from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.resources import TaskResources, of_stage
-from refinery.execution.ray.runner import RayRunner
+from refinery.execution.ray.runner import AHEAD, RayRunner
 from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.planning.plan import CompiledStage, Plan
@@ -79,7 +80,8 @@ class RayBackend:
         around = described(stage.program.functions, steps, library, readers)
         names = list(dict.fromkeys(step.name for step in steps)) or ["shards"]
         options = recipe.row_timeout, self._spool, around, f"stage {stage.stage.number}: {', '.join(names)}"
-        return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options)
+        places = ShardPlaces(self.cluster.ray.nodes(), recipe.work_dir, wants.cores, AHEAD)
+        return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options, places)
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates with tasks, which read the files of match keys from the store."""

@@ -11,6 +11,8 @@ from typing import Any
 
 from refinery.errors import OperatorError
 from refinery.execution.ray.temporary import temporary
+from refinery.planning.shard_cut import Capacity
+from refinery.recipe import Recipe
 
 _SECONDS = 5.0
 _CURES = "Start one with `ray start --head`, name one with ray_address: host:port, or set ray_address: local"
@@ -48,6 +50,27 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[ClusterConnectio
     try:
         with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder:
             yield ClusterConnection(ray, folder)
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+@contextmanager
+def measured(recipe: Recipe, workers: int) -> Iterator[Capacity]:
+    """Join the cluster of a recipe and return its size; `joined` finds the process a driver then.
+
+    workers: processors of a cluster that the run starts for itself, which is not started before. Raises OperatorError.
+    """
+    ray = _imported()
+    ours = not ray.is_initialized() and recipe.ray_address != "local"
+    if ours:
+        _join(ray, recipe.ray_address, workers)
+    try:
+        if not ray.is_initialized():
+            yield Capacity(workers, 1)
+            return
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        yield Capacity(max(1, int(ray.cluster_resources().get("CPU", 1))), max(1, len(nodes)))
     finally:
         if ours:
             ray.shutdown()

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from refinery.errors import DataError, RefineryError
 from refinery.execution.ray import results
-from refinery.execution.ray.placing import near
 from refinery.execution.ray.tasks import answered
 from refinery.io.python_data.spool import Spool, SpooledPart, part_name
 from refinery.storage.open import open_store
@@ -42,14 +41,13 @@ def spool_blocks(dataset: Any, spool: Spool) -> list[SpooledPart]:
     found: list[SpooledPart] = []
     with _in_order(dataset):
         for number, blocks in enumerate(_grouped(_blocks(dataset))):
-            at = near(_nodes([block.reference for block in blocks]))
             name = part_name(number)
             slices = [(block.start, block.end) for block in blocks]
-            task = write.options(num_cpus=1, **at)
+            # Ray runs a task where most bytes of its arguments are, if there is room.
             running.append(
-                task.remote(spool.url, name, known.get(name), slices, *[block.reference for block in blocks])
+                write.remote(spool.url, name, known.get(name), slices, *[block.reference for block in blocks])
             )
-            while len(running) >= _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))):
+            while len(running) >= _at_once():
                 found.append(_part(ray, running.popleft()))
     found += [_part(ray, reference) for reference in running]
     return found or spool.tables([_no_rows(dataset)])
@@ -105,11 +103,11 @@ def _grouped(blocks: Iterator[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _nodes(references: list[Any]) -> list[str]:
-    """The machines that hold the first of the blocks."""
-    from ray.experimental import get_object_locations
+def _at_once() -> int:
+    """Number of tasks that may be submitted; nodes may have joined."""
+    import ray
 
-    return list(get_object_locations(references[:1])[references[0]].get("node_ids", ())) if references else []
+    return _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 def _no_rows(dataset: Any) -> pa.Table:

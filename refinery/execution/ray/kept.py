@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.errors import OperatorError
 from refinery.execution.ray import results
 from refinery.execution.ray.tasks import answered
 from refinery.results.kept_samples import KeptSamples, merged, structure_of, tables_of
@@ -16,8 +17,12 @@ from refinery.workers.serialization import from_json, to_json
 
 
 def dataset_of(kept: KeptSamples) -> Any:
-    """The dataset. Fields of JSON are found by a first pass, of tasks, too. Raises DataError."""
-    import ray
+    """The dataset. Fields of JSON are found by a first pass, of tasks, too. Raises DataError; OperatorError without Ray."""
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise OperatorError("to_ray needs Ray, which the extra brings: pip install 'refinery[ray]'") from None
 
     shards = [to_json(shard) for shard in kept.shards]
     if kept.lines:

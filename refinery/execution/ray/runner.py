@@ -14,6 +14,7 @@ from refinery.execution.ray import results as answers
 from refinery.execution.ray import tasks
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import here, stamps
+from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.resources import TaskResources
 from refinery.io.model import Shard
 from refinery.kernels.core import machine_code
@@ -24,7 +25,7 @@ from refinery.workers.worker import ShardResult, Task
 # Most restarts of a shard: after its process died, after its machine was lost, after memory ran out.
 _CRASHES, _LOSSES, _SMALLER = 3, 20, 4
 _DIVIDED = 8  # divisor of the batch size each time memory runs out
-_AHEAD = 2  # tasks submitted to Ray for each processor: the next one waits where it will run
+AHEAD = 2  # tasks submitted to Ray for each processor: the next one waits where it will run
 
 
 @dataclass
@@ -52,12 +53,15 @@ class RayRunner:
         spool: Spool | None = None,
         described: str = "",
         name: str = "shards",
+        places: ShardPlaces | None = None,
     ) -> None:
         """wants, memory: of each task and its DuckDB. spill: folder for DuckDB to spill to. timeout: of a row.
 
         spool: returns a file of a table in memory; without it, each shard is sent with its table. described:
-        requirements of every machine, see `environment`. name: of the tasks in Ray's dashboard.
+        requirements of every machine, see `environment`. name: of the tasks in Ray's dashboard. places: nodes that hold the
+        bytes of shards.
         """
+        self._places = places
         self.name = name
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
@@ -151,18 +155,24 @@ class _Tasks:
     def __init__(self, runner: RayRunner) -> None:
         self._runner, self._ray = runner, runner._ray
         # Ray's own retries would neither use smaller batches nor know when to give up.
-        self._call = self._ray.remote(max_retries=0)(tasks.run_shard).options(
-            name=runner.name, **runner._wants.options()
-        )
+        self._call = self._ray.remote(max_retries=0)(tasks.run_shard)
+        self._options = {"name": runner.name, **runner._wants.options()}
+        self._nodes: dict[Any, str] = {}  # by reference: nodes that were chosen for shards
 
     def room(self) -> int:
         """Number of tasks that may be submitted at once: the next ones wait where they will run, unless few may run."""
         wants = self._runner._wants
-        return wants.most or max(1, int(self._runner._cluster.cores() / min(1, wants.cores))) * _AHEAD
+        return wants.most or max(1, int(self._runner._cluster.cores() / min(1, wants.cores))) * AHEAD
 
     def begin(self, job: _Job, shard: str, task: str) -> Any:
         """Begin a task; return the reference to wait for."""
-        return self._call.remote(*self._runner.arguments(job, shard, task))
+        places = self._runner._places
+        node = places.take(job.shard) if places is not None and not job.losses else None
+        call = self._call.options(**self._options, **({} if node is None else _near(node)))
+        reference = call.remote(*self._runner.arguments(job, shard, task))
+        if node is not None:
+            self._nodes[reference] = node
+        return reference
 
     def take_back(self, running: dict[Any, _Job]) -> list[_Job]:
         """Shards to be assigned anew: none, because Ray assigns tasks."""
@@ -170,6 +180,9 @@ class _Tasks:
 
     def answer(self, reference: Any) -> str:
         """The answer of a finished task."""
+        node = self._nodes.pop(reference, None)
+        if node is not None and self._runner._places is not None:
+            self._runner._places.leave(node)
         return self._ray.get(reference)
 
     def stop(self, running: dict[Any, _Job]) -> None:
@@ -179,6 +192,13 @@ class _Tasks:
 
     def close(self) -> None:
         """Do nothing, because the processes belong to Ray."""
+
+
+def _near(node: str) -> dict[str, Any]:
+    """Options of a task for a node; Ray takes another one if that node is gone."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=True)}
 
 
 class _Actors:

@@ -22,7 +22,7 @@ _KINDS = (
 
 def is_ray_dataset(dataset: Any) -> bool:
     """True for a `ray.data.Dataset`."""
-    return _library(dataset) == "ray" and hasattr(dataset, "iter_internal_ref_bundles")
+    return type(dataset).__module__.startswith("ray.data") and hasattr(dataset, "iter_internal_ref_bundles")
 
 
 def in_memory(dataset: Any) -> pa.Table | None:

@@ -1,0 +1,32 @@
+"""The size of the cluster that a run is for, asked of the cluster and not of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+
+from refinery.errors import OperatorError
+from refinery.planning.shard_cut import Capacity
+from refinery.recipe import Recipe
+from refinery.recipe.executors import EXECUTORS
+from refinery.workers.threads import cores
+
+
+@contextmanager
+def capacity_of(recipe: Recipe) -> Iterator[Capacity | None]:
+    """Cores and nodes of the recipe's cluster, which stays joined meanwhile.
+
+    None for a run on this machine, and for a cluster that does not answer: a run says so when it begins, after all
+    problems of the recipe.
+    """
+    module, _, name = EXECUTORS[recipe.executor_type].capacity.partition(":")
+    with ExitStack() as stack:
+        found: Capacity | None = None
+        if module:
+            try:
+                asked = getattr(import_module(module), name)(recipe, max(1, min(recipe.np, cores())))
+                found = stack.enter_context(asked)
+            except OperatorError:
+                pass
+        yield found

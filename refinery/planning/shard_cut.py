@@ -1,0 +1,104 @@
+"""Size of shards: by the input, and by the cores of this machine or of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refinery.errors import RefineryError
+from refinery.io.model import Shard, Source
+from refinery.io.sources import cut
+from refinery.io.splitting import expanded, weight
+from refinery.planning.sizes import mean_row, shard_bytes
+from refinery.recipe import Recipe
+from refinery.storage.shard_plan import remembered
+from refinery.storage.workplace import Workplace
+
+# On this machine: shards for each worker, and least bytes of a shard. Several for each, so that the last ones end together.
+_EACH, _LEAST = 20, 4 << 20
+# On a cluster. Between four and eight for each core: fewer leave cores idle at the end, more cost their tasks. A
+# shard of fewer bytes takes less time than its task, its files and its answer.
+_EACH_ON_CLUSTER, _LEAST_ON_CLUSTER = 6, 16_000_000
+# Most result columns of a step: a statistic, a change flag, bytes of the text.
+_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Size of a cluster as it is when the input is cut: cores and nodes that have joined."""
+
+    cores: int
+    nodes: int
+
+    def __str__(self) -> str:
+        return f"{_many(self.cores, 'core')} of the cluster's {_many(self.nodes, 'node')}"
+
+
+@dataclass(frozen=True)
+class ShardCut:
+    """Most input bytes of a shard, and the reason. asked: number of shards that the recipe asks for."""
+
+    size: int
+    why: str
+    asked: int | None = None
+
+    def described(self, shards: Sequence[Shard]) -> str:
+        """The cut in one line: `369.0 MB in 12 shards of at most 30.8 MB: 6 for each of ...`."""
+        total, largest = (of([shard.size for shard in shards] or [0]) for of in (sum, max))
+        most = f" of at most {_mb(largest)}" if len(shards) > 1 else ""
+        return f"{_mb(total)} in {_many(len(shards), 'shard')}{most}: {self.why}"
+
+    def difference(self, shards: int) -> list[str]:
+        """A line if there is another number of shards than asked for."""
+        if self.asked is None or shards == self.asked:
+            return []
+        reason = "shards end where files and their groups of rows end, and no shard is empty"
+        return [f"override_num_blocks: {self.asked} shards are asked for, there are {shards}: {reason}"]
+
+
+def shard_cut(recipe: Recipe, sources: Sequence[Source], workers: int, capacity: Capacity | None) -> ShardCut:
+    """The size of shards. workers: of this machine. capacity: of the cluster that the run is for."""
+    if (asked := recipe.override_num_blocks) is not None:
+        total = sum(expanded(source) for source in sources)
+        return ShardCut(max(1, -(-total // asked)), f"override_num_blocks asks for {asked}", asked)
+    total = sum(weight(source) for source in sources)
+    wanted, why = _wanted(total, recipe.shard_size, workers, capacity)
+    if recipe.adaptive_batch_size:
+        row = mean_row(cut(sources, wanted, workers))
+        fitting = shard_bytes(row, wanted, _COLUMNS * len(recipe.steps), recipe.memory_limit, workers)
+        wanted, why = (
+            (fitting, "adaptive_batch_size, for the memory of a worker") if fitting < wanted else (wanted, why)
+        )
+    try:
+        size = remembered(Workplace.of(recipe.work_dir).parts(), recipe.shard_size, wanted)
+    except RefineryError:  # no driver for the URL; a run will say so
+        size = wanted
+    return ShardCut(
+        size, why if size == wanted else f"as an earlier run here has cut it, whose results can be used ({why})"
+    )
+
+
+def _wanted(total: int, most: int, workers: int, capacity: Capacity | None) -> tuple[int, str]:
+    """Bytes of a shard, and the reason. total: bytes of the input's text. most: the recipe's `shard_size`."""
+    if capacity is None:
+        each, least, whom = _EACH, _LEAST, f"{_many(workers, 'worker')}"
+        fair = total // (workers * each)
+    else:
+        each, least, whom = _EACH_ON_CLUSTER, _LEAST_ON_CLUSTER, str(capacity)
+        fair = -(-total // (capacity.cores * each))
+    size = min(most, max(least, fair))
+    if size == most and fair > most:
+        return size, f"none is larger than shard_size ({_mb(most)}); more than {each} for each of {whom}"
+    if size == most:
+        return size, f"shard_size ({_mb(most)})"
+    if size == least and fair < least:
+        return size, f"none is smaller than {_mb(least)}, though {each} for each of {whom} would be"
+    return size, f"{each} for each of {whom}"
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size:,} bytes"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

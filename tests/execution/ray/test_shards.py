@@ -1,0 +1,114 @@
+"""The cluster shapes the shards of a run, and shards go to the nodes that hold their bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refinery.execution.capacity import capacity_of
+from refinery.execution.open import open_recipe
+from refinery.execution.ray.placing import ShardPlaces
+from refinery.io.model import Shard
+from refinery.io.sources import find
+from refinery.planning import shard_cut
+from refinery.planning.shard_cut import Capacity
+from refinery.storage import locality
+from tests.execution.ray.runs import exported, local, on_ray, samples
+from tests.runs import operator_folder, rows, settings, write_lines
+
+STEPS: list[Any] = ["clean_email_mapper", "document_deduplicator"]
+
+
+def test_the_size_is_that_of_the_cluster(cluster: Any, driver: Any, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(5))
+    keys = settings(tmp_path, STEPS, executor_type="ray", export_path=tmp_path / "kept", np=64)
+    recipe, _ = open_recipe(keys)
+    with capacity_of(recipe) as found:
+        assert found == Capacity(2, 2)
+    more = cluster.add_node(num_cpus=3, object_store_memory=80 << 20)
+    try:
+        cluster.wait_for_nodes()
+        with capacity_of(recipe) as found:
+            assert found == Capacity(5, 3)
+    finally:
+        cluster.remove_node(more)
+    with capacity_of(open_recipe(keys | {"executor_type": "default"})[0]) as found:
+        assert found is None
+
+
+def test_a_cluster_that_does_not_answer_is_no_reason_to_stop_planning(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    if ray.is_initialized():
+        pytest.skip("this process is a driver already")
+    write_lines(tmp_path / "in.jsonl", samples(5))
+    keys: dict[str, Any] = {"executor_type": "ray", "ray_address": "127.0.0.1:9", "export_path": tmp_path / "kept"}
+    with capacity_of(open_recipe(settings(tmp_path, STEPS, **keys))[0]) as found:
+        assert found is None and not ray.is_initialized()
+
+
+def test_a_run_has_the_shards_of_its_cluster(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(400))
+    monkeypatch.setattr(shard_cut, "_LEAST_ON_CLUSTER", 1000)
+    one = local(tmp_path, STEPS)
+    for number, np in enumerate((1, 64)):
+        other = on_ray(tmp_path, STEPS, f"ray{number}", np=np)
+        assert 8 <= rows(other, "shards", "count(*)")[0][0] <= 16  # of two cores
+        assert exported(other) == exported(one)
+    fixed = on_ray(tmp_path, STEPS, "fixed", override_num_blocks=7)
+    assert rows(fixed, "shards", "count(*)") == [(7,)] and exported(fixed) == exported(one)
+    log = (tmp_path / "ray1" / ".refinery" / "log" / "run.jsonl").read_text()
+    said = [
+        line
+        for line in map(json.loads, log.splitlines())
+        if "for each of 2 cores of the cluster's 2 nodes" in str(line)
+    ]
+    assert len(said) == 1
+
+
+def test_shards_go_where_their_bytes_are(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = """
+        import ray
+        return ray.get_runtime_context().get_node_id()
+    """
+    operators = operator_folder(tmp_path / "own", "", where=where)
+    nodes = [node["NodeID"] for node in driver.nodes() if node["Alive"]]
+    assert len(nodes) == 2
+    for name in "ab":
+        write_lines(tmp_path / "in" / f"{name}.jsonl", [{"id": name, "text": "x" * 2000}])
+    for attempt, order in enumerate((nodes, nodes[::-1])):
+        held = {str(tmp_path / "in" / f"{name}.jsonl"): node for name, node in zip("ab", order, strict=True)}
+        monkeypatch.setitem(locality.LOCATORS, "", lambda path, start, end, held=held: [held[path]])
+        keys = {"dataset_path": tmp_path / "in", "shard_size": 1000, "operators": [str(operators)]}
+        run = on_ray(tmp_path, ["where_mapper"], f"run{attempt}", **keys)
+        found = {sample["id"]: sample["text"] for sample in map(json.loads, exported(run).splitlines())}
+        assert found == dict(zip("ab", order, strict=True))
+
+
+def test_machines_are_known_by_name_address_or_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [
+        {
+            "NodeID": f"n{number}",
+            "Alive": number < 3,
+            "Resources": {"CPU": 2.0},
+            "NodeManagerAddress": f"10.0.0.{number}",
+            "NodeManagerHostname": f"h{number}",
+        }
+        for number in range(4)
+    ]
+    places = ShardPlaces(nodes, str(tmp_path / "run"))
+    write_lines(tmp_path / "in.jsonl", samples(5))
+    shard = Shard(0, tuple(find([tmp_path / "in.jsonl"])[0]), 10, 20)
+    asked: list[Any] = []
+    monkeypatch.setitem(
+        locality.LOCATORS, "", lambda *given: asked.append(given) or ["elsewhere", "h2", "10.0.0.1", "h3", "n0"]
+    )
+    assert [places.take(shard) for _ in range(7)] == ["n2", "n2", "n1", "n1", "n0", "n0", None]
+    places.leave("n1")
+    assert places.take(shard) == "n1"
+    asked.clear()
+    assert places.of(shard) == ["n2", "n1", "n0"] and asked == [(str(tmp_path / "in.jsonl"), 10, 20)]
+    monkeypatch.delitem(locality.LOCATORS, "")
+    assert places.of(shard) == []

@@ -1,0 +1,110 @@
+"""Size of shards: by the input, and by the cores of this machine or of the cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import refinery
+from refinery.execution.open import open_recipe
+from refinery.inspect.explain import planned
+from refinery.io.model import Source
+from refinery.io.sources import cut
+from refinery.planning.plan import Plan, prepare
+from refinery.planning.shard_cut import Capacity, shard_cut
+from tests.runs import exported, rows, settings, texts, write_lines
+
+MB = 1_000_000
+
+
+def source(size: int, path: str = "in.jsonl") -> Source:
+    return Source(path, "jsonl", None, ".jsonl", size)
+
+
+def shards(size: int, capacity: Capacity | None, workers: int = 2, **keys: Any) -> tuple[int, int, str]:
+    """Number of shards of an input, bytes of the largest, and the reason."""
+    recipe, _ = open_recipe(settings(Path("no"), ["clean_ip_mapper"], work_dir="no", **keys), need_inputs=False)
+    found = shard_cut(recipe, [source(size)], workers, capacity)
+    pieces = cut([source(size)], found.size)
+    return len(pieces), max(piece.size for piece in pieces), found.described(pieces)
+
+
+@pytest.mark.parametrize(
+    ("size", "cores", "count"),
+    [
+        (369 * MB, 2, 12),  # six for each core
+        (369 * MB, 4, 24),
+        (369 * MB, 64, 24),  # none below 16 MB
+        (369 * MB, 1000, 24),
+        (200_000 * MB, 640, 3840),
+        (1_000_000 * MB, 640, 7813),  # none above shard_size
+        (1_000_000 * MB, 1280, 7813),
+        (5 * MB, 64, 1),
+    ],
+)
+def test_a_cluster_shapes_shards(size: int, cores: int, count: int) -> None:
+    for workers in (1, 2, 64):  # whatever the machine of the driver has
+        found, largest, _ = shards(size, Capacity(cores, 2), workers)
+        assert abs(found - count) <= 1 and largest <= 128 * MB
+        assert largest >= min(size, 15 * MB)
+
+
+def test_four_to_eight_for_each_core_where_sizes_allow() -> None:
+    for cores in (1, 3, 16, 100, 640):
+        for each in (100 * MB, 300 * MB, 760 * MB):
+            assert 4 <= shards(each * cores, Capacity(cores, 1))[0] / cores <= 8
+
+
+def test_the_reason_is_said() -> None:
+    said = [
+        shards(size * MB, Capacity(cores, nodes))[2]
+        for size, cores, nodes in ((369, 2, 1), (369, 64, 4), (10**6, 640, 4))
+    ]
+    assert said[0] == "369.0 MB in 12 shards of at most 30.8 MB: 6 for each of 2 cores of the cluster's 1 node"
+    assert said[1].endswith(
+        "none is smaller than 16.0 MB, though 6 for each of 64 cores of the cluster's 4 nodes would be"
+    )
+    assert said[2].endswith(
+        "none is larger than shard_size (128.0 MB); more than 6 for each of 640 cores of the cluster's 4 nodes"
+    )
+    assert shards(400 * MB, None)[2] == "400.0 MB in 40 shards of at most 10.0 MB: 20 for each of 2 workers"
+    assert shards(400 * MB, None, shard_size=9 * MB)[2].endswith("more than 20 for each of 2 workers")
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 100])
+def test_a_number_of_shards(count: int) -> None:
+    for capacity in (None, Capacity(64, 4)):
+        found, _, why = shards(369 * MB, capacity, override_num_blocks=count, shard_size=5 * MB)
+        assert found == count and why.endswith(f"override_num_blocks asks for {count}")
+
+
+def plan_of(folder: Path, **keys: Any) -> Plan:
+    return prepare(*open_recipe(settings(folder, ["clean_ip_mapper"], **keys)))
+
+
+def test_rows_do_not_depend_on_the_number(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", texts([f"page {number} of many" for number in range(500)]))
+    runs = [
+        refinery.run(
+            settings(tmp_path, ["clean_ip_mapper"], override_num_blocks=count, np=2, work_dir=tmp_path / str(count))
+        )
+        for count in (1, 5, 13)
+    ]
+    assert [rows(run, "shards", "count(*)") for run in runs] == [[(1,)], [(5,)], [(13,)]]
+    assert all(exported(run) == exported(runs[0]) for run in runs)
+
+
+def test_another_number_than_asked_for_is_noted(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", texts(["a", "b"]))
+    prepared = plan_of(tmp_path, override_num_blocks=1000)
+    [note] = [note for note in prepared.notes if "override_num_blocks" in note]
+    assert note.startswith(f"override_num_blocks: 1000 shards are asked for, there are {len(prepared.shards)}: ")
+    assert not plan_of(tmp_path, override_num_blocks=2).notes
+
+
+def test_the_plan_shows_shards_and_the_reason(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", texts(["a few words"] * 50))
+    first = next(planned(plan_of(tmp_path, override_num_blocks=4), False))
+    assert first.startswith("input: ") and "in 4 shards of at most" in first and "asks for 4" in first
