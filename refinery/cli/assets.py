@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from refinery.assets import lock
-from refinery.assets.fetch import Progress, fetch
+from refinery.assets.fetch import Download, Progress, fetch
 from refinery.assets.places import store
 from refinery.cli.render import assets as render
 from refinery.common.paths import shorter
@@ -21,6 +21,7 @@ from refinery.errors import OutputError, Problem, RecipeError
 from refinery.execution.assets import NeededAsset, assets_of
 from refinery.execution.open import changes_of
 from refinery.recipe import parse_variables
+from refinery.storage.file_digests import sha256_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Wanted:
 
 
 def show(recipe: str | None, given: Sequence[Any], wanted: Wanted) -> None:
-    """Print what a recipe needs. Raises RecipeError if something is missing in the end."""
+    """Print what a recipe needs; exits as for a wrong recipe if something is missing in the end, or is not as locked."""
     if recipe is None:
         raise RecipeError([Problem("", "no recipe is given", "Write refinery assets recipe.yaml.")])
     needed, others = _read(recipe, given)
@@ -53,7 +54,7 @@ def show(recipe: str | None, given: Sequence[Any], wanted: Wanted) -> None:
             click.echo(shorter(line))
     if others:
         click.echo(f"the recipe has other problems: refinery check {recipe} lists them", err=True)
-    if any(asset.path is None for asset in needed):
+    if any(asset.path is None or render.difference(asset, place, locked) for asset in needed):
         sys.exit(RecipeError.exit_code)
 
 
@@ -72,9 +73,19 @@ def _fetch(needed: Sequence[NeededAsset], wanted: Wanted, locked: lock.Locked) -
             click.echo(shorter(f"{download.url}\n  -> {download.target} ({render.source_of(asset)})"), err=True)
     for _, download in planned:
         if download is not None:
-            digest = fetch(download, _progress(download.target.name))
-            click.echo(f"{download.target.name}: sha256 {digest}", err=True)
+            name = download.target.name
+            known = _is_there(download)
+            digest = known or fetch(download, _progress(name))
+            click.echo(f"{name}: sha256 {digest}{', loaded before' if known else ''}", err=True)
     return any(download is not None for _, download in planned)
+
+
+def _is_there(download: Download) -> str:
+    """The digest of a file that was loaded before, into a folder that is not searched; empty if it is to be loaded."""
+    if not download.target.is_file():
+        return ""
+    found = sha256_of(str(download.target))
+    return found if download.sha256 in ("", found) else ""
 
 
 def _progress(name: str) -> Progress:

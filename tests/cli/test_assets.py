@@ -133,7 +133,10 @@ def test_missing_files_are_downloaded_on_demand_alone(call: Call, mirror: str) -
 def test_a_folder_that_is_not_searched_is_said(call: Call, mirror: str) -> None:
     recipe(*LISTS)
     done = call("assets", "r.yaml", "--fetch", "--to", "models", "--from", mirror)
-    assert done.code == 2 and "name it by `assets:` in the recipe" in done.out
+    assert done.code == 2 and "name it by `assets:` in the recipe" in done.out and "before" not in done.err
+    put("served/stopwords.json", "other bytes")
+    done = call("assets", "r.yaml", "--fetch", "--to", "models", "--from", mirror)
+    assert done.err.endswith(", loaded before\n") and Path("models/stopwords.json").read_text() == WORDS
 
 
 def test_a_source_that_does_not_answer(call: Call, mirror: str) -> None:
@@ -157,7 +160,8 @@ def test_a_lock_refuses_other_bytes(call: Call) -> None:
         assert done.code == 2
         assert done.err.startswith("refinery: r.yaml:6: lists: stopwords.json has sha256 ") or command == "check"
         assert f"not {digest}, so it is not the *stopwords*.json that assets.lock locks" in done.err + done.out
-    assert "NOT what assets.lock locks: stopwords.json has sha256" in call("assets", "r.yaml").out
+    listed = call("assets", "r.yaml")
+    assert listed.code == 2 and "NOT what assets.lock locks: stopwords.json has sha256" in listed.out
     put("lists/more_stopwords.json", WORDS)
     put("lists/stopwords.json", WORDS)
     assert "more_stopwords.json is new" in call("run", "r.yaml").err

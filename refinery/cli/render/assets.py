@@ -32,12 +32,17 @@ def _state(asset: NeededAsset) -> str:
 def _contents(asset: NeededAsset, place: Path, locked: lock.Locked) -> Iterator[str]:
     if asset.path is None:
         yield _offer(asset)
-    name = asset.locked_name(place)
-    how = lock.difference(asset.files, locked[name]) if name in locked else None
+    how = difference(asset, place, locked)
     for file in asset.files:
         yield f"{file.name + '  ' if file.name else ''}{size(file.bytes)}  sha256 {file.sha256}"
     if how is not None:
         yield f"NOT what {place.name} locks: {how}" if how else f"as {place.name} locks it"
+
+
+def difference(asset: NeededAsset, place: Path, locked: lock.Locked) -> str | None:
+    """How an asset differs from the lock at `place`: empty if it does not, None without an entry."""
+    name = asset.locked_name(place)
+    return lock.difference(asset.files, locked[name]) if name in locked else None
 
 
 def _offer(asset: NeededAsset) -> str:
