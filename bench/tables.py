@@ -123,8 +123,8 @@ def _matches(store: LocalStore, planned: Any, rows: np.ndarray, shards: int, rea
         aside = store.scratch() / f"{name}.parquet"
         pq.write_table(pa.table(table), aside)
         store.publish(aside, f"stage_1/{name}.parquet")
-    paths = {name: str(store.fetch(f"stage_1/{name}.parquet")) for name in ("duplicates", "clusters")}
-    return DedupResult(planned.stage.after.index, np.zeros(shards * len(rows), np.int64), **paths)
+    names = [(f"stage_1/{name}.parquet",) for name in ("duplicates", "clusters")]
+    return DedupResult(planned.stage.after.index, np.zeros(shards * len(rows), np.int64), *names)
 
 
 def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]]) -> TableMaker:
@@ -177,7 +177,7 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool) ->
         tasks = Tasks(workers, folder, alike)
         table_maker = maker(plan, layout, folder, tasks)
         statements = tables.statements(
-            plan.stages, [s.findings for s in done], tables.parameters_json(plan.recipe.steps), samples
+            plan.stages, [s.local_findings() for s in done], tables.parameters_json(plan.recipe.steps), samples
         )
         before, wall = time.process_time(), time.perf_counter()
         with Database(folder / "refinery.duckdb", [folder], spill=str(folder / "spill")) as db:

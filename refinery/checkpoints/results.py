@@ -127,7 +127,7 @@ class Checkpoints:
                 return None
             found = DedupResult(plain["step"], np.load(self.store.fetch(plain["removed"])), seconds=plain["seconds"])
             for kind in ("duplicates", "clusters"):
-                setattr(found, kind, str(self.store.fetch(plain[kind])) if plain[kind] else "")
+                setattr(found, kind, tuple(plain[kind]))
             found.units = {int(shard): name for shard, name in plain["units"]}
             found.notes = [f"{where}{note}" for note in plain["notes"]]
             found.extends = self.store.fetch(plain["extends"]) if plain["extends"] else None
@@ -141,10 +141,10 @@ class Checkpoints:
         aside = self.store.scratch() / f"{folder}-removed.npy"
         np.save(aside, found.removed)
         self.store.publish(aside, removed)
-        named: dict[str, Any] = {
-            kind: _named(folder, getattr(found, kind)) for kind in ("duplicates", "clusters", "extends")
-        }
-        names = [removed, *(name for name in named.values() if name), *found.units.values()]
+        named: dict[str, Any] = {"duplicates": found.duplicates, "clusters": found.clusters}
+        named["extends"] = _named(folder, found.extends)
+        ended = [named["extends"]] if named["extends"] else []
+        names = [removed, *found.duplicates, *found.clusters, *ended, *found.units.values()]
         files = {name: _seen(self.store.fetch(name)) for name in names}
         plain = {"key": key, "step": found.step, "removed": removed, "seconds": found.seconds, "files": files, **named}
         plain |= {"units": list(found.units.items()), "notes": [note.removeprefix(where) for note in found.notes]}
@@ -153,16 +153,17 @@ class Checkpoints:
     def _prune(self, folders: dict[str, Sequence[ShardResult]]) -> None:
         used = {name for results in folders.values() for result in results for name in result.files()}
         used |= {done_marks.name_of(folder, result.shard) for folder, results in folders.items() for result in results}
+        used |= {name for folder in folders for name in self._files_of_barrier(folder)}
         for name in self.store.names("stage_"):
-            folder, _, rest = name.partition("/")
-            of_barrier = folder in folders and rest in (
-                _BARRIER,
-                "removed.npy",
-                "duplicates.parquet",
-                "clusters.parquet",
-            )
-            if name not in used and not of_barrier and not rest.endswith((".units.parquet", "index.parquet")):
+            if name not in used and not name.endswith((".units.parquet", "/index.parquet")):
                 self.store.remove(name)
+
+    def _files_of_barrier(self, folder: str) -> list[str]:
+        """Names of the files of stored findings, with that of the list of these files."""
+        try:
+            return [f"{folder}/{_BARRIER}", *json.loads(self.store.read_text(f"{folder}/{_BARRIER}"))["files"]]
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
 
 
 def forget(store: Store) -> None:

@@ -293,7 +293,12 @@ def status(work_dir: Path, watched: bool, as_json: bool) -> None:
     """`refinery status`."""
     from refinery.cli.render.status import lines, watch, watch_in_place
     from refinery.monitoring.status import status as state_of
+    from refinery.results.open_tables import open_tables
     from refinery.storage.run_folder import RunDir
+
+    run_dir = RunDir.of_finished(work_dir)
+    if run_dir.database.is_file() and not run_dir.is_held():
+        open_tables(run_dir.database).close()  # its views are those of the folder from now on
 
     def look() -> dict[str, Any]:
         return state_of(RunDir.of_finished(work_dir))

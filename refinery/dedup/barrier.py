@@ -29,14 +29,15 @@ _LOW = (1 << SHARD_BITS) - 1
 class DedupResult:
     """Result of a deduplicator. Numbers of samples are those of workers.match_keys; numbers below 0: of an index.
 
-    removed: ascending. duplicates: Parquet file, a row per removed sample or unit. clusters: Parquet file of members;
-    empty for units. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
+    removed: ascending. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
+    Parquet files of members, in the order of the samples that stay; none for units. Files have their names in the store, or
+    are files of this machine until they are published. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
     """
 
     step: int
     removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    duplicates: str = ""
-    clusters: str = ""
+    duplicates: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
     units: dict[int, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -103,7 +104,7 @@ def _of_units(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> None
 def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> None:
     """Record the units to remove in `findings`. duplicates: a file of these units, by sample and unit, not empty."""
     findings.units = units.by_shard(duplicates, f"_removed_{given.step.index}", given.folder)
-    findings.duplicates = str(duplicates)
+    findings.duplicates = (str(duplicates),)
 
 
 def _of_samples(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> None:
@@ -119,14 +120,15 @@ def settle(
     clusters = cluster(found, keys, given.order)
     findings.removed = clusters.row[clusters.removed]
     findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
-    findings.notes += limits.check(given.step, clusters, *_by_source(given, findings.removed))
+    largest = int(clusters.sizes().max(initial=0))
+    findings.notes += limits.check(given.step, largest, *by_source(given, findings.removed))
     if len(clusters.row):
-        findings.duplicates = str(given.folder / "duplicates.parquet")
-        findings.clusters = str(given.folder / "clusters.parquet")
-        _write(given, keys, clusters, findings)
+        duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
+        write_clusters(keys, clusters, statement("duplicates", **matched(given.operator)), duplicates, members)
+        findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
 
 
-def _by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
+def by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
     """Number of samples of each input before the step, and number that it removes."""
     alive: dict[str, int] = {}
     gone: dict[str, int] = {}
@@ -139,14 +141,14 @@ def _by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], 
     return alive, gone
 
 
-def _write(given: DedupInput, keys: MatchKeys, clusters: Clusters, findings: DedupResult) -> None:
-    """Write the clusters, and the match of each removed sample."""
+def write_clusters(keys: MatchKeys, clusters: Clusters, sql: str, duplicates: Path, members: Path) -> None:
+    """Write the match of each removed sample, and the members of clusters. sql: makes `duplicates` of `found`."""
     gone = clusters.removed
     found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}
     jaccard = clusters.jaccard[gone]
     found |= {"_row": ints(clusters.row[gone]), "jaccard": ints(jaccard, ~np.isnan(jaccard))}
     with keys.relation("found", pa.table(found)):
-        keys.write(statement("duplicates", **matched(given.operator)), findings.duplicates)
-    members = pa.table({"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())})
-    with keys.relation("members", members):
-        keys.write("SELECT * FROM members ORDER BY kept, _row", findings.clusters)
+        keys.write(sql, str(duplicates))
+    found = {"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())}
+    with keys.relation("members", pa.table(found)):
+        keys.write("SELECT * FROM members ORDER BY kept, _row", str(members))

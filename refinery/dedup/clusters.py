@@ -46,17 +46,16 @@ class Clusters:
 
 def cluster(found: Iterable[Pairs], keys: MatchKeys, order: Sequence[Any]) -> Clusters:
     """Join pairs to clusters. order: terms of the order that chooses survivors; empty: the first sample stays."""
-    components, evidence = kernels.dedup.unionfind.Components(), _Evidence()
+    components, evidence = kernels.dedup.unionfind.Components(), Evidence()
     for pairs in found:
         components.add(pairs.row, pairs.via)
-        evidence.add(pairs)
-        evidence.add(pairs._replace(row=pairs.via, via=pairs.row))
+        evidence.add_both(pairs)
     row, root = components.labels()
     kept = _survivors(keys, row, root, order) if order and len(row) else root
     return Clusters(row, root, kept, *evidence.of(row))
 
 
-class _Evidence:
+class Evidence:
     """The match that explains each sample in a pair, independent of the order of the pairs.
 
     A match with an earlier sample is preferred to one with a later sample, then the lowest band or distance, then the
@@ -75,6 +74,11 @@ class _Evidence:
         self._waiting += int(better.sum())
         if self._waiting >= max(_PENDING, len(self._found.row)):
             self._take_in()
+
+    def add_both(self, pairs: Pairs) -> None:
+        """Collect the matches of both samples of each pair."""
+        self.add(pairs)
+        self.add(pairs._replace(row=pairs.via, via=pairs.row))
 
     def of(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The matches of samples that have one: via, how, and true Jaccard."""
@@ -101,8 +105,12 @@ class _Evidence:
 
 
 def _rank(pairs: Pairs) -> np.ndarray:
-    """Rank of a match; the lowest is preferred."""
-    return ((pairs.via > pairs.row).astype(np.int64) << 32) + pairs.how
+    return rank(pairs.row, pairs.via, pairs.how)
+
+
+def rank(row: np.ndarray, via: np.ndarray, how: np.ndarray) -> np.ndarray:
+    """Rank of matches; the lowest is preferred, and among equals the first `via`."""
+    return ((via > row).astype(np.int64) << 32) + how
 
 
 def _survivors(keys: MatchKeys, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:

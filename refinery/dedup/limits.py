@@ -5,34 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from refinery.dedup.clusters import Clusters
 from refinery.errors import OperatorError
 
 
-def check(step: Any, clusters: Clusters, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
+def check(step: Any, largest: int, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
     """Warnings about clusters and removals that exceed the limits.
 
-    alive, removed: number of samples of each input before the step, and number that it removes. With `on_excess: fail`,
+    largest: samples of the largest cluster. alive, removed: number of samples of each input before the step, and number that it removes. With `on_excess: fail`,
     raises OperatorError with the same text instead.
     """
-    found = [*_large(step, clusters), *_shares(step, alive, removed)]
+    found = [*_large(step, largest), *_shares(step, alive, removed)]
     if found and step.params.get("on_excess", "fail") == "fail":
         cure = "Set on_excess: warn and look at the tables clusters and duplicates, or raise the limit"
         raise OperatorError(f"{step.where}: {step.name} {'; '.join(found)}. {cure}")
     return [f"{step.where}: {step.name} {what}" for what in found]
 
 
-def _large(step: Any, clusters: Clusters) -> list[str]:
+def _large(step: Any, largest: int) -> list[str]:
     limit = step.params.get("max_cluster_size")
-    if limit is None or not len(clusters.row):
+    if limit is None or largest <= limit:
         return []
-    sizes = clusters.sizes()
-    at = int(np.argmax(sizes))
-    if sizes[at] <= limit:
-        return []
-    return [f"found a cluster of {sizes[at]} samples, more than max_cluster_size, which is {limit}"]
+    return [f"found a cluster of {largest} samples, more than max_cluster_size, which is {limit}"]
 
 
 def _shares(step: Any, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:

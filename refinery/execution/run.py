@@ -50,7 +50,7 @@ from refinery.results.owned_files import OwnedFiles
 from refinery.results.part_files import folder_of as folder_of_parts
 from refinery.results.part_files import keep_only
 from refinery.results.stage_result import StageResult
-from refinery.results.whole_tables import WholeTables
+from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.stats import step as merging
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
@@ -215,7 +215,7 @@ def _publish(
     """Publish tables and export of the finished stages; return the outcome, the manifest and the export."""
     prepared, run_dir, recipe = job.prepared, job.place.run_dir, job.prepared.recipe
     job.watch.began(0, "tables")
-    made, earlier = _statements(prepared, done), stages.facts.tables
+    earlier = stages.facts.tables
     base, reached = earlier.database if earlier else None, _reached(recipe, stages.store)
     with (
         index.extending(_remembered(done)) as extend,
@@ -230,18 +230,20 @@ def _publish(
         exported = RunExport(exporting, Delivery(recipe.export_path, holdings), keep, stages.sink, holdings, withheld)
         maker = WholeTables() if earlier else maker_of(job, stages.backend, done, stages.store, withheld)
         with exported.vouched_for(), maker.vouched_for():
-            (earlier or maker).fill(db, done, made)
+            (earlier or maker).fill(db, done, _statements(prepared, done, maker))
             outcome, description = accounted(job, db, maker, done, exported, stages.store)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
     return outcome, description, exported
 
 
-def _statements(prepared: Plan, done: list[StageResult]) -> list[tables.TableStatement]:
-    """The statements that make the tables."""
+def _statements(prepared: Plan, done: list[StageResult], maker: TableMaker) -> list[tables.TableStatement]:
+    """The statements that make the tables in the database."""
+    if maker.folder:  # tasks make the tables
+        return []
     parameters = tables.parameters_json(prepared.recipe.steps)
     samples = sum(result.rows for result in done[0].results)
-    made = tables.statements(prepared.stages, [stage.findings for stage in done], parameters, samples)
+    made = tables.statements(prepared.stages, [stage.local_findings() for stage in done], parameters, samples)
     if samples > tables.MANY // 2:
         give_back()
     return made

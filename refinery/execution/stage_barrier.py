@@ -99,19 +99,21 @@ class StageBarrier:
     def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
         """Publish the files of findings to the store; `units` gets the names in the store, which shards use."""
         for kind in ("duplicates", "clusters"):
-            if path := getattr(findings, kind):
-                setattr(findings, kind, self._publish(planned, Path(path)))
+            setattr(findings, kind, tuple(self._publish(planned, path) for path in getattr(findings, kind)))
         if findings.extends is not None:
-            findings.extends = Path(self._publish(planned, findings.extends))
+            findings.extends = self.store.fetch(self._publish(planned, str(findings.extends)))
         names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
         for shard, path in findings.units.items():
             self.store.publish(Path(path), names[shard])
         return replace(findings, units=names)
 
-    def _publish(self, planned: CompiledStage, path: Path) -> str:
-        name = f"{folder_of(planned)}/{path.name}"
-        self.store.publish(path, name)
-        return str(self.store.fetch(name))
+    def _publish(self, planned: CompiledStage, path: str) -> str:
+        """The name in the store of a file, which gets it now if it is on this machine alone."""
+        if not os.path.isabs(path):
+            return path
+        name = f"{folder_of(planned)}/{Path(path).name}"
+        self.store.publish(Path(path), name)
+        return name
 
     def _comparison(self, done: Sequence[StageResult]) -> Comparison:
         """Comparison of the samples after a stage, before the deduplicator removes any."""

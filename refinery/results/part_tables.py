@@ -101,16 +101,12 @@ class PartTables:
             "first_rows": first_rows(done),
             "first_lines": database.shard_table(done)["first_line"].to_pylist(),
             "statements": {one.table: one.sql for one in block_statements(self.stages, found)},
-            "matches": {item.step: [self._name(item.duplicates)] for item in found if item and item.duplicates},
+            "matches": {item.step: list(item.duplicates) for item in found if item and item.duplicates},
             "summary": self.order.summary.json(),
             "traced": self.order.traced if limited else {},
             "trace_limit": self.order.trace_limit,
             "written": list(self.order.written),
         }
-
-    def _name(self, path: str) -> str:
-        """The name in the store of a file of findings."""
-        return "/".join(path.replace("\\", "/").rsplit("/", 2)[1:])
 
     def _given(self, done: Sequence[StageResult], block: Block) -> dict[str, Any]:
         """What the task of a block is told."""
@@ -131,7 +127,7 @@ class PartTables:
 
     def _of_clusters(self, done: Sequence[StageResult]) -> dict[str, Any]:
         found = [stage.findings for stage in done]
-        files = {item.step: [self._name(item.clusters)] for item in found if item and item.clusters}
+        files = {item.step: list(item.clusters) for item in found if item and item.clusters}
         return {"number": 0, "sql": clusters_statement(self.stages, found).sql, "clusters": files}
 
     def _require(self, parts: Sequence[dict[str, Any]]) -> None:

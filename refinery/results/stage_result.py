@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.dedup.barrier import DedupResult
@@ -34,6 +34,16 @@ class StageResult:
         """The files of one kind (a field of ShardResult) of the shards that have one, in order."""
         names = [getattr(result, kind) for result in self.results[shards]]
         return [str(self.store.fetch(name)) for name in names if name] if self.store is not None else []
+
+    def local_findings(self) -> DedupResult | None:
+        """The findings with paths of this machine in place of names in the store."""
+        if self.findings is None or self.store is None:
+            return self.findings
+        duplicates, clusters = (
+            tuple(str(self.store.fetch(name)) for name in names)
+            for names in (self.findings.duplicates, self.findings.clusters)
+        )
+        return replace(self.findings, duplicates=duplicates, clusters=clusters)
 
     @property
     def units(self) -> bool:

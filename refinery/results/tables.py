@@ -176,8 +176,8 @@ def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | 
                 **judged(step),
                 "units": not known.clusters and bool(known.units),
                 "duplicates": known.duplicates,
-                "matches": f"read_parquet({lit(known.duplicates)})",
-                "members": f"read_parquet({lit(known.clusters)})",
+                "matches": f"read_parquet({lit(list(known.duplicates))})",
+                "members": f"read_parquet({lit(list(known.clusters))})",
                 "clusters": known.clusters,
                 "index": known.index.names() if known.index else [],
             }

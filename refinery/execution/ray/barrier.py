@@ -1,7 +1,6 @@
-"""A deduplicator on the cluster: tasks join the match keys, the driver makes clusters from the pairs that they find.
+"""A deduplicator on the cluster: tasks join the match keys, and make clusters from the pairs that they find.
 
-Match keys stay with the tasks. The driver holds the pairs, 20 bytes each while it reads them, and for each sample in a
-pair the data that `kernels.dedup.unionfind` and `dedup.clusters` need.
+Match keys and pairs stay with the tasks. The driver holds the numbers of the removed samples, 8 bytes each.
 """
 
 from __future__ import annotations
@@ -12,27 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
-import pyarrow.parquet as pq
-
 from refinery.common.connections import connect
 from refinery.compiler.templates import lit
-from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle, settle_units
-from refinery.dedup.match_keys import MatchKeys
-from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
+from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
 from refinery.storage.store import Store
-from refinery.workers.functions import register
 
 Item = TypeVar("Item")
 
 # Most rows of match keys that one task joins, and least rows for which another task pays off.
 _MOST = 50_000_000
 _WORTH = 100_000
-_FILES = 64  # files of match keys from which one task picks samples
+# Least rows of match keys in each partition of samples.
+_TOGETHER = 100_000
 
 
 class Barrier:
@@ -82,49 +77,17 @@ class Barrier:
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
         shares = max(shares, parts // max(1, len(columns)))
         groups = [(list(group), share) for group in _batched(columns, together) for share in range(shares)]
+        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER)))
         names = self._names(len(groups))
         calls = [
-            (self._place, list(given.files), group, share, shares, name)
+            (self._place, list(given.files), group, share, shares, partitions.bounds, name)
             for (group, share), name in zip(groups, names, strict=True)
         ]
-        counts = every(self._cluster, joins.equal, calls, self._options())
-        found = [name for name, count in zip(names, counts, strict=True) if int(count)]
-        if found:
-            form = given.operator.matcher.columns
-            lists = [f"{column.each}_" for column in form if column.form == "columns"]
-            files = self._only(given.files, self._members(found), lists)
-            with MatchKeys(files, form, given.room, folders=[given.folder]) as keys:
-                with register(keys.con, given.operator.functions).kept():
-                    settle(given, keys, self._pairs(found), findings)
-
-    def _members(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers of the samples in any pair, ascending."""
-        members = np.zeros(0, np.int64)
-        for pairs in self._pairs(names):
-            members = np.union1d(members, np.concatenate((pairs.row, pairs.via)))
-        return members
-
-    def _pairs(self, names: Sequence[str]) -> Iterator[Pairs]:
-        """Pairs from some files, block by block."""
-        for name in names:
-            with pq.ParquetFile(self._store.fetch(name)) as file:
-                for batch in file.iter_batches(1 << 20):
-                    row, via, how = (batch.column(column).to_numpy() for column in ("_row", "via", "how"))
-                    yield Pairs(row, via, how.astype(np.int32), np.full(len(row), np.nan))
-
-    def _only(self, files: Sequence[str], members: np.ndarray, without: Sequence[str]) -> list[str]:
-        """Files with the match keys of some samples only, which the tables need; the samples' numbers are sent once.
-
-        without: beginnings of the names of columns that are no longer needed.
-        """
-        sent = self._cluster.ray.put(members.tobytes())
-        calls, number = [], 0
-        for group in _batched(files, _FILES):
-            to = [f"{self._folder}/joined/only_{number + at:05d}.parquet" for at in range(len(group))]
-            calls.append((self._place, list(group), sent, list(without), to))
-            number += len(group)
-        answers = every(self._cluster, joins.only, calls, self._options())
-        return [str(self._store.fetch(name)) for answer in answers for name in json.loads(answer)]
+        linked = [json.loads(answer) for answer in every(self._cluster, joins.equal, calls, self._options())]
+        if any(linked):
+            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
+                given, names, linked, findings
+            )
 
     def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from refinery.common.connections import connect
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
+from refinery.dedup.linked import links
 from refinery.dedup.matchers.equal import same_key
-from refinery.kernels.core.arrow import ints
+from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.row_groups import write_groups
+from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 
@@ -33,25 +35,48 @@ def look(place: Place, names: Sequence[str]) -> str:
     """Columns and number of rows of some files of match keys, as JSON."""
     store, columns, rows = open_store(place[0]), list[str](), 0
     for name in names:
-        with _opened(store, name) as file:
+        with opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
             rows += file.metadata.num_rows
     return json.dumps({"columns": columns, "rows": rows})
 
 
 def equal(
-    place: Place, names: Sequence[str], columns: Sequence[tuple[str, int]], share: int, shares: int, to: str
+    place: Place,
+    names: Sequence[str],
+    columns: Sequence[tuple[str, int]],
+    share: int,
+    shares: int,
+    bounds: str,
+    to: str,
 ) -> str:
-    """Write the pairs of samples that are equal in a column (`_row`, `via`, `how`: the column's number).
+    """Write the links (`dedup.linked`) of samples that are equal in a column; `how` is the column's number.
 
-    share, shares: take the values of one share only. Returns the number of pairs.
+    share, shares: take the values of one share only. bounds: of partitions of samples, as JSON. Returns the partitions that
+    have links, as JSON.
     """
     pairs = []
     for name, how in columns:
         compared = f"SELECT _row, {ident(name)} FROM marks WHERE {_of_share(name, share, shares)}"
         pairs.append(f"SELECT *, {how}::INTEGER AS how FROM (WITH compared AS ({compared}) {sql_of(same_key(name))})")
     wanted = ["_row", *(name for name, _ in columns)]
-    return _joined(place, names, wanted, "true", " UNION ALL ".join(pairs), to)
+    parts: list[int] = []
+
+    def linked(found: Path) -> Path:
+        target = found.with_name("linked.parquet")
+        parts.extend(write_groups(links(_pairs(found)), "_row", json.loads(bounds), target))
+        return target
+
+    _joined(place, names, wanted, "true", " UNION ALL ".join(pairs), to, linked)
+    return json.dumps(parts)
+
+
+def _pairs(path: Path) -> Iterator[Pairs]:
+    """Pairs from a file, block by block."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1 << 20):
+            row, via, how = (numbers(batch.column(name)) for name in ("_row", "via", "how"))
+            yield Pairs(row, via, how, np.full(len(row), np.nan))
 
 
 def units(place: Place, names: Sequence[str], sql: str, share: int, shares: int, to: str) -> str:
@@ -63,8 +88,16 @@ def _of_share(column: str, share: int, shares: int) -> str:
     return f"hash({ident(column)}) % {shares} = {share}" if shares > 1 else "true"
 
 
-def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: str, sql: str, to: str) -> str:
-    """Write the result of a statement over `marks`; return the number of rows."""
+def _joined(
+    place: Place,
+    names: Sequence[str],
+    columns: Sequence[str],
+    where: str,
+    sql: str,
+    to: str,
+    then: Callable[[Path], Path] = Path,
+) -> str:
+    """Write the result of a statement over `marks`; return the number of rows. then: makes the file of the result another."""
     url, memory, spill = place
     store = open_store(url)
     with TemporaryDirectory(dir=store.scratch()) as folder:
@@ -75,32 +108,12 @@ def _joined(place: Place, names: Sequence[str], columns: Sequence[str], where: s
             source = f"SELECT {', '.join(map(ident, columns))} FROM read_parquet({lit(files)}, union_by_name = true)"
             con.execute(f"CREATE VIEW marks AS {source} WHERE {where}").fetchall()
             [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
-        store.publish(target, to)
+        store.publish(then(target), to)
     return str(count)
 
 
-def only(place: Place, names: Sequence[str], members: bytes, without: Sequence[str], to: Sequence[str]) -> str:
-    """Write the match keys of some samples (ascending int64), a file for each input file that has any.
-
-    without: beginnings of the names of columns that are left out. Returns the names of the written files as JSON.
-    """
-    store, wanted = open_store(place[0]), np.frombuffer(members, np.int64)
-    found = []
-    for name, target in zip(names, to, strict=True):
-        with _opened(store, name) as file:
-            columns = [column for column in file.schema_arrow.names if not column.startswith(tuple(without))]
-            table = file.read(columns=columns)
-        table = table.filter(pc.is_in(table["_row"], ints(wanted)))
-        if table.num_rows:
-            aside = store.scratch() / target.replace("/", "-")
-            pq.write_table(table, aside, compression="none")
-            store.publish(aside, target)
-            found.append(target)
-    return json.dumps(found)
-
-
 @contextmanager
-def _opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
+def opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
     """A Parquet file of the store; from object storage only the requested columns are read."""
     with store.reading(name) as place, pq.ParquetFile(place) as file:
         yield file
@@ -110,7 +123,7 @@ def _local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str
     """A file on this machine with some columns of a file of match keys."""
     if store.on_this_machine:
         return str(store.fetch(name))
-    with _opened(store, name) as file:
+    with opened(store, name) as file:
         there = [column for column in columns if column in file.schema_arrow.names]
         path = folder / name.replace("/", "-")
         pq.write_table(file.read(columns=there), path, compression="none")

@@ -33,13 +33,15 @@ def stored_findings(
     duplicates = _rows_of(stored, _DUPLICATES, step.index, ("_row", "kept", "via"), places)
     if not len(duplicates):
         return findings
-    findings.duplicates = str(folder / "duplicates.parquet")
-    pq.write_table(duplicates, findings.duplicates)
+    written = folder / "duplicates.parquet"
+    pq.write_table(duplicates, written)
+    findings.duplicates = (str(written),)
     if units:
-        findings.units = by_shard(Path(findings.duplicates), f"_removed_{step.index}", folder)
+        findings.units = by_shard(written, f"_removed_{step.index}", folder)
         return findings
-    findings.clusters = str(folder / "clusters.parquet")
-    pq.write_table(_rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places), findings.clusters)
+    members = folder / "clusters.parquet"
+    pq.write_table(_rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places), members)
+    findings.clusters = (str(members),)
     findings.removed = np.sort(duplicates["_row"].to_numpy())
     return findings
 

@@ -11,6 +11,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.execution import table_maker
+from refinery.execution.ray import barrier
 from refinery.results import stat_summary
 from refinery.storage.drivers import located
 from tests.runs import content, settings
@@ -49,6 +50,12 @@ def in_parts(patch: pytest.MonkeyPatch, size: int = 40) -> None:
     patch.setattr(table_maker, "ON_CLUSTER", -1)
     patch.setattr(table_maker, "SIZE", size)
     patch.setattr(stat_summary, "BLOCK", size)
+
+
+def in_partitions(patch: pytest.MonkeyPatch) -> None:
+    """Have tasks of the cluster make clusters of few samples by many partitions."""
+    patch.setattr(barrier, "_WORTH", 20)
+    patch.setattr(barrier, "_TOGETHER", 20)
 
 
 def local(folder: Path, steps: Sequence[Any], **keys: Any) -> Run:

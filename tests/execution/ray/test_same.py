@@ -19,7 +19,7 @@ from refinery.io.model import Written
 from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests import recrawls
-from tests.execution.ray.runs import assert_same, in_parts, local, on_ray, samples
+from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
 from tests.user_formats import example, folder_with, genes
 
@@ -52,6 +52,7 @@ def operators(tmp_path: Path) -> Path:
 def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if layout == "parts":
         in_parts(monkeypatch)
+        in_partitions(monkeypatch)
     write_lines(tmp_path / "in.jsonl", samples(200))
     keys = {
         "shard_size": 13_000,

@@ -9,7 +9,7 @@ import pytest
 
 from refinery.storage.drivers import located
 from refinery.storage.open import open_store
-from tests.execution.ray.runs import assert_same, in_parts, local, on_ray, samples
+from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
 from tests.runs import rows, write_lines
 from tests.s3 import make_bucket
 from tests.sampling import sampled
@@ -43,6 +43,7 @@ def test_input_and_export_on_object_storage(
     driver: Any, tmp_path: Path, steps: list[Any], stages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_parts(monkeypatch, 100)
+    in_partitions(monkeypatch)
     lines = write_lines(tmp_path / "in.jsonl", samples(300))
     url = make_bucket(f"elsewhere-{stages}")
     fs, _ = located(url)

@@ -1,0 +1,63 @@
+"""Connected components by partitions: links of many tables of pairs become one cluster for each sample.
+
+Each table of pairs is reduced to links: for each sample in a pair, the first sample of its component within the table (`root`),
+and the match that explains it. Links of a sample from all tables are gathered where its partition is. The least root stands for
+the sample; other roots of the sample are equal to the least one, and these few equalities are resolved once for all.
+A component is named after its first sample, as by `kernels.dedup.unionfind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from refinery import kernels
+from refinery.dedup.clusters import Evidence, rank
+from refinery.dedup.matchers.model import Pairs
+from refinery.kernels.core.arrow import ints, numbers
+
+
+def links(found: Iterable[Pairs]) -> pa.Table:
+    """Links of one table of pairs: `_row` (ascending), `root`, `via`, `how`."""
+    components, evidence = kernels.dedup.unionfind.Components(), Evidence()
+    for pairs in found:
+        components.add(pairs.row, pairs.via)
+        evidence.add_both(pairs)
+    row, root = components.labels()
+    via, how, _ = evidence.of(row)
+    return pa.table({"_row": ints(row), "root": ints(root), "via": ints(via), "how": ints(how)})
+
+
+def gathered(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """One link for each sample of links from several tables, and the roots that are equal to it (`a` < `b`)."""
+    row, root, via, how = (numbers(table[name]) for name in ("_row", "root", "via", "how"))
+    order = np.lexsort((via, rank(row, via, how), row))
+    row, root, via, how = (values[order] for values in (row, root, via, how))
+    first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else np.zeros(0, np.int64)
+    least = np.minimum.reduceat(root, first) if len(row) else root
+    every = np.repeat(least, np.diff(np.append(first, len(row))))
+    apart = every != root
+    equal = np.unique(np.stack((every[apart], root[apart])), axis=1)
+    found = pa.table({"_row": ints(row[first]), "root": ints(least), "via": ints(via[first]), "how": ints(how[first])})
+    return found, pa.table({"a": ints(equal[0]), "b": ints(equal[1])})
+
+
+def resolved(equal: Iterable[pa.Table]) -> pa.Table:
+    """The first sample (`root`) of each root (`_row`, ascending) that is equal to another one."""
+    components = kernels.dedup.unionfind.Components()
+    for table in equal:
+        components.add(numbers(table["a"]), numbers(table["b"]))
+    row, root = components.labels()
+    return pa.table({"_row": ints(row), "root": ints(root)})
+
+
+def renamed(table: pa.Table, roots: pa.Table) -> pa.Table:
+    """Links with their final roots. roots: from `resolved`."""
+    if not roots.num_rows:
+        return table
+    known, final, root = numbers(roots["_row"]), numbers(roots["root"]), numbers(table["root"])
+    at = np.minimum(np.searchsorted(known, root), len(known) - 1)
+    found = np.where(known[at] == root, final[at], root)
+    return table.set_column(table.schema.get_field_index("root"), "root", ints(found))
