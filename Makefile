@@ -29,7 +29,6 @@ DEMO_CODE := $(filter %.py,$(DEMO_FILES)) $(DEMO_FEATURES:%=udfs/features/%.py) 
 $(VENV)/core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	$(if $(UV),$(UV) venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
-	$(call install,--upgrade pip)
 	$(call install,numba pyarrow regex)
 	$(BIN)/python -m refinery.kernels.build --of $(DEMO_CODE) & \
 		($(call install,-e .)) && wait
