@@ -96,9 +96,21 @@ def _before(error: BaseException) -> Any:
 
 
 def _say(text: str) -> None:
-    """Print a message, if standard error is still open."""
+    """Print a message, if standard error is still open; on a terminal, lines are broken between words."""
     with suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        print(_broken(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+
+
+def _broken(text: str) -> str:
+    """The message in lines that fit the terminal."""
+    import shutil
+
+    from refinery.cli.render.layout import hanging
+
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        part for line in text.split("\n") for part in (hanging(line, width, 2) if len(line) > width else [line])
+    )
 
 
 def _notes(error: BaseException) -> list[str]:

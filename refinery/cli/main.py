@@ -50,9 +50,8 @@ def demo() -> None:
     from refinery.execution.open import open_recipe
 
     recipe = bundled.put(Path())
-    click.echo(
-        f"running {recipe}, a copy of the bundled recipe: change it, and repeat with `refinery run {recipe}`", err=True
-    )
+    click.echo(f"running {recipe}, a copy of the bundled recipe: change it, and repeat with", err=True)
+    click.echo(f"  refinery run {recipe}", err=True)
     commands.run(open_recipe(recipe), quiet=False, as_json=False, show=True)
 
 

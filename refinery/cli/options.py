@@ -61,7 +61,7 @@ def _refuse_misspelt(ctx: click.Context, known: Mapping[str, click.Option]) -> N
         name = argument.partition("=")[0]
         if not name.startswith("--") or name == "--" or "." in name or name[2:].replace("-", "_") in KEYS:
             continue
-        if suggestion(name[2:], KEYS) is None and (near := suggestion(name, known)):
+        if suggestion(name[2:], KEYS) is None and (near := suggestion(name, [*known, *ctx.help_option_names])):
             raise RecipeError([Problem(name, "there is no such option or key of a recipe", near)])
 
 

@@ -180,3 +180,5 @@ def test_a_key_that_takes_a_path_keeps_it(call: Call) -> None:
 def test_an_option_that_nobody_knows(call: Call) -> None:
     done = call("check", "--jsno", "recipe.yaml")
     assert done.code == 2 and "--jsno: there is no such option" in done.err
+    done = call("run", "--halp", "recipe.yaml")
+    assert done.code == 2 and "Did you mean '--help'?" in done.err

@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from refinery.cli import exits
 from refinery.cli.render import analyze, console, reference
 from refinery.cli.render.layout import hanging
 from refinery.common.fitted import broken_label, broken_name
@@ -133,3 +134,16 @@ def test_each_operator_is_one_line_without_a_terminal() -> None:
         assert line.rstrip().endswith(
             f"The same operator as {operator.alias_of}." if operator.alias_of else reference.brief(operator.doc)
         )
+
+
+def test_messages_break_at_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    message = "refinery: " + "there is no operator 'minhash' here, " * 5 + "/a/path/" + "x" * 100
+    exits._say(message)
+    assert capsys.readouterr().err == message + "\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    exits._say(message)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 3 and max(map(len, lines[:-1])) <= 80
+    assert lines[-1] == "  /a/path/" + "x" * 100
+    assert " ".join(line.strip() for line in lines) == message
