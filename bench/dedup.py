@@ -306,7 +306,7 @@ def measure_start(bench: Bench, whole: Data) -> None:
     for task in bench.arguments.tasks:
         bench.guarded(bench.refinery, task, "jsonl", small)
     if "minhash" in bench.arguments.tasks:
-        bench.guarded(bench.refinery, "minhash", "jsonl", small, hash="data_juicer")
+        bench.guarded(bench.refinery, "minhash", "jsonl", small, hash="fast")
     if bench.arguments.data_juicer:
         bench.guarded(bench.data_juicer, "minhash", "jsonl", small)
 
@@ -316,7 +316,7 @@ def measure_task(bench: Bench, task: str, data: Data, *, peers: bool) -> None:
     ours = bench.guarded(bench.refinery, task, "jsonl", data)
     parquet = task == "minhash" and "parquet" in bench.arguments.formats
     if task == "minhash":
-        ours = bench.guarded(bench.refinery, task, "jsonl", data, hash="data_juicer")
+        bench.guarded(bench.refinery, task, "jsonl", data, hash="fast")
     if parquet:
         bench.guarded(bench.refinery, task, "parquet", data)
     if not (peers and bench.arguments.data_juicer):

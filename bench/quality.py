@@ -162,7 +162,7 @@ def recall(given: Sequence[Pair], shingles: Shingles) -> tuple[dict[str, dict[fl
     """Share of pairs found by similarity, for each layout; and the table with theory beside it."""
     settings = {f"{bands} × {rows}": minhash(shingles, (bands, rows)) for bands, rows in LAYOUTS}
     first = next(iter(settings))
-    settings[f"{first}, `hash: data_juicer`"] = settings[first] | {"hash": "data_juicer"}
+    settings[f"{first}, `hash: fast`"] = settings[first] | {"hash": "fast"}
     true = np.array([pair.jaccard for pair in given])
     cells: dict[str, dict[float, str]] = defaultdict(dict)
     shares: dict[str, dict[float, float]] = defaultdict(dict)

@@ -119,7 +119,7 @@ def commands(results: Results) -> Iterator[str]:
     )
     order = [*results.all["corpora"]]
     for one in sorted(shown, key=lambda one: (list(TASKS).index(one["task"]), order.index(one["corpus"]))):
-        kind = ", `hash: data_juicer`" if one.get("params") else ""
+        kind = ", `hash: fast`" if one.get("params") else ""
         memory = max(one["largest_rss"], one["tree_rss"] or 0)
         yield row(
             f"{TASKS[one['task']]}, {FORMATS[one['format']]}",

@@ -28,7 +28,7 @@ def main() -> None:
     def work() -> None:
         for chunk in chunks:
             tokens = minhash_texts.split(chunk, "none", "space", False, None, None)
-            minhash_texts.signatures(tokens, WINDOW, "fast", PERMUTATIONS, bands, rows)
+            minhash_texts.signatures(tokens, WINDOW, "data_juicer", PERMUTATIONS, bands, rows)
 
     report(version=__version__, text_bytes=size(found), **best_of(work, 3))
 

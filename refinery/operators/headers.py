@@ -60,6 +60,7 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(kind, header, alias, matchers).items()}
     _check_assets(path, params)
+    _check_defaults(path, params)
     _check_stats(path, kind, header, params)
     return Operator(
         name=name,
@@ -250,7 +251,9 @@ def _only(path: Path, header: dict[str, Any], known: set[str]) -> None:
 def _param(path: Path, name: str, spec: Any) -> Param:
     if not isinstance(spec, dict) or spec.get("type") not in PARAM_TYPES:
         raise OperatorError(f"{path}: parameter {name!r} needs a type, one of {', '.join(sorted(PARAM_TYPES))}")
-    _only(path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc", "asset", "needed"})
+    _only(
+        path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc", "asset", "needed", "default_when"}
+    )
     default = spec.get("default")
     if spec["type"] in ("int", "float") and isinstance(default, (str, list)):
         cure = "YAML reads 1e9 as text, 1.0e+9 as a number"
@@ -267,12 +270,31 @@ def _param(path: Path, name: str, spec: Any) -> Param:
         doc=spec.get("doc", ""),
         asset=str(spec.get("asset") or ""),
         needed=_needed(spec.get("needed")),
+        default_when=tuple(spec.get("default_when") or ()),
     )
 
 
 def _needed(declared: Any) -> dict[str, Any]:
     """Values of other parameters with which an asset is needed; the name of a parameter alone means true."""
     return dict(declared) if isinstance(declared, dict) else {str(declared): True} if declared else {}
+
+
+def _check_defaults(path: Path, params: Mapping[str, Param]) -> None:
+    """Check that other defaults are possible values, and depend on parameters that exist. Raises OperatorError."""
+    for param in params.values():
+        for rule in param.default_when:
+            if set(rule) != {"when", "default"} or not isinstance(rule["when"], dict):
+                raise OperatorError(
+                    f"{path}: default_when of {param.name!r} must have items {{when: ..., default: ...}}"
+                )
+            if param.choices and rule["default"] not in param.choices:
+                raise OperatorError(
+                    f"{path}: default_when of {param.name!r} has {rule['default']!r}, which is no choice"
+                )
+            for name in rule["when"]:
+                if name not in params or params[name].default_when:
+                    near = did_you_mean(name, params)
+                    raise OperatorError(f"{path}: default_when of {param.name!r} cannot depend on {name!r}{near}")
 
 
 def _check_assets(path: Path, params: Mapping[str, Param]) -> None:

@@ -55,6 +55,7 @@ class Param:
     doc: str = ""
     asset: str = ""  # name of the file, or pattern of the files of a folder, that is looked for
     needed: Mapping[str, Any] = field(default_factory=dict)  # values of other parameters with which it is needed
+    default_when: tuple[Mapping[str, Any], ...] = ()  # `when` and `default`: other defaults, by other parameters
 
 
 def function_of(path: Path, name: str) -> Callable[..., Any]:

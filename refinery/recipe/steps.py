@@ -196,6 +196,9 @@ class _Reader:
                     params[name] = value
             else:
                 self._unknown(operator, name, entry.place, specs)
+        for name, spec in operator.params.items():
+            if name not in given:
+                params[name] = _default_with(spec, params)
         self.assets.fill(operator.name, params, operator.params, place, self.problems)
         for name, param in operator.params.items():
             if getattr(param, "required", False) and name not in given and params[name] is None:
@@ -280,6 +283,14 @@ def _default(spec: Any) -> Any:
     if spec.type == "float" and isinstance(spec.default, int):
         return float(spec.default)
     return tuple(spec.default) if isinstance(spec.default, list) else spec.default
+
+
+def _default_with(spec: Any, params: AnyMapping[str, Any]) -> Any:
+    """A parameter's default, which may depend on other parameters."""
+    for rule in getattr(spec, "default_when", ()):
+        if all(params.get(name) == value for name, value in rule["when"].items()):
+            return rule["default"]
+    return _default(spec)
 
 
 def _is_empty(node: Node) -> bool:

@@ -37,14 +37,11 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("name", "case"), cases(OPERATORS))
 def test_recorded_case(recorded: Path, name: str, case: dict[str, Any], tmp_path: Path) -> None:
-    params = dict(case["params"])
-    if name == "document_minhash_deduplicator":
-        params["hash"] = "data_juicer"
     path = given(case, tmp_path)
     recipe = {
         "dataset_path": str(path),
         "export_path": str(tmp_path / "out.jsonl"),
-        "process": [{name: params}],
+        "process": [{name: case["params"]}],
         "np": 2,
     }
     if case["error"]:

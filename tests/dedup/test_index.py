@@ -169,6 +169,22 @@ def test_an_index_of_another_kind_is_refused(known: Path, tmp_path: Path) -> Non
     assert files(known) == before and not (tmp_path / "other" / "run" / "out.jsonl").exists()
 
 
+def test_an_index_knows_the_hash_functions_that_apply(tmp_path: Path) -> None:
+    """An index made when others were the default is not mixed with match keys of the present ones."""
+    step = "document_minhash_deduplicator"
+
+    def add(index: str, **params: Any) -> None:
+        refine(tmp_path / "run", texts(["a b c d e f"]), [{step: {**params, "index": str(tmp_path / index)}}])
+
+    add("fast", hash="fast")
+    with pytest.raises(OperatorError, match="was made with other hash"):
+        add("fast")
+    add("plain")
+    add("plain", hash="data_juicer")
+    add("words", tokenization="word", window_size=2)
+    add("words", tokenization="word", window_size=2, hash="fast")
+
+
 def test_an_index_of_other_files_beside_the_samples_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that the key's SQL reads are part of the index's identity, as the key itself is."""
     monkeypatch.chdir(tmp_path)

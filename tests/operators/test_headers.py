@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from refinery.errors import OperatorError
+from refinery.execution.open import open_recipe
 from refinery.operators.headers import read_operator
 
 HEADER = """/*---
@@ -43,5 +45,51 @@ def test_what_is_wrong_is_named(tmp_path: Path, given: dict[str, str], message: 
     path.write_text(HEADER.format(**parts))
     assert read_operator(path).bounds == {"size": ["least", "most"]}
     path.write_text(HEADER.format(**parts | given))
+    with pytest.raises(OperatorError, match=message):
+        read_operator(path)
+
+
+DEPENDING = """/*---
+doc: A filter.
+version: 1
+params:
+  least: {{type: int, default: 1, doc: Least.}}
+  unit: {{type: str, default: words, choices: [words, bytes], doc: Unit.}}
+  most: {{type: int, default: 9, choices: {choices}, default_when: {rules}, doc: Most.}}
+stats: {{size: {{type: BIGINT}}}}
+bounds: {{size: [least, most]}}
+examples: []
+---*/
+SELECT length(text) AS size
+"""
+
+
+def test_a_default_may_depend_on_other_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "filters" / "size_filter.sql"
+    path.parent.mkdir()
+    rules = "[{when: {unit: bytes, least: 2}, default: 50}, {when: {unit: bytes}, default: 40}]"
+    path.write_text(DEPENDING.format(rules=rules, choices="[9, 40, 50]"))
+
+    def most(**given: Any) -> Any:
+        recipe, _ = open_recipe({"process": [{"size_filter": given}]}, operators=[tmp_path], need_inputs=False)
+        return recipe.steps[0].params["most"]
+
+    assert [most(), most(unit="bytes"), most(unit="bytes", least=2), most(unit="bytes", most=9)] == [9, 40, 50, 9]
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("[{when: {units: bytes}, default: 40}]", "cannot depend on 'units'.*unit"),
+        ("[{when: {most: 9}, default: 40}]", "cannot depend on 'most'"),
+        ("[{when: {unit: bytes}, default: 41}]", "has 41, which is no choice"),
+        ("[{when: unit, default: 40}]", "must have items"),
+        ("[{unit: bytes}]", "must have items"),
+    ],
+)
+def test_a_default_that_cannot_be_is_named(tmp_path: Path, rules: str, message: str) -> None:
+    path = tmp_path / "filters" / "size_filter.sql"
+    path.parent.mkdir()
+    path.write_text(DEPENDING.format(rules=rules, choices="[9, 40]"))
     with pytest.raises(OperatorError, match=message):
         read_operator(path)

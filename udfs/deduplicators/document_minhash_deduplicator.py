@@ -13,10 +13,10 @@ OPERATOR = {
         "Remove documents that share most of their shingles (runs of window_size tokens) with an earlier one. Two "
         "documents are candidates when all minima of one band agree, which for b bands of r minima happens to a pair "
         "of Jaccard similarity s with probability 1 - (1 - s^r)^b; candidates of candidates are one cluster. "
-        "jaccard_threshold chooses b and r; it is a limit only with verify. With hash: fast, a document of fewer "
-        "tokens than the window is one shingle and matches only the same shingle, and a document without tokens is no "
-        "duplicate. With hash: data_juicer the rows kept are exactly those of Data-Juicer, where all documents of "
-        "fewer tokens than the window are duplicates of each other."
+        "jaccard_threshold chooses b and r; it is a limit only with verify. The rows kept are exactly those of "
+        "Data-Juicer, where all documents of fewer tokens than the window are duplicates of each other. With hash: fast, "
+        "such a document is one shingle and matches only the same shingle, and a document without tokens is no "
+        "duplicate."
     ),
     "version": 1,
     "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
@@ -72,9 +72,16 @@ OPERATOR = {
         },
         "hash": {
             "type": "str",
-            "default": "fast",
-            "choices": ["fast", "data_juicer"],
-            "doc": "Hash functions: fast ones, or those of Data-Juicer with exactly its results.",
+            "default": "data_juicer",
+            "default_when": [
+                {"when": {"tokenization": "word"}, "default": "fast"},
+                {"when": {"normalize": "datatrove"}, "default": "fast"},
+            ],
+            "choices": ["data_juicer", "fast"],
+            "doc": (
+                "Hash functions: those of Data-Juicer with exactly its results, or others of our own, with which short "
+                "documents are no duplicates of each other; these where Data-Juicer has no such shingles."
+            ),
         },
         "normalize": {
             "type": "str",
@@ -242,12 +249,12 @@ OPERATOR = {
             "texts": ["one two three four five six", "ONE two  three four five six", "one two three four five"],
             "kept": [0, 2],
         },
-        {"texts": ["one two three", "one two", "one two three", "", " ", ""], "kept": [0, 1, 3, 4, 5]},
         {
-            "texts": ["one two three", "one two", "something else", "one two three four five six"],
-            "params": {"hash": "data_juicer"},
-            "kept": [0, 3],
+            "texts": ["one two three", "one two", "one two three", "", " ", ""],
+            "params": {"hash": "fast"},
+            "kept": [0, 1, 3, 4, 5],
         },
+        {"texts": ["one two three", "one two", "something else", "one two three four five six"], "kept": [0, 3]},
         {
             "texts": ["a line\nand the next one of it", "a line and the next one of it"],
             "params": {"window_size": 2, "num_bands": 1, "num_rows_per_band": 64},
@@ -318,7 +325,8 @@ def minhash_marks(
 
     if not bands or not rows:
         bands, rows = minhash_bands.optimum(threshold, permutations)
-    found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model)
+    room = minhash_texts.room_of_thread()
+    found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model, room)
     return minhash_texts.signatures(found, window, hash, permutations, bands, rows)
 
 

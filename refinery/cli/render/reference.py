@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from refinery.cli.render.layout import hanging, terminal_width
@@ -257,7 +257,12 @@ def _default(param: Param) -> str:
         return "required"
     if param.default == UNBOUNDED:
         return "no bound"
-    return f"`{_json(param.default)}`"
+    others = [f"`{_json(rule['default'])}` with {_values(rule['when'])}" for rule in param.default_when]
+    return "; ".join([f"`{_json(param.default)}`", *others])
+
+
+def _values(params: Mapping[str, Any]) -> str:
+    return " and ".join(f"`{name}: {value}`" for name, value in params.items())
 
 
 def _json(value: Any) -> str:

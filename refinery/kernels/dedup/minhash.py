@@ -14,7 +14,6 @@ import numpy as np
 
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.dedup.minhash_shingles import GOLDEN, MIX, ring, shingle_hashes
-from refinery.kernels.dedup.sha1 import scratch, sha1_32
 from refinery.kernels.dedup.shingles import Tokens
 
 BLOCK = 1024  # shingles whose hashes are permuted together: 4 KiB, which fits the L1 cache
@@ -22,7 +21,6 @@ LANES = 64  # a block is padded to a multiple of this, so that no permutation ha
 GROUP = 4  # permutations that share one pass over a block
 
 NONE = 0xFFFFFFFF
-MERSENNE = (1 << 61) - 1
 
 
 def fast_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,61 +83,3 @@ def _permute(hashes, n, factors, terms, least):
             m2 = min(m2, np.uint32(a2 * h + b2))
             m3 = min(m3, np.uint32(a3 * h + b3))
         least[j], least[j + 1], least[j + 2], least[j + 3] = m0, m1, m2, m3
-
-
-def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Minima by Data-Juicer's hash functions and permutations, equal to those that Data-Juicer computes.
-
-    A text of fewer tokens than the window, or of none, has the largest value in place of each minimum, so all such
-    texts have the same signature.
-    """
-    factors, terms = data_juicer_parameters(permutations)
-    minima = np.full((len(split.valid), permutations), NONE, np.uint32)
-    bounds, wide = np.empty((2, BLOCK), np.int64), np.empty(BLOCK, np.uint64)
-    _data_juicer_minima(
-        *split[:4], window, factors, terms, bounds[0], bounds[1], np.empty(BLOCK, np.uint32), wide, *scratch(), minima
-    )
-    return minima, split.valid
-
-
-@lru_cache(maxsize=8)
-def data_juicer_parameters(permutations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Factors and terms (uint64) of Data-Juicer's permutations, drawn alternately from numpy's RandomState(42)."""
-    draw = np.random.RandomState(42).randint
-    pairs = [(draw(1, MERSENNE, dtype=np.uint64), draw(0, MERSENNE, dtype=np.uint64)) for _ in range(permutations)]
-    factors, terms = np.array(pairs, np.uint64).T
-    return factors.copy(), terms.copy()
-
-
-@entry(
-    "uint8[] int64[] int64[] int64 int64 uint64[] uint64[] int64[] int64[] uint32[] uint64[] uint32[,] uint32[,] int64[] uint32[,]"
-)
-def _data_juicer_minima(
-    data, starts, firsts, gap, window, factors, terms, begins, ends, hashes, wide, words, state, lanes, minima
-):
-    for row in range(len(firsts) - 1):
-        first, shingles = firsts[row], firsts[row + 1] - firsts[row] - window
-        for start in range(0, shingles, BLOCK):
-            used = min(shingles - start, BLOCK)
-            for i in range(used):
-                begins[i] = starts[first + start + i]
-                ends[i] = starts[first + start + i + window] - gap
-            sha1_32(data, begins, ends, hashes[:used], words, state, lanes)
-            for i in range(used):
-                wide[i] = np.uint64(hashes[i])
-            filled = (used + LANES - 1) // LANES * LANES
-            wide[used:filled] = wide[0]
-            _permute_wide(wide, filled, factors, terms, minima[row])
-
-
-@kernel
-def _permute_wide(hashes, n, factors, terms, least):
-    prime, low = np.uint64(MERSENNE), np.uint64(NONE)
-    for j in range(len(least)):
-        a, b, m = factors[j], terms[j], np.uint64(least[j])
-        for i in range(np.uint64(n)):
-            x = hashes[i] * a + b
-            x = (x & prime) + (x >> np.uint64(61))
-            # A value below zero wraps to a larger one.
-            m = min(m, min(x, x - prime) & low)
-        least[j] = np.uint32(m)

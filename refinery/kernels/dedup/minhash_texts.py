@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels.dedup.minhash import data_juicer_minima, fast_minima
+from refinery.kernels.dedup.minhash import fast_minima
 from refinery.kernels.dedup.minhash_bands import marks
+from refinery.kernels.dedup.minhash_exact import data_juicer_minima
 from refinery.kernels.dedup.minhash_shingles import shingle_sets
-from refinery.kernels.dedup.shingles import Tokens, tokens
+from refinery.kernels.dedup.shingles import Room, Tokens, tokens
 
 
 def split(
@@ -19,13 +21,14 @@ def split(
     lowercase: bool,
     ignore_pattern: str | None,
     tokenizer_model: str | None,
+    room: Room | None = None,
 ) -> Tokens:
-    """Tokens of texts, which are normalised first where normalize is `datatrove`."""
+    """Tokens of texts, which are normalised first where normalize is `datatrove`. room: see `shingles.tokens`."""
     if normalize == "datatrove":
         from refinery.kernels.dedup.minhash_normalize import simplified  # a late import: few recipes need it
 
         column = simplified(column)
-    return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model)
+    return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model, room)
 
 
 def signatures(split: Tokens, window: int, hash: str, permutations: int, bands: int, rows_per_band: int) -> pa.Array:
@@ -35,6 +38,15 @@ def signatures(split: Tokens, window: int, hash: str, permutations: int, bands: 
     """
     minima = data_juicer_minima if hash == "data_juicer" else fast_minima
     return marks(*minima(split, window, permutations), bands, rows_per_band)
+
+
+_local = threading.local()
+
+
+def room_of_thread() -> Room:
+    """Memory of this thread for tokens that are used up before the next ones are made."""
+    room: Room = _local.__dict__.setdefault("room", Room())
+    return room
 
 
 def shingle_set(split: Tokens, window: int) -> pa.Array:

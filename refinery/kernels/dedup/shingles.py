@@ -16,7 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from refinery.kernels.core.arrow import Texts, flags, of_texts, texts
-from refinery.kernels.core.blocks import BLOCK, HALF, blanks, copy_block, copy_lower, first_set, low_bits, wide
+from refinery.kernels.core.blocks import (
+    BLOCK,
+    HALF,
+    blanks,
+    copy_block,
+    copy_lower,
+    equal_to,
+    first_set,
+    low_bits,
+    wide,
+)
 from refinery.kernels.core.charclass import CODE_POINTS
 from refinery.kernels.core.jit import entry, inlined
 from refinery.kernels.core.utf8 import decode, encode
@@ -28,7 +38,8 @@ TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
 DROPPED, TOKEN, SEPARATOR = 0, 1, 2  # kinds of a character, in the low two bits of a rule
 SPACE = 0x20
 AT_LEAST = 8  # bytes of plain text that are worth taking at once
-ROOM = 16  # bytes behind `data` that a kernel may read without a test
+KEPT = 64 << 20  # most bytes of an array that a `Room` keeps
+ROOM = 64  # bytes behind `data` that a kernel may read without a test
 
 # A single character class, perhaps repeated: removing its matches is the same as removing its characters.
 _ONE_CLASS = re.compile(
@@ -54,11 +65,28 @@ class Tokens(NamedTuple):
     valid: np.ndarray
 
 
+class Room:
+    """Memory for the tokens of one column after the other, which is not asked for anew each time."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[type, np.ndarray] = {}
+
+    def array(self, size: int, kind: type) -> np.ndarray:
+        """An array with any content; the one before it of the same kind is overwritten."""
+        kept = self._arrays.get(kind)
+        if kept is not None and size <= len(kept):
+            return kept[:size]
+        made: np.ndarray = np.empty(size, kind)
+        if made.nbytes <= KEPT:
+            self._arrays[kind] = made
+        return made
+
+
 class ShingleRules(NamedTuple):
     """Rules by code point (int32): output code point << 2 | kind, -1 for characters that need Python.
 
-    ascii_kinds (int64) and ascii_bytes (uint8): the same rules for ASCII. leads: bool by byte, True for the possible
-    first bytes of a character that needs Python. plain: True if ASCII is copied, at most with its letters lowered, and
+    ascii_kinds (int64) and ascii_bytes (uint8): the same rules for ASCII. leads: the possible first bytes of a
+    character that needs Python (uint8). plain: True if ASCII is copied, at most with its letters lowered, and
     split at the space alone.
     """
 
@@ -75,13 +103,14 @@ def tokens(
     lowercase: bool,
     ignore_pattern: str | None,
     tokenizer_model: str | None = None,
+    room: Room | None = None,
 ) -> Tokens:
     """Lower the texts, remove what `ignore_pattern` (of the `regex` module) matches, and split.
 
     tokenization: `space` splits at U+0020 alone, empty tokens left out; `punctuation` at every single character of the
     general category P, empty tokens kept; `character` gives code points; `sentencepiece` the pieces of
     `tokenizer_model`; all of these as in Data-Juicer's MinHash and SimHash. `word` gives runs of \\w joined by a space.
-    A NULL row has no tokens.
+    A NULL row has no tokens. room: of the caller, who needs the tokens no longer when it is given again.
     Raises ValueError for another tokenization and `regex.error` for an invalid pattern.
     """
     if tokenization not in TOKENIZATIONS:
@@ -94,7 +123,7 @@ def tokens(
         return _pieces(column, tokenizer_model or "")
     rules = _rules(tokenization, lowercase, one_class)
     view = _lowered(texts(column), rules) if lowercase else texts(column)
-    return _split(view, tokenization, rules)
+    return _split(view, tokenization, rules, room or Room())
 
 
 def _prepared(column: pa.Array, lowercase: bool, ignore_pattern: str | None) -> pa.Array:
@@ -125,13 +154,13 @@ def _lowered(view: Texts, rules: ShingleRules) -> Texts:
     return texts(pc.replace_with_mask(column, flags(todo), of_texts(lowered).cast(pa.large_string())))
 
 
-def _split(view: Texts, tokenization: str, rules: ShingleRules) -> Tokens:
+def _split(view: Texts, tokenization: str, rules: ShingleRules, room: Room) -> Tokens:
     rows = len(view)
     gap = 0 if tokenization == "character" else 1
-    out = np.empty(view.size + rows + ROOM, np.uint8)
+    out = room.array(view.size + rows + ROOM, np.uint8)
     # At least one byte lies between two non-empty tokens.
     most = view.size if tokenization in ("character", "punctuation") else view.size // 2
-    starts, firsts = np.empty(most + 3 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
+    starts, firsts = room.array(most + 3 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
     given = view.data, view.offsets, view.valid, *rules[:3]
     if tokenization in ("character", "punctuation"):
         kernel = _split_characters if tokenization == "character" else _split_at_each
@@ -209,8 +238,8 @@ def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> ShingleRu
     rules[known] = np.where(kinds[target] == SEPARATOR, SPACE, target) << 2 | kinds[target]
     ascii_kinds, ascii_bytes = np.zeros(256, np.int64), np.zeros(256, np.uint8)
     ascii_kinds[:128], ascii_bytes[:128] = rules[:128] & 3, rules[:128] >> 2
-    leads = np.zeros(256, np.bool_)
-    leads[[chr(cp).encode()[0] for cp in np.flatnonzero(~known) if not 0xD800 <= cp < 0xE000]] = True
+    firsts = {chr(cp).encode()[0] for cp in np.flatnonzero(~known) if not 0xD800 <= cp < 0xE000}
+    leads = np.array(sorted(firsts), np.uint8)
     return ShingleRules(rules, ascii_kinds, ascii_bytes, leads, _is_plain(ascii_kinds, ascii_bytes))
 
 
@@ -232,28 +261,31 @@ def _matching(pattern: str) -> np.ndarray:
 # Kernels
 
 
-@entry("uint8[] int64[] bool[] bool[] int32[] bool[]")
+@entry("uint8[] int64[] bool[] uint8[] int32[] bool[]")
 def _find_exact(data, offsets, valid, leads, rules, todo):
     """Mark the rows with a character whose rule is -1; returns their number."""
-    found = 0
-    for row in range(len(valid)):
-        i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
-        while i < end and not todo[row]:
-            while i + 32 <= end:
-                hit = False
-                for j in range(i, i + 32):
-                    hit |= data[j] >= 0x80
-                if hit:
-                    break
-                i += 32
-            stop = min(i + 32, end)
-            while i < stop:
-                if leads[data[i]]:
-                    cp, _ = decode(data, i)
-                    if rules[cp] < 0:
-                        todo[row] = True
-                i += 1
-        found += todo[row]
+    row = found = 0
+    i, end = offsets[0], offsets[len(valid)]
+    while i < end:
+        candidates, size = np.uint64(0), BLOCK
+        if i + BLOCK <= end:
+            for k in range(len(leads)):
+                candidates |= equal_to(data, i, leads[k])
+        else:
+            size = 1
+            for k in range(len(leads)):
+                candidates |= np.uint64(data[i] == leads[k])
+        while candidates != 0:
+            at = i + first_set(candidates)
+            candidates &= candidates - np.uint64(1)
+            while offsets[row + 1] <= at:
+                row += 1
+            if valid[row] and not todo[row]:
+                cp, _ = decode(data, at)
+                if rules[cp] < 0:
+                    todo[row] = True
+                    found += 1
+        i += size
     return found
 
 

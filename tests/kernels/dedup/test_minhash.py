@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.dedup import jaccard, minhash, minhash_bands, minhash_texts, sha1
+from refinery.kernels.dedup import jaccard, minhash, minhash_bands, minhash_exact, minhash_texts, sha1
 from refinery.kernels.dedup.shingles import tokens
 from refinery.operators import load_module, read_operator
 from tests.examples import share_of
@@ -73,7 +73,7 @@ def test_data_juicers_rows_are_kept(recorded):
     documents = recorded_lines(home / "dedup_docs.jsonl")
     ids = [document["id"] for document in documents]
     for case in recorded_lines(home / "ops" / "document_minhash_deduplicator.jsonl"):
-        found = marks([document["text"] for document in documents], hash="data_juicer", **case["params"])
+        found = marks([document["text"] for document in documents], **case["params"])
         first = clusters(found)
         groups = defaultdict(list)
         for row, of in enumerate(first):
@@ -86,33 +86,91 @@ def test_data_juicers_rows_are_kept(recorded):
             assert found_layout == (case["num_bands"], case["num_rows_per_band"])
 
 
-def test_data_juicers_minima_are_those_of_its_formula():
-    values = ["a b c d e f a b c d e f", "short", "", "ä " * 40, "one two three four five " + "x" * 200, "1 2 3 4 5"]
-    found, present = minhash.data_juicer_minima(tokens(pa.array(values), "space", True, None), 5, 19)
-    a, b = minhash.data_juicer_parameters(19)
-    for row, value in enumerate(values):
-        words = [word for word in value.lower().split(" ") if word]
-        shingles = {" ".join(words[i : i + 5]).encode() for i in range(len(words) - 4)}
-        hashes = [struct.unpack("<I", hashlib.sha1(shingle).digest()[:4])[0] for shingle in shingles]
-        want = [
-            min([(h * int(x) + int(y)) % 2**64 % (2**61 - 1) % 2**32 for h in hashes], default=2**32 - 1)
-            for x, y in zip(a, b, strict=True)
-        ]
-        assert found[row].tolist() == want
+def minimum(hashes: list[int], a: int, b: int) -> int:
+    """Minimum of one of Data-Juicer's permutations, as its formula says."""
+    return min([(h * a + b) % 2**64 % (2**61 - 1) % 2**32 for h in hashes], default=2**32 - 1)
+
+
+def first_bytes(value: bytes) -> int:
+    return int(struct.unpack("<I", hashlib.sha1(value).digest()[:4])[0])
+
+
+def check_minima(texts: list[str], window: int, permutations: int) -> None:
+    found, present = minhash_exact.data_juicer_minima(
+        tokens(pa.array(texts), "space", True, None), window, permutations
+    )
+    drawn = minhash_exact.data_juicer_parameters(permutations)
+    for row, text in enumerate(texts):
+        words = [word for word in text.lower().split(" ") if word]
+        shingles = {" ".join(words[i : i + window]).encode() for i in range(len(words) - window + 1)}
+        hashes = [first_bytes(shingle) for shingle in shingles]
+        parameters = zip(drawn.factors.tolist(), drawn.terms.tolist(), strict=True)
+        assert found[row].tolist() == [minimum(hashes, a, b) for a, b in parameters]
     assert present.all()
 
 
-@pytest.mark.long  # compiles the function by itself; the minima above have hashes of short and of long texts
-@settings(max_examples=60)
-@given(st.lists(st.binary(max_size=200), min_size=1, max_size=150))
+def test_data_juicers_minima_are_those_of_its_formula():
+    values = ["a b c d e f a b c d e f", "short", "", "ä " * 40, "one two three four five " + "x" * 200, "1 2 3 4 5"]
+    check_minima(values, 5, 19)
+
+
+WORDS = st.one_of(
+    st.sampled_from(["a", "b", "the", "ö", "数据" * 30, "x" * 55, "y" * 56, "z" * 63, "w" * 64, "v" * 119, "u" * 500]),
+    st.text("abcdef", min_size=1, max_size=40),
+)
+
+
+@settings(max_examples=share_of(60))
+@given(st.lists(st.lists(WORDS, max_size=60).map(" ".join), min_size=1, max_size=12), st.integers(1, 6))
+def test_minima_of_random_texts(texts, window):
+    check_minima(texts, window, 5)
+
+
+def test_minima_of_texts_that_fill_several_blocks():
+    """Texts share blocks of shingles, and long ones take several; shingles of all lengths, many of them repeated."""
+    rng = np.random.default_rng(3)
+    sizes = [minhash_exact.BLOCK + 3, 0, 1, 5000, *rng.integers(0, 300, 30)]
+    words = ["w" * int(n) for n in rng.integers(1, 70, 40)] + [str(n) for n in range(2000)]
+    check_minima([" ".join(rng.choice(words, size)) for size in sizes], 2, 3)
+
+
+@settings(max_examples=share_of(200))
+@given(st.data())
+def test_permutations_of_hashes_that_hurt(data):
+    """Values at the ends of the range, where the sum wraps and the bounds of the search do not hold."""
+    whole = st.integers(0, 2**64 - 1)
+    edges = st.builds(lambda high, low: (high << 61) + low & 2**64 - 1, st.integers(0, 7), st.integers(-9, 9))
+    tops = st.builds(lambda high, low: high << 32 | low & 2**32 - 1, st.integers(0, 2**32 - 1), st.integers(-20, 20))
+    a = data.draw(st.one_of(whole, st.just(1), st.integers(0, 63).map(lambda n: 2**n), tops))
+    b = data.draw(st.one_of(whole, edges, tops))
+    hashes = data.draw(st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1)), min_size=1, max_size=70))
+    if data.draw(st.booleans()) and a % 2:  # hashes whose value is near a point of the draw
+        point, inverse = data.draw(edges), pow(a, -1, 2**32)
+        hashes += [(point + k - b) * inverse % 2**32 for k in range(-9, 9)]
+    assert lowered(hashes, a, b) == minimum(hashes, a, b)
+
+
+def lowered(hashes: list[int], a: int, b: int) -> int:
+    """Minimum of these hashes by the kernel, for all permutations of a group alike."""
+    factors, terms = (np.full(minhash_exact.GROUP, value, np.uint64) for value in (a, b))
+    low = factors.astype(np.uint32), (terms + np.uint64(minhash_exact.SURPLUS + 1)).astype(np.uint32)
+    chunk = minhash_exact.CHUNK
+    padded = np.array(hashes + hashes[:1] * (-len(hashes) % chunk), np.uint32)
+    best, least = np.empty((3, len(factors)), np.uint32), np.full(len(factors), 2**32 - 1, np.uint32)
+    minhash_exact.permute(padded, len(padded), minhash_exact.Permutations(factors, terms, *low), best, least)
+    assert len(set(least.tolist())) == 1
+    return int(least[0])
+
+
+@settings(max_examples=share_of(100))
+@given(st.lists(st.binary(max_size=200), max_size=150))
 def test_sha1_is_that_of_hashlib(values):
-    ends = np.cumsum([len(value) for value in values])
-    begins = ends - [len(value) for value in values]
-    out = np.zeros(len(values), np.uint32)
-    sha1.sha1_32(
-        np.frombuffer(bytearray(b"".join(values)) or bytearray(1), np.uint8), begins, ends, out, *sha1.scratch()
-    )
-    assert out.tolist() == [struct.unpack("<I", hashlib.sha1(value).digest()[:4])[0] for value in values]
+    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+    begins = ends - np.array([len(value) for value in values], np.int64)
+    out, order = np.zeros(len(values), np.uint32), np.empty(len(values), np.int64)
+    data = np.frombuffer(bytearray(b"".join(values) + b"\xff" * sha1.ROOM), np.uint8)
+    sha1.sha1_32(data, begins, ends, len(values), order, out, sha1.lanes())
+    assert out.tolist() == [first_bytes(value) for value in values]
 
 
 # Bands
@@ -142,12 +200,12 @@ def test_band_keys_are_equal_where_the_minima_are():
 
 def test_short_texts_and_texts_without_tokens():
     values = ["one two", "one two", "one", "", "  ", None, "one two three four five"]
-    fast = marks(values)
+    fast = marks(values, hash="fast")
     assert [mark is None for mark in fast] == [False, False, False, True, True, True, False]
     assert clusters(fast) == [0, 0, 2, 3, 4, 5, 6]
-    slow = marks(values, hash="data_juicer")
-    assert [mark is None for mark in slow] == [False] * 5 + [True, False]
-    assert clusters(slow) == [0, 0, 0, 0, 0, 5, 6]
+    same = marks(values)
+    assert [mark is None for mark in same] == [False] * 5 + [True, False]
+    assert clusters(same) == [0, 0, 0, 0, 0, 5, 6]
 
 
 def test_a_signature_holds_the_low_bits_of_the_minima_and_fewer_permutations_are_a_prefix():
